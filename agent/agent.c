@@ -47,6 +47,7 @@ static void reap_node(struct agent *agent, uint32_t index)
         .task = child->task,
         .note = {.incarnation = child->incarnation, .wall_ms = clock_wall_ms()}};
     const struct supervised *ended = &agent->supervisor.children[index];
+    if (!supervisor_keeps_memory(ended)) { children_drop_memory(child); }
     process_describe_end(ended->exit_code, ended->signal, node.note.cause, sizeof node.note.cause);
     /* A node that exited with 0 has closed its session. */
     bool closed = ended->signal == 0 && ended->exit_code == TN_EXIT_OK;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ extern char **environ;
 
 enum {
     ENVIRONMENT_EXTRA = 3,
-    ARGUMENTS = 28,
+    ARGUMENTS = 30,
     /* The agent, coordinators and ZooKeeper servers run before ps and workers: they need little
      * processor time, but at once. */
     NICE_ADVANTAGE = 10,
@@ -86,6 +87,7 @@ static void init_server(struct child *child, const struct ensemble_server *serve
 {
     assert(server != NULL);
     child->server = server;
+    child->memory = -1;
     snprintf(child->name, sizeof child->name, "zookeeper:%u", server->id);
     snprintf(child->log_path, sizeof child->log_path, "%s", server->log_path);
 }
@@ -95,6 +97,7 @@ static void init_node(struct child *child, const char *dir, struct task task)
     char file[TASK_NAME_MAX];
     assert(child->server == NULL);
     child->task = task;
+    child->memory = -1;
     task_format(task, ':', child->name, sizeof child->name);
     task_format(task, '-', file, sizeof file);
     snprintf(child->log_path, sizeof child->log_path, "%s/logs/%s.log", dir, file);
@@ -128,7 +131,10 @@ enum tn_status children_init(struct children *children, const struct agent_confi
 
 void children_free(struct children *children)
 {
-    for (uint32_t i = 0; i < children->count; i++) { log_pipe_close(children->list[i].log); }
+    for (uint32_t i = 0; i < children->count; i++) {
+        log_pipe_close(children->list[i].log);
+        children_drop_memory(&children->list[i]);
+    }
     if (children->environment != NULL) { free(children->environment[0]); }
     free(children->environment);
     children->environment = NULL;
@@ -220,6 +226,23 @@ static enum tn_status spawn_server(const struct children *children, struct child
     return status;
 }
 
+/* S12. Without it the ps keeps nothing. The ps gives it its size. */
+static void open_memory(struct child *child)
+{
+    if (child->task.role != ROLE_PS || child->memory >= 0) { return; }
+    child->memory = memfd_create(child->name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (child->memory < 0) {
+        log_warn("%s keeps nothing if it is killed: memfd_create: %s", child->name,
+                 strerror(errno));
+    }
+}
+
+void children_drop_memory(struct child *child)
+{
+    if (child->memory >= 0) { close(child->memory); }
+    child->memory = -1;
+}
+
 static enum tn_status spawn_node(struct children *children, struct child *child,
                                  struct error *error)
 {
@@ -229,13 +252,16 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
         return error_set(error, TN_ENOMEM, "out of memory");
     }
     int advantage = child->task.role == ROLE_COORDINATOR ? NICE_ADVANTAGE : 0;
-    char index[16], incarnation[32], listen[TRANSPORT_ADDRESS_MAX], log_bytes[32];
+    char index[16], incarnation[32], listen[TRANSPORT_ADDRESS_MAX], log_bytes[32], memory[16];
+    open_memory(child);
+    snprintf(memory, sizeof memory, "%d", child->memory);
     child->incarnation = clock_new_incarnation();
     snprintf(index, sizeof index, "%u", child->task.index);
     snprintf(incarnation, sizeof incarnation, "%" PRIu64, child->incarnation);
     snprintf(log_bytes, sizeof log_bytes, "%" PRIu64, config->log_bytes);
     snprintf(listen, sizeof listen, "tcp://%s:0",
              child->network != NULL ? child->network->address : config->listen_host);
+    const char *memory_option = child->memory >= 0 ? "--memory" : NULL; /* It is the last one. */
     const char *const arguments[ARGUMENTS] = {
         "tanist",         role_name(child->task.role),
         "--index",        index,
@@ -250,11 +276,13 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
         "--log-level",    config->log_level != NULL ? config->log_level : "info",
         "--log-file",     child->log_path,
         "--log-max-size", log_bytes,
+        memory_option,    memory,
     };
     const struct process_config process = {.program = "/proc/self/exe",
                                            .arguments = arguments,
                                            .environment = children->environment,
                                            .log_path = child->log_path,
+                                           .inherited = child->memory,
                                            .network = network_path(child),
                                            .blocks_faults = true,
                                            .nice = children->nice - advantage};

@@ -26,6 +26,7 @@ struct child {
     uint64_t incarnation;          /* The present process, or the last one. */
     char name[TASK_NAME_MAX];      /* "ps:1", "zookeeper:2" */
     char log_path[CHILD_PATH_MAX], session_path[CHILD_PATH_MAX];
+    int memory;               /* S12: that of a ps, which outlives its process; -1: none. Owned. */
     struct log_pipe *log;     /* The output of a server; nodes rotate their logs. Owned. */
     uint64_t broken_since_ms; /* When the data of a server became unreadable; 0: they are not. */
 };
@@ -61,6 +62,9 @@ void children_kinds(const struct children *children,
 /* Start a child. A node is a new incarnation; the session file of the former one is removed. */
 MUST_CHECK enum tn_status children_spawn(struct children *children, uint32_t index,
                                          struct error *error);
+
+/* S12: close the memory that a child has left. */
+void children_drop_memory(struct child *child);
 
 /* Read and remove the session file of a dead child. False: none is readable. */
 bool children_take_session(const char *path, struct zk_session *out);

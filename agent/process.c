@@ -53,6 +53,10 @@ static _Noreturn void become(struct launch *launch)
     if (getppid() != launch->parent) { _exit(TN_EXIT_ERROR); /* The parent died before prctl(). */ }
     /* Libraries open sockets that are not close-on-exec. */
     (void)syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
+    launch->what = "inherited file";
+    if (launch->config->inherited > 0 && fcntl(launch->config->inherited, F_SETFD, 0) != 0) {
+        goto fail;
+    }
     sigprocmask(SIG_SETMASK, &blocked, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
     launch->what = "program";

@@ -2,7 +2,7 @@
  * agent/process.h: child processes. A child dies with its parent: it has the parent-death signal,
  * which follows the THREAD that starts it, so only the main thread may start one. It is in a
  * process group of its own, so that Ctrl-C reaches the parent alone, and inherits no file but its
- * log.
+ * log and `inherited`.
  *
  * Threads: the main thread. Blocking: process_start() until the program is loaded, about 1 ms.
  */
@@ -20,6 +20,7 @@ struct process_config {
     const char *const *arguments; /* arguments[0] is the program's name; NULL-terminated. */
     char *const *environment;     /* NULL-terminated. */
     const char *log_path;         /* stdout and stderr are appended there; NULL: /dev/null. */
+    int inherited;                /* Also open in the child, under its number, when > 0. */
     int output;                   /* Takes the place of `log_path` when it is > 0; borrowed. */
     const char *folder;           /* The working directory; NULL: the parent's. */
     const char *network;          /* The path of a network namespace; NULL: the parent's. */

@@ -438,6 +438,11 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
     wind_down(supervisor, event->now_ms, out);
 }
 
+bool supervisor_keeps_memory(const struct supervised *child)
+{
+    return child->signal == SIGKILL;
+}
+
 uint64_t supervisor_deadline_ms(const struct supervisor *supervisor)
 {
     uint64_t deadline_ms = UINT64_MAX;

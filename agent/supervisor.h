@@ -32,6 +32,9 @@
  *      is started again when its member znode has been missing for SUPERVISOR_SPARE_MS: longer than
  *      the agent of that process takes to restart it.
  *
+ *  S12 The memory that a child has left is kept for the next process of its task only if the child
+ *      was ended by SIGKILL, so by no error of its own that might have damaged it.
+ *
  * Threads: the owner's only.
  */
 #ifndef AGENT_SUPERVISOR_H
@@ -170,6 +173,9 @@ void supervisor_set_stage(struct supervisor *supervisor, uint32_t child, enum ro
 /* Apply one event and fill `out`. The actions of one step may be carried out in any order. */
 void supervisor_step(struct supervisor *supervisor, const struct supervisor_event *event,
                      struct supervisor_actions *out);
+
+/* S12: whether the memory of the child's last process is kept. */
+bool supervisor_keeps_memory(const struct supervised *child);
 
 /* When SUPERVISOR_TICK is due; UINT64_MAX: never. */
 uint64_t supervisor_deadline_ms(const struct supervisor *supervisor);

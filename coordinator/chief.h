@@ -19,6 +19,7 @@
  *  C5   running, stopping -> paused when a ps is lost, restarted, or of another generation; then
  *       back to running if every ps holds the generation, else to loading, from the newest
  *       committed checkpoint.
+ *  C19  A ps that was lost and returns with the generation has kept its values: nothing is loaded.
  *  C6   A checkpoint is ordered for the next multiple of `checkpoint_every_steps`, or by time a
  * little ahead of the fastest ps, and committed when every ps has saved it at that step and the
  *       evaluations up to it are known.

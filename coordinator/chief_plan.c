@@ -89,7 +89,8 @@ void plan_resume(struct plan *p)
     struct history_entry *entry = plan_entry(p, first ? HISTORY_RUNNING : HISTORY_RECOVERED);
     if (restored) { entry->checkpoint = run->load_checkpoint; }
     if (first) { return; }
-    entry->recovery = run->recovery.kind;
+    const bool warm = run->recovery.kind == RECOVERY_PS && !restored;
+    entry->recovery = warm ? RECOVERY_WARM : run->recovery.kind;
     entry->task = run->recovery.task;
     text_set(entry->cause, sizeof entry->cause, run->recovery.cause);
     uint64_t since_ms = run->recovery.started_wall_ms;

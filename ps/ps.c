@@ -196,6 +196,7 @@ static void handle_checkpoint_event(struct ps *ps, enum checkpoint_event type)
     case CHECKPOINT_SAVE_FAILED: event.type = PS_EV_SAVE_FAILED; break;
     }
     feed(ps, &event, NULL);
+    if (ps->core.generation != 0 && type == CHECKPOINT_SAVED) { ps_kept_write(ps, ps->core.step); }
 }
 
 /* ----------------------------------------------------------------- reactor */
@@ -357,6 +358,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
         .optimizer = optimizer_of_job(job, ps->config.variables),
         .chunk_bytes = ps->ports.transport.chunk_bytes,
         .pool = ps->ports.buffers,
+        .kept = ps->kept,
         .first = place.first,
         .count = place.count,
         .slices = job->train.slices,
@@ -418,8 +420,11 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
                                 .evaluate_every = job_evaluate_every(job),
                                 .checkpoint_every = job->checkpoint.every_steps,
                             });
+    ps->kept = config->kept;
+    ps->losses = &ps->own_losses;
     status = open_parts(ps, error);
     if (status == TN_OK) {
+        ps_kept_recover(ps);
         *out = ps;
     } else {
         ps_destroy(ps);

@@ -19,6 +19,7 @@
 #include "common/cluster/variables.h"
 #include "common/node/node.h"
 #include "kernels/kernels.h"
+#include "ps/kept_memory.h"
 #include "ps/store/store_port.h"
 
 enum {
@@ -33,12 +34,22 @@ struct ps_config {
     const struct variable_table *variables;
     const struct kernels *kernels;
     struct store_port store;
-    const char *place; /* "host:folder" of the store, for the manifest; copied, truncated. */
+    const char *place;        /* "host:folder" of the store, for the manifest; copied, truncated. */
+    struct kept_memory *kept; /* NULL: nothing outlives this process. */
 };
 
 struct ps;
 
-/* TN_ENOMEM; TN_EINVAL when some ps would own no parameters. On failure `*out` is NULL. */
+/* The size of the memory in which ps `index` keeps its shard (P13), most of which is never touched;
+ * 0: the ps of this job keep nothing. */
+size_t ps_kept_bytes(const struct job *job, const struct variable_table *variables, uint32_t index);
+/* Open that much memory, which begins a page. Close it after the transport. False: out of memory.
+ */
+bool ps_kept_open(struct kept_memory *kept, void *memory, const struct job *job,
+                  const struct variable_table *variables, uint32_t index);
+
+/* With what another process has left in `config.kept`, it continues where that one was. TN_ENOMEM;
+ * TN_EINVAL when some ps would own no parameters. On failure `*out` is NULL. */
 MUST_CHECK enum tn_status ps_create(const struct ps_config *config, struct ps **out,
                                     struct error *error);
 /* Releases every buffer except those that the store and the transport still hold. NULL is allowed.

@@ -109,7 +109,7 @@ static void hold(struct ps *ps, const struct ps_action *action, struct buffer **
     struct push_begun *begun = collect(ps, action->conn, body);
     if (begun == NULL) { return; }
     shard_hold(&ps->shard, action->first, begun->sum);
-    ps->losses.held[action->first] = ps->frame_loss;
+    ps->losses->held[action->first] = ps->frame_loss;
     begun->sum = NULL;
     if (!ps->core.applying) { FAILPOINT("ps.mid_step"); }
 }
@@ -148,12 +148,19 @@ static void apply(struct ps *ps, uint64_t step)
     assert(ps->actions.part_count >= 1);
     FAILPOINT("ps.before_apply");
     if (ps->core.config.norms) { norms_finish(&ps->norms, &ps->shard.config.optimizer); }
+    if (!shard_begin_update(&ps->shard)) {
+        out_of_memory(ps);
+        return;
+    }
+    ps_kept_write(ps, step);
     const uint64_t begun_ns = clock_monotonic_ns();
     const bool applied = shard_apply(&ps->shard, ps->actions.parts, ps->actions.part_count);
     time_spent_add(TIME_APPLY, begun_ns);
     if (applied) {
-        losses_apply(&ps->losses, step, ps->shard.config.slices, ps->actions.parts,
+        losses_apply(ps->losses, step, ps->shard.config.slices, ps->actions.parts,
                      ps->actions.part_count);
+        FAILPOINT("ps.before_keep");
+        ps_kept_write(ps, step + 1);
         FAILPOINT("ps.applied_before_ack");
         follow_up(ps, (struct ps_event){.type = PS_EV_APPLIED});
         return;
@@ -189,7 +196,8 @@ static void adopt(struct ps *ps)
         out_of_memory(ps);
         return;
     }
-    losses_load(&ps->losses, ps->core.step);
+    losses_load(ps->losses, ps->core.step);
+    ps_kept_write(ps, ps->core.step);
     char source[48] = "initial values";
     if (ps->core.loading_checkpoint != 0) {
         snprintf(source, sizeof source, "checkpoint %" PRIu64, ps->core.loading_checkpoint);
@@ -215,6 +223,7 @@ static void save(struct ps *ps, const struct ps_action *action)
         request.blob = clocks;
     }
     log_debug("saving checkpoint %" PRIu64 " step=%" PRIu64, action->checkpoint, action->step);
+    ps_kept_write(ps, ps->core.step);
     if (checkpoint_client_save(&ps->checkpoints, &request)) { return; }
     follow_up(ps, (struct ps_event){.type = PS_EV_SAVE_FAILED, .checkpoint = action->checkpoint});
 }
@@ -237,14 +246,15 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
         norms_hold(&ps->norms, action->first, (*body)->data);
         break;
     case PS_DO_APPLY: apply(ps, action->step); break;
-    case PS_DO_KEEP: shard_keep(&ps->shard, action->values == VALUES_CHECKPOINT); break;
-    case PS_DO_UNKEEP: shard_unkeep(&ps->shard, action->values == VALUES_CHECKPOINT); break;
+    case PS_DO_KEEP: ps_kept_arrays(ps, action->values, action->step); break;
+    case PS_DO_UNKEEP: ps_kept_arrays(ps, action->values, 0); break;
     case PS_DO_ANSWER: answer(ps, action); break;
     case PS_DO_REFUSE: refuse(ps, action); break;
     case PS_DO_LOAD: load(ps, action); break;
     case PS_DO_ADOPT: adopt(ps); break;
     case PS_DO_DISCARD: shard_discard_incoming(&ps->shard); break;
     case PS_DO_FORGET:
+        ps_kept_clear(ps);
         shard_forget(&ps->shard);
         norms_forget(&ps->norms);
         break;
@@ -260,7 +270,7 @@ void ps_answer_losses(struct ps *ps, const struct transport_event *event)
     struct buffer *body = buffer_acquire(ps->ports.buffers, sizeof(double) * LOSSES_MAX);
     if (body == NULL) { return; }
     const uint32_t count =
-        losses_copy(&ps->losses, &from, core->step, ps->config.job->train.batch, body->data);
+        losses_copy(ps->losses, &from, core->step, ps->config.job->train.batch, body->data);
     body->size = sizeof(double) * count;
     ps->losses_wanted = event->header.step;
     ps->losses_asked_ms = ps->now_ms;

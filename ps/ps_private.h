@@ -24,7 +24,9 @@ struct ps {
     struct shard shard;
     struct pushes_begun pushes;
     struct norms norms;
-    struct losses losses;
+    struct kept_memory *kept;                  /* NULL: nothing outlives this process. */
+    uint64_t kept_evaluation, kept_checkpoint; /* The steps of what the shard keeps; 0: nothing. */
+    struct losses own_losses, *losses;         /* These, or those in `kept`. */
     /* The last request of an observer for losses: the step from which on it lacks them. */
     uint64_t losses_wanted, losses_asked_ms;
     struct ps_peers peers;
@@ -46,6 +48,17 @@ struct ps {
     int exit_code;
     char place[sizeof((struct report *)0)->place];
 };
+
+/* ps_kept.c: P13. */
+/* Continue where a former process was, if it has kept everything. */
+void ps_kept_recover(struct ps *ps);
+/* The shard and the core are at `step` now, or, with a begun update, about to leave it. */
+void ps_kept_write(struct ps *ps, uint64_t step);
+void ps_kept_clear(struct ps *ps);
+
+/* Keep or release arrays of the shard, as PS_DO_KEEP and PS_DO_UNKEEP request; `step` 0: release.
+ */
+void ps_kept_arrays(struct ps *ps, enum ps_values values, uint64_t step);
 
 /* The node leaves with the first code. */
 void ps_finish(struct ps *ps, int exit_code);

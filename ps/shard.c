@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
+#include "common/faults/failpoint.h"
 
 enum {
     BLOCK = 2048,           /* Floats; a multiple of 16. Two blocks fit the first-level cache. */
@@ -18,6 +19,11 @@ enum {
 static size_t array_bytes(const struct shard *shard)
 {
     return shard->config.count * sizeof(float);
+}
+
+size_t shard_answer_bytes(const struct shard *shard)
+{
+    return array_bytes(shard) * (optimizer_has_average(&shard->config.optimizer) ? 2 : 1);
 }
 
 enum tn_status shard_open(struct shard *shard, const struct shard_config *config,
@@ -79,11 +85,16 @@ void shard_release_all(struct shard *shard)
 
 /* ------------------------------------------------------------------ update */
 
+static struct buffer *acquire(const struct shard *shard, size_t size)
+{
+    struct buffer *buffer = NULL;
+    if (shard->config.kept != NULL) { buffer = buffer_acquire(shard->config.kept->slots, size); }
+    return buffer != NULL ? buffer : buffer_acquire(shard->config.pool, size);
+}
+
 static struct buffer *acquire_array(const struct shard *shard)
 {
-    struct buffer *array = buffer_acquire(shard->config.pool, array_bytes(shard));
-    if (array != NULL) { array->size = array_bytes(shard); }
-    return array;
+    return acquire(shard, array_bytes(shard));
 }
 
 static bool acquire_arrays(const struct shard *shard, struct buffer *out[OPTIMIZER_ARRAYS_MAX])
@@ -121,9 +132,7 @@ static struct buffer *acquire_answer(const struct shard *shard,
                                      struct buffer *const arrays[static OPTIMIZER_ARRAYS_MAX])
 {
     if (!optimizer_has_average(&shard->config.optimizer)) { return buffer_retain(arrays[0]); }
-    struct buffer *answer = buffer_acquire(shard->config.pool, 2 * array_bytes(shard));
-    if (answer != NULL) { answer->size = 2 * array_bytes(shard); }
-    return answer;
+    return acquire(shard, shard_answer_bytes(shard));
 }
 
 /* Copy `count` floats at `offset` of the arrays to the answer, unless they are it. */
@@ -227,33 +236,63 @@ void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t
     }
 }
 
-bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count)
+bool shard_begin_update(struct shard *shard)
 {
     assert(shard->current[0] != NULL);
-    struct buffer *fresh[OPTIMIZER_ARRAYS_MAX];
+    if (shard->next.answer != NULL) { return true; }
     /* First, so that its memory is used again. */
     buffer_release(shard->previous);
     shard->previous = NULL;
-    if (!acquire_next(shard, fresh)) { return false; }
-    struct buffer *answer = acquire_answer(shard, fresh);
-    if (answer == NULL) {
-        release_arrays(fresh);
-        return false;
+    if (!acquire_next(shard, shard->next.arrays)) { return false; }
+    shard->next.answer = acquire_answer(shard, shard->next.arrays);
+    shard->next.done = 0;
+    if (shard->next.answer != NULL) { return true; }
+    release_arrays(shard->next.arrays);
+    return false;
+}
+
+void shard_in_place(const struct shard *shard, float *arrays[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) {
+        const struct buffer *array = shard->current[a];
+        arrays[a] = array != NULL && shard->next.arrays[a] == array ? array->data : NULL;
     }
+}
+
+static void apply_blocks(struct shard *shard, const struct slice_sum *sums, uint32_t sum_count,
+                         uint32_t root)
+{
+    struct kept_memory *kept = shard->config.kept;
+    struct shard_update *next = &shard->next;
+    float *changed[OPTIMIZER_ARRAYS_MAX];
+    static_assert((int)BLOCK <= (int)KEPT_BLOCK_FLOATS, "a block can be undone");
+    shard_in_place(shard, changed);
+    uint32_t count;
+    for (; next->done < shard->config.count; next->done += count) {
+        count = block_at(shard, next->done);
+        const float *sum = sum_block(shard, sums, sum_count, root, next->done, count);
+        if (kept != NULL) { kept_memory_begin_block(kept, next->done, count, changed); }
+        update_block(shard, sum, next->done, count, next->arrays, next->answer);
+        FAILPOINT("ps.mid_apply");
+        if (kept != NULL) { kept_memory_end_block(kept, next->done, count); }
+    }
+}
+
+bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count)
+{
+    struct shard_update *next = &shard->next;
     struct slice_node whole;
     struct slice_sum sums[SLICES_MAX];
+    if (!shard_begin_update(shard)) { return false; }
     uint32_t sum_count = plan_sums(shard, parts, part_count, &whole, sums);
-    uint32_t count;
-    for (uint64_t offset = 0; offset < shard->config.count; offset += count) {
-        count = block_at(shard, offset);
-        const float *sum = sum_block(shard, sums, sum_count, whole.first, offset, count);
-        update_block(shard, sum, offset, count, fresh, answer);
-    }
+    apply_blocks(shard, sums, sum_count, whole.first);
     for (uint32_t i = 0; i < part_count; i++) { shard_release(shard, parts[i].first); }
+    assert(shard->previous == NULL);
     shard->previous = shard->answer;
-    shard->answer = answer;
+    shard->answer = next->answer;
     release_arrays(shard->current);
-    memcpy(shard->current, fresh, sizeof fresh);
+    memcpy(shard->current, next->arrays, sizeof next->arrays);
+    *next = (struct shard_update){.answer = NULL};
     shard->updates++;
     return true;
 }
@@ -325,6 +364,9 @@ void shard_discard_incoming(struct shard *shard)
 void shard_forget(struct shard *shard)
 {
     release_arrays(shard->current);
+    release_arrays(shard->next.arrays);
+    buffer_release(shard->next.answer);
+    shard->next.answer = NULL;
     buffer_release(shard->answer);
     buffer_release(shard->previous);
     shard->answer = shard->previous = NULL;

@@ -7,6 +7,10 @@
  * The optimizer state is updated in place, or in a fresh copy while something else, such as a save,
  * has a reference on it. The answers of the previous step are kept, too.
  *
+ * With kept memory the arrays are in its slots, and an update can be continued by another process:
+ * values and answers are complete until the update is, and the state is changed block by block,
+ * each of which can be undone (ps/kept_memory.h).
+ *
  * One pass over the shard does all of this: a block that fits the cache is summed, updated and
  * published before the next one is read.
  *
@@ -27,15 +31,24 @@
 #include "kernels/kernels.h"
 #include "kernels/measurement.h"
 #include "kernels/optimizer.h"
+#include "ps/kept_memory.h"
 #include "ps/pushed.h"
 
 struct shard_config {
     const struct kernels *kernels; /* Outlives the shard. */
     struct optimizer optimizer;    /* Its variables outlive the shard. */
     struct buffer_pool *pool;      /* Outlives the shard. */
+    struct kept_memory *kept;      /* Has the arrays, as far as they fit; NULL. Outlives it. */
     uint64_t first, count;         /* Range of the flat vector, in floats. */
     uint32_t slices;               /* V */
     uint32_t chunk_bytes;          /* Chunks of pushed sums; a multiple of 64. */
+};
+
+/* An update between its begin and its end. */
+struct shard_update {
+    struct buffer *arrays[OPTIMIZER_ARRAYS_MAX]; /* The next ones; NULL: no update has begun. */
+    struct buffer *answer;
+    uint64_t done; /* Floats. */
 };
 
 struct shard {
@@ -51,6 +64,7 @@ struct shard {
     struct buffer *kept_arrays[OPTIMIZER_ARRAYS_MAX];
     uint64_t kept_updates; /* The updates in them. */
     struct buffer *incoming[OPTIMIZER_ARRAYS_MAX];
+    struct shard_update next;
     struct pushed *slots[SLICES_MAX]; /* Pushed sums, by first slice. Owned. */
     float *sum, *values;              /* One block of the gradient, and of new values. */
 };
@@ -61,6 +75,8 @@ MUST_CHECK enum tn_status shard_open(struct shard *shard, const struct shard_con
 /* Releases all references. A zeroed shard is allowed. */
 void shard_close(struct shard *shard);
 
+/* The size of the body of an answer. */
+size_t shard_answer_bytes(const struct shard *shard);
 /* The number of chunks of a pushed sum. */
 uint32_t shard_chunks(const struct shard *shard);
 
@@ -75,15 +91,27 @@ void shard_release_all(struct shard *shard);
 void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t part_count,
                    struct measurement *out);
 
-/* Apply one update by the sum of `parts`: disjoint nodes that together are one node of the tree, in
- * their slots, which are released. False: out of memory; only the answer of the step before is
- * lost.
- */
+/* Begin an update, unless one has begun: acquire what it needs, and release the answer of the step
+ * before. False: out of memory; only that answer is lost. */
+bool shard_begin_update(struct shard *shard);
+
+/* Apply one update, which may have begun, by the sum of `parts`: disjoint nodes that together are
+ * one node of the tree, in their slots, which are released. False: as above. */
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count);
 
 /* Keep the present answer, or with `arrays` all present arrays, in place of those kept before. */
 void shard_keep(struct shard *shard, bool arrays);
 void shard_unkeep(struct shard *shard, bool arrays);
+
+/* The arrays that the begun update changes in place, so that a block of them may have to be undone;
+ * NULL: it does not change this one in place. */
+void shard_in_place(const struct shard *shard, float *arrays[static OPTIMIZER_ARRAYS_MAX]);
+/* Where everything is in the kept memory: the fields of `record` that name slots, and the counts of
+ * updates. False: some of it is elsewhere. */
+bool shard_describe(const struct shard *shard, struct kept_record *record);
+/* Take over what a former process has kept, by the memory's valid record, and undo the block that
+ * it was changing. The shard is empty. */
+void shard_recover(struct shard *shard, const struct kept_record *record);
 
 /* Acquire `incoming` arrays with undefined contents. False: out of memory; none are acquired. */
 bool shard_begin_load(struct shard *shard);

@@ -92,7 +92,7 @@ bool ps_save_pending(const struct ps_step *s)
 static bool is_past(const struct ps_step *s, uint64_t step)
 {
     assert(s->generation != 0);
-    if (s->config.mode == TRAIN_SYNC) { return s->step > step; }
+    if (s->config.mode == TRAIN_SYNC) { return s->step + s->begun > step; }
     for (uint32_t v = 0; v < s->config.slices; v++) {
         if (s->clock[v] > step) { return true; }
     }
@@ -170,7 +170,7 @@ static void leave_generation(struct ps_step *s, struct ps_actions *out)
     ps_act(out, PS_DO_RELEASE_ALL);
     if (s->generation != 0) { ps_act(out, PS_DO_FORGET); }
     s->generation = s->step = 0;
-    s->applying = s->has_previous = false;
+    s->applying = s->has_previous = s->begun = s->recovered = false;
     s->kept_evaluation = s->kept_checkpoint = s->waits_for_checkpoint = 0;
     ps_norm_forget(s);
 }
@@ -183,6 +183,7 @@ static void begin_load(struct ps_step *s, struct ps_actions *out)
     s->loading_generation = s->ordered_generation;
     s->loading_checkpoint = s->ordered_checkpoint;
     s->loading_step = s->ordered_step;
+    s->run_ms = s->ordered_run_ms;
     struct ps_action *action = ps_act(out, PS_DO_LOAD);
     action->generation = s->loading_generation;
     action->checkpoint = s->loading_checkpoint;
@@ -246,6 +247,10 @@ static void order(struct ps_step *s, const struct run *run, struct ps_actions *o
     s->gate = run->gate;
     s->evaluate_step = run->evaluate_step;
     s->save_due = run->save_due;
+    s->ordered_run_ms = run->started_wall_ms;
+    /* The ensemble has lost its data, and numbers generations again. */
+    const bool other_run = s->generation != 0 && s->run_ms != s->ordered_run_ms;
+    if (other_run && s->recovered) { leave_generation(s, out); }
     if (load_wanted(s) && s->loading_generation == 0) { begin_load(s, out); }
 }
 

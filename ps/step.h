@@ -25,6 +25,11 @@
  * generation or of an earlier step is dropped; its sender keeps the parts of the present step and
  * of the one before, since no ps is more than one step behind another.
  *
+ * With kept memory (ps/kept_memory.h) a ps that was killed continues: it serves the generation and
+ * step that it had. If the update of the step had begun, it is completed when the pushes are here
+ * again, which the workers repeat: until then the values of the step are whole, but its state
+ * cannot be saved. An order of another run with the same generation ends it.
+ *
  * Async: a push is the gradient of one slice and an update of its own. Each slice has a clock, the
  * step of its next contribution: a push below the clock is a duplicate and dropped, one above it
  * would skip a contribution and is refused. The step of the shard is the smallest clock. A push is
@@ -102,15 +107,15 @@ enum ps_action_type {
     PS_DO_SEND_PART,   /* Send it, or with `previous` that of the step before, to ps `first`. */
     PS_DO_HOLD_PART,   /* Keep the event's body as the part of ps `first`. */
     PS_DO_APPLY,       /* Update the values by the sum of `parts`; release their slots. */
-    PS_DO_KEEP,        /* Keep the current arrays as `kept`, in place of those kept before. */
-    PS_DO_UNKEEP,      /* Release the arrays kept as `kept`. */
-    PS_DO_ANSWER,      /* Send values to `conn` as those of `step`: which ones is in `values`. */
-    PS_DO_REFUSE,      /* Send a refusal to `conn`, with this ps's generation and step. */
-    PS_DO_LOAD,        /* Load `checkpoint` (0: initial values); one load at a time. */
-    PS_DO_ADOPT,       /* The loaded arrays become the shard, which then has no previous step. */
-    PS_DO_DISCARD,     /* The loaded arrays are not wanted any more: release them. */
-    PS_DO_FORGET,      /* The shard's arrays are not wanted any more: release them. */
-    PS_DO_SAVE,        /* Write arrays as `checkpoint` of `step`: which ones is in `values`. */
+    PS_DO_KEEP, /* Keep the current arrays, of `step`, as `kept`, in place of those kept before. */
+    PS_DO_UNKEEP,  /* Release the arrays kept as `kept`. */
+    PS_DO_ANSWER,  /* Send values to `conn` as those of `step`: which ones is in `values`. */
+    PS_DO_REFUSE,  /* Send a refusal to `conn`, with this ps's generation and step. */
+    PS_DO_LOAD,    /* Load `checkpoint` (0: initial values); one load at a time. */
+    PS_DO_ADOPT,   /* The loaded arrays become the shard, which then has no previous step. */
+    PS_DO_DISCARD, /* The loaded arrays are not wanted any more: release them. */
+    PS_DO_FORGET,  /* The shard's arrays are not wanted any more: release them. */
+    PS_DO_SAVE,    /* Write arrays as `checkpoint` of `step`: which ones is in `values`. */
 };
 
 /* Which arrays. The kept ones are those of the last multiple of an interval: a worker may still
@@ -139,6 +144,14 @@ struct ps_actions {
     struct ps_action items[PS_ACTIONS_MAX];
     uint32_t part_count;
     struct slice_node parts[SLICES_MAX];
+};
+
+/* The state with which a ps continues with the arrays of a former process (P13). */
+struct ps_memory {
+    uint64_t generation, run_ms, step;
+    bool begun, has_previous;
+    uint64_t kept_evaluation, kept_checkpoint; /* The steps of what the driver keeps; 0: none. */
+    uint64_t save_handled, saved_checkpoint, saved_step;
 };
 
 /* A connection that pushed or pulled. */
@@ -170,6 +183,11 @@ struct ps_step {
     struct ps_step_config config;
     enum run_phase phase; /* In the last order. */
     uint64_t ordered_generation, ordered_checkpoint, ordered_step;
+    uint64_t run_ms, ordered_run_ms; /* When the run of the generation, of the order began. */
+    /* P13: the update of the present step has begun in a former process. Its state is not saved any
+     * more, and only values are sent. */
+    bool begun;
+    bool recovered;           /* The generation is one of a former process. */
     uint64_t epoch, revision; /* The last order. */
     uint64_t save_checkpoint, save_step;
     uint64_t until, gate;  /* In the last order. */
@@ -195,6 +213,9 @@ struct ps_step {
 };
 
 void ps_step_init(struct ps_step *step, const struct ps_step_config *config);
+
+/* P13: continue where a former process was. Sync; nothing was handled yet. */
+void ps_step_recover(struct ps_step *step, const struct ps_memory *memory);
 
 /* `actions` is overwritten. */
 void ps_step_handle(struct ps_step *step, const struct ps_event *event, struct ps_actions *actions);

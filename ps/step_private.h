@@ -1,7 +1,8 @@
 /*
  * ps/step_private.h: what the files of the ps core share; private to them. step.c handles orders,
- * loads and saves; step_chunks.c the chunks of pushes; step_sync.c and step_async.c handle the
- * pushes and pulls of each mode, step_norm.c the parts of norms.
+ * loads and saves; step_recover.c the return of a killed ps; step_chunks.c the chunks of pushes;
+ * step_sync.c and step_async.c handle the pushes and pulls of each mode, step_norm.c the parts of
+ * norms.
  */
 #ifndef PS_STEP_PRIVATE_H
 #define PS_STEP_PRIVATE_H

@@ -57,10 +57,12 @@ static void hold(struct ps_step *s, conn_id conn, struct slice_node node, struct
     action->count = node.count;
 }
 
-static void keep(struct ps_actions *out, enum ps_values values)
+static void keep(const struct ps_step *s, struct ps_actions *out, enum ps_values values)
 {
     assert(values == VALUES_EVALUATION || values == VALUES_CHECKPOINT);
-    ps_act(out, PS_DO_KEEP)->values = values;
+    struct ps_action *action = ps_act(out, PS_DO_KEEP);
+    action->values = values;
+    action->step = s->step;
 }
 
 void ps_sync_release_kept(struct ps_step *s, struct ps_actions *out)
@@ -82,21 +84,23 @@ void ps_sync_release_kept(struct ps_step *s, struct ps_actions *out)
  * skipped. */
 static bool waits_for_order(const struct ps_step *s)
 {
-    return s->kept_checkpoint != 0 && step_is_multiple(s->step, s->config.checkpoint_every);
+    return s->kept_checkpoint != 0 && step_is_multiple(s->step, s->config.checkpoint_every) &&
+           !s->begun;
 }
 
 /* The present step may have to be evaluated or saved after the update. */
 static void keep_multiples(struct ps_step *s, struct ps_actions *out)
 {
     assert(!waits_for_order(s));
+    if (s->begun) { return; } /* The former process has done so. */
     if (step_is_multiple(s->step, s->config.evaluate_every) && s->evaluate_step <= s->step) {
         s->kept_evaluation = s->step;
-        keep(out, VALUES_EVALUATION);
+        keep(s, out, VALUES_EVALUATION);
     }
     if (step_is_multiple(s->step, s->config.checkpoint_every) && s->save_due != 0 &&
         s->save_due <= s->step) {
         s->kept_checkpoint = s->step;
-        keep(out, VALUES_CHECKPOINT);
+        keep(s, out, VALUES_CHECKPOINT);
     }
 }
 
@@ -177,6 +181,7 @@ void ps_sync_applied(struct ps_step *s, struct ps_actions *out)
 {
     assert(!s->applying);
     s->step++;
+    s->begun = false;
     ps_norm_applied(s);
     memset(&s->covered, 0, sizeof s->covered);
     for (uint32_t i = 0; i < s->peer_count; i++) {

@@ -52,7 +52,11 @@ static void recovery_reason(const struct history_entry *entry, const char *task,
     case RECOVERY_CHIEF: snprintf(text, size, "%s became chief and restores", task); break;
     case RECOVERY_RESTART: snprintf(text, size, "the whole cluster was restarted"); break;
     case RECOVERY_OPERATOR: snprintf(text, size, "paused by %s", cause); break;
-    case RECOVERY_NONE: snprintf(text, size, "%s", cause); break;
+    case RECOVERY_WARM:
+        snprintf(text, size, "%s was lost (%s) and still had its values", task, cause);
+        break;
+    case RECOVERY_NONE:
+    case RECOVERY_KINDS: snprintf(text, size, "%s", cause); break;
     }
 }
 
@@ -161,7 +165,8 @@ static bool concerns_a_task(const struct history_entry *entry)
     case HISTORY_TASK_LOST: return true;
     case HISTORY_PAUSED:
     case HISTORY_RECOVERED:
-        return entry->recovery == RECOVERY_PS || entry->recovery == RECOVERY_CHIEF;
+        return entry->recovery == RECOVERY_PS || entry->recovery == RECOVERY_WARM ||
+               entry->recovery == RECOVERY_CHIEF;
     default: return false;
     }
 }

@@ -35,7 +35,7 @@ struct node_options {
     const char *job_name, *task_index, *ps_hosts, *worker_hosts;
     struct log_options log;
     struct option_texts set;
-    struct option_number index, incarnation, wait, log_bytes;
+    struct option_number index, incarnation, wait, log_bytes, memory;
 };
 
 static void add_options(struct options *options, struct node_options *o)
@@ -65,6 +65,7 @@ static void add_options(struct options *options, struct node_options *o)
     options_number(options, "incarnation", &o->incarnation, "N", NULL);
     options_text(options, "session-file", &o->session_file, "FILE", NULL);
     options_text(options, "log-file", &o->log_file, "FILE", NULL);
+    options_number(options, "memory", &o->memory, "FD", NULL);
     options_number(options, "log-max-size", &o->log_bytes, "BYTES", NULL);
 }
 
@@ -146,6 +147,7 @@ static enum tn_status resolve(const struct node_options *o, enum role role,
     setup->dir = o->dir;
     setup->session_file = o->session_file;
     setup->under_agent = o->session_file != NULL;
+    setup->memory = o->memory.given && o->memory.value <= INT_MAX ? (int)o->memory.value : -1;
     setup->wait_ms = (uint32_t)(o->wait.given ? o->wait.value : WAIT_S) * 1000;
     setup->identity.incarnation =
         o->incarnation.given ? o->incarnation.value : clock_new_incarnation();

@@ -29,6 +29,7 @@ struct node_setup {
     const char *dir, *session_file; /* session_file: NULL without an agent. */
     uint64_t cluster_key;
     bool under_agent;
+    int memory; /* A ps: memory that its agent keeps; -1: none. */
     uint32_t wait_ms;
     struct runtime *runtime;
 };

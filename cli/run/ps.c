@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "kernels/job_kernels.h"
 #include "kernels/kernels.h"
+#include "ps/kept_file.h"
 #include "ps/store/store_thread.h"
 
 enum { FOLDER_MAX = 1024 };
@@ -21,8 +22,24 @@ struct ps_parts {
     char folder[FOLDER_MAX], place[FOLDER_MAX + HOST_NAME_MAX_BYTES];
     struct runtime *runtime; /* Receives the answers of the store. */
     struct store_thread *store;
+    void *memory; /* The agent's, mapped; NULL: none. */
+    size_t memory_bytes;
+    struct kept_memory kept;
     struct ps *ps;
 };
+
+/* P13. Without this memory, a ps that is killed is loaded from a checkpoint. */
+static void open_memory(struct ps_parts *parts, const struct node_setup *setup)
+{
+    struct error error;
+    const uint32_t index = setup->task.index;
+    parts->memory_bytes = ps_kept_bytes(&setup->job, &setup->variables, index);
+    if (setup->memory < 0 || parts->memory_bytes == 0) { return; }
+    parts->memory = kept_file_map(setup->memory, parts->memory_bytes, &error);
+    if (parts->memory == NULL) {
+        log_warn("this ps keeps nothing if it is killed: %s", error.text);
+    }
+}
 
 static enum tn_status open_ps(struct node_setup *setup, void **out, struct error *error)
 {
@@ -31,6 +48,11 @@ static enum tn_status open_ps(struct node_setup *setup, void **out, struct error
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     snprintf(parts->folder, sizeof parts->folder, "%s/checkpoints", setup->dir);
     enum tn_status status = kernels_open(job_kernels(&setup->job), &parts->kernels, error);
+    if (status == TN_OK) { open_memory(parts, setup); }
+    if (parts->memory != NULL && !ps_kept_open(&parts->kept, parts->memory, &setup->job,
+                                               &setup->variables, setup->task.index)) {
+        return error_set(error, TN_ENOMEM, "out of memory");
+    }
     /* Under an agent the folder exists; if it was removed meanwhile, the store must report that. */
     if (status == TN_OK && !setup->under_agent) {
         status = files_make_folders(parts->folder, error);
@@ -93,6 +115,7 @@ static enum tn_status run_ps(struct node_setup *setup, void *role, int *exit_cod
                                      .job = &setup->job,
                                      .variables = &setup->variables,
                                      .kernels = parts->kernels,
+                                     .kept = parts->memory != NULL ? &parts->kept : NULL,
                                      .store = store_thread_port(parts->store),
                                      .place = parts->place};
     status = ps_create(&config, &parts->ps, error);
@@ -107,7 +130,11 @@ static enum tn_status run_ps(struct node_setup *setup, void *role, int *exit_cod
 
 static void close_ps(void *role)
 {
-    free(role);
+    struct ps_parts *parts = role;
+    if (parts == NULL) { return; }
+    kept_memory_close(&parts->kept);
+    if (parts->memory != NULL) { kept_file_unmap(parts->memory, parts->memory_bytes); }
+    free(parts);
 }
 
 int command_ps(int argc, char **argv)

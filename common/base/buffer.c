@@ -19,8 +19,9 @@ enum {
 /* A buffer with the fields that free it. */
 struct owned_buffer {
     struct buffer buffer; /* First, so that both have the same address. */
-    void *memory;
+    void *memory;         /* To be freed; NULL: it is a slot. */
     unsigned list;
+    uint32_t slot;
 };
 
 struct buffer_pool {
@@ -30,6 +31,7 @@ struct buffer_pool {
     size_t bytes; /* Capacity of all buffers, in use and free. */
     size_t limit_bytes;
     size_t in_use; /* Buffers with references. */
+    bool has_slots;
     unsigned color;
 };
 
@@ -70,6 +72,46 @@ struct buffer_pool *buffer_pool_create(size_t limit_bytes)
     return pool;
 }
 
+size_t buffer_slot_bytes(size_t size)
+{
+    /* One page more for the color. */
+    return capacity_for(LIST_LARGE, size) + PAGE_BYTES;
+}
+
+/* The data of buffer number `color` starts this far after a page boundary (cache coloring): arrays
+ * that all start on a boundary compete for the same cache sets when a kernel walks several of them
+ * in step. */
+static size_t shift_of(unsigned color)
+{
+    return (size_t)(1 + color % (PAGE_BYTES / LINE_BYTES - 1)) * LINE_BYTES;
+}
+
+struct buffer_pool *buffer_pool_of_slots(void *memory, size_t size, uint32_t count)
+{
+    assert((uintptr_t)memory % PAGE_BYTES == 0);
+    struct buffer_pool *pool = buffer_pool_create(0);
+    if (pool == NULL) { return NULL; }
+    pool->has_slots = true;
+    const size_t capacity = capacity_for(LIST_LARGE, size);
+    for (uint32_t slot = count; slot-- > 0;) {
+        struct owned_buffer *made = malloc(sizeof *made);
+        if (made == NULL) {
+            buffer_pool_destroy(pool);
+            return NULL;
+        }
+        *made = (struct owned_buffer){.list = LIST_LARGE, .slot = slot};
+        made->buffer = (struct buffer){
+            .data = (char *)memory + slot * buffer_slot_bytes(size) + shift_of(slot),
+            .capacity = capacity,
+            .pool = pool,
+            .next_free = pool->free[LIST_LARGE],
+        };
+        pool->free[LIST_LARGE] = &made->buffer;
+        pool->bytes += capacity;
+    }
+    return pool;
+}
+
 static void free_list(struct buffer *list)
 {
     while (list != NULL) {
@@ -91,6 +133,7 @@ void buffer_pool_destroy(struct buffer_pool *pool)
 
 static bool over_limit(const struct buffer_pool *pool, size_t more)
 {
+    if (pool->has_slots) { return true; }
     if (pool->limit_bytes == 0) { return false; }
     return more > pool->limit_bytes || pool->bytes > pool->limit_bytes - more;
 }
@@ -113,16 +156,14 @@ static struct buffer *evict_for(struct buffer_pool *pool, size_t more)
     return evicted;
 }
 
-/* The data starts a varying number of cache lines after a page boundary (cache coloring): arrays
- * that all start on a boundary compete for the same cache sets when a kernel walks several of them
- * in step. The pages of a large buffer are allocated as they are first written, by the thread that
- * writes; those of a small one now. */
+/* The pages of a large buffer are allocated as they are first written, by the thread that writes;
+ * those of a small one now. */
 static struct buffer *make_buffer(struct buffer_pool *pool, unsigned list, size_t capacity,
                                   unsigned color)
 {
     struct owned_buffer *made = malloc(sizeof *made);
     if (made == NULL) { return NULL; }
-    size_t shift = (size_t)(1 + color % (PAGE_BYTES / LINE_BYTES - 1)) * LINE_BYTES;
+    size_t shift = shift_of(color);
     size_t pages = (capacity + shift + PAGE_BYTES - 1) / PAGE_BYTES;
     made->memory = aligned_alloc(PAGE_BYTES, pages * PAGE_BYTES);
     if (made->memory == NULL) {
@@ -136,6 +177,7 @@ static struct buffer *make_buffer(struct buffer_pool *pool, unsigned list, size_
         memset(made->memory, 0, capacity + shift);
     }
     made->list = list;
+    made->slot = BUFFER_NO_SLOT;
     made->buffer = (struct buffer){
         .data = (char *)made->memory + shift,
         .capacity = capacity,
@@ -162,7 +204,9 @@ static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned list, s
     pthread_mutex_lock(&pool->mutex);
     struct buffer *buffer = take_free(&pool->free[list], capacity);
     if (buffer == NULL) {
-        if (over_limit(pool, capacity)) { *evicted = evict_for(pool, capacity); }
+        if (over_limit(pool, capacity) && !pool->has_slots) {
+            *evicted = evict_for(pool, capacity);
+        }
         *reserved = !over_limit(pool, capacity);
         if (*reserved) { pool->bytes += capacity; }
         *color = pool->color++;
@@ -176,7 +220,7 @@ struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size)
 {
     assert(pool != NULL);
     if (size > SIZE_MAX / 2) { return NULL; }
-    const unsigned list = list_of(size);
+    const unsigned list = pool->has_slots ? LIST_LARGE : list_of(size);
     const size_t capacity = capacity_for(list, size);
     bool reserved = false;
     unsigned color = 0;
@@ -197,6 +241,31 @@ struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size)
     buffer->next_free = NULL;
     __atomic_store_n(&buffer->references, 1, __ATOMIC_RELAXED);
     return buffer;
+}
+
+struct buffer *buffer_acquire_slot(struct buffer_pool *pool, uint32_t slot, size_t size)
+{
+    pthread_mutex_lock(&pool->mutex);
+    struct buffer **at = &pool->free[LIST_LARGE];
+    while (pool->has_slots && *at != NULL && owned(*at)->slot != slot) { at = &(*at)->next_free; }
+    struct buffer *found = pool->has_slots ? *at : NULL;
+    if (found != NULL) {
+        *at = found->next_free;
+        pool->in_use++;
+    }
+    pthread_mutex_unlock(&pool->mutex);
+    if (found == NULL) { return NULL; }
+    assert(size <= found->capacity && found->references == 0);
+    found->size = size;
+    found->next_free = NULL;
+    found->references = 1;
+    return found;
+}
+
+uint32_t buffer_slot(const struct buffer_pool *pool, const struct buffer *buffer)
+{
+    if (buffer->pool != pool || !pool->has_slots) { return BUFFER_NO_SLOT; }
+    return ((const struct owned_buffer *)(const void *)buffer)->slot;
 }
 
 struct buffer *buffer_part(struct buffer *whole, size_t offset, size_t size)

@@ -17,6 +17,8 @@
 
 struct buffer_pool;
 
+#define BUFFER_NO_SLOT UINT32_MAX
+
 struct buffer {
     void *data;      /* 64-byte aligned. */
     size_t size;     /* Bytes in use; the owner sets it, at most `capacity`. */
@@ -31,6 +33,12 @@ struct buffer {
 /* `limit_bytes` bounds all memory of the pool, in use and free; 0: no bound. NULL: out of
  * memory. */
 struct buffer_pool *buffer_pool_create(size_t limit_bytes);
+/* A pool of `count` buffers, the slots: slot i begins at byte i * buffer_slot_bytes(size) of
+ * `memory`, which begins a page and outlives the pool, and has at least `size` bytes. Nothing is
+ * written to it. NULL: out of memory. */
+struct buffer_pool *buffer_pool_of_slots(void *memory, size_t size, uint32_t count);
+/* The memory that a slot takes: whole pages. */
+size_t buffer_slot_bytes(size_t size);
 /* All buffers must have been released. NULL is allowed. */
 void buffer_pool_destroy(struct buffer_pool *pool);
 
@@ -38,6 +46,10 @@ void buffer_pool_destroy(struct buffer_pool *pool);
  * released one of the same capacity, newest first, else allocates. Capacities are powers of two and
  * 1.5 times these up to 1 MiB, and whole pages above. NULL: out of memory or over the limit. */
 struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size);
+/* A certain slot, with its contents. NULL: it is in use, or there is no such slot. */
+struct buffer *buffer_acquire_slot(struct buffer_pool *pool, uint32_t slot, size_t size);
+/* The slot of `pool` that the buffer is; BUFFER_NO_SLOT: none. */
+uint32_t buffer_slot(const struct buffer_pool *pool, const struct buffer *buffer);
 /* Bytes [offset, offset + size) of `whole` as a buffer with one reference, which holds one to
  * `whole`. Parts are written apart from each other. NULL: out of memory. */
 struct buffer *buffer_part(struct buffer *whole, size_t offset, size_t size);

@@ -11,10 +11,10 @@ const char *const run_phase_names[RUN_PHASES + 1] = {
     [RUN_FAILED] = "failed",   [RUN_HELD] = "held",
 };
 
-const char *const recovery_kind_names[RECOVERY_OPERATOR + 2] = {
+const char *const recovery_kind_names[RECOVERY_KINDS + 1] = {
     [RECOVERY_NONE] = "none",         [RECOVERY_PS] = "ps",
     [RECOVERY_CHIEF] = "chief",       [RECOVERY_RESTART] = "restart",
-    [RECOVERY_OPERATOR] = "operator",
+    [RECOVERY_OPERATOR] = "operator", [RECOVERY_WARM] = "warm",
 };
 
 const char *run_phase_name(enum run_phase phase)
@@ -56,6 +56,6 @@ bool run_phase_parse(const char *name, enum run_phase *out)
 
 const char *recovery_kind_name(enum recovery_kind kind)
 {
-    assert(kind <= RECOVERY_OPERATOR);
+    assert(kind < RECOVERY_KINDS);
     return recovery_kind_names[kind];
 }

@@ -31,7 +31,9 @@ enum recovery_kind {
     RECOVERY_PS,
     RECOVERY_CHIEF,
     RECOVERY_RESTART,
-    RECOVERY_OPERATOR
+    RECOVERY_OPERATOR,
+    RECOVERY_WARM, /* In the history: that of a ps which still had its values (C19). */
+    RECOVERY_KINDS
 };
 
 enum { RUN_TEXT_MAX = 160, RESTORE_PATH_MAX = 512, RUN_UNLOADABLE_MAX = 64, RUN_EVALUATED_MAX = 4 };

@@ -40,6 +40,8 @@
     X("worker.evaluated", "worker", 0, "has evaluated, result not reported")                       \
     X("ps.mid_step", "ps", 0, "some slices of the step have arrived, not all")                     \
     X("ps.before_apply", "ps", 0, "all slices have arrived, the update not applied")               \
+    X("ps.mid_apply", "ps", 0, "a block of the step is updated, not yet noted as updated")         \
+    X("ps.before_keep", "ps", 0, "the update is applied, the kept memory has the step before")     \
     X("ps.applied_before_ack", "ps", 0, "the update is applied, no worker has an answer")          \
     X("ckpt.before_sync", "ps", 1, "the shard is written under a temporary name, not synced")      \
     X("ckpt.before_rename", "ps", 1, "the shard is synced, not renamed")                           \

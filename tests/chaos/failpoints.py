@@ -43,9 +43,12 @@ FROZEN_S = (0.1, 3.0)
 PASSES = {"node.before_register": 6, "node.registered": 6, "node.leaving": 5, "election.standing": 2,
           "chief.before_write": 8, "ckpt.before_commit": 2, "ckpt.after_commit": 2,
           "worker.before_push": 2 * STEPS, "worker.evaluated": 3, "ps.mid_step": STEPS // 4,
-          "ps.before_apply": 2 * STEPS, "ps.applied_before_ack": 2 * STEPS, "ckpt.before_sync": 4,
+          "ps.before_apply": 2 * STEPS, "ps.mid_apply": 2 * STEPS, "ps.before_keep": 2 * STEPS,
+          "ps.applied_before_ack": 2 * STEPS, "ckpt.before_sync": 4,
           "ckpt.before_rename": 4, "ckpt.before_report": 4, "ckpt.before_copy": 4,
           "ckpt.before_collect": 4, "load.mid_read": 2}
+# A ps that is killed loads a checkpoint (P13); parameters keep their bits.
+COLD = ("train.clip_norm=1000000",)
 # These are passed in recoveries: a ps is killed first, just after the first commit.
 RECOVERY = ("chief.paused", "chief.loading", "load.mid_read", "load.before_adopt")
 # These are passed again by the next chief: in every second round the first chief is killed first.
@@ -168,9 +171,9 @@ def check(result, point, before, text, baseline):
                       f"but {baseline['parameters_digest']} in the baseline run ({text})")
 
 
-def execute(args, arm, baseline):
+def execute(args, arm, baseline, settings=()):
     """One run: (its result, a description). `arm(faults)` arms the failpoints."""
-    run = Run(args.program, args.job, [*SETTINGS, *args.settings])
+    run = Run(args.program, args.job, [*SETTINGS, *settings, *args.settings])
     failed, over, began = True, threading.Event(), time.monotonic()
     try:
         faults = Faults(run.folder / "faults.ctl")
@@ -208,7 +211,7 @@ def main():
             tests += 1
             try:
                 _, text = execute(args, lambda faults, name=name, draw=draw, number=round_number: (
-                    *arm_all(faults, name, args, number, draw), draw), baseline)
+                    *arm_all(faults, name, args, number, draw), draw), baseline, COLD if name in RECOVERY else ())
                 print(f"{name}: {args.action}: {text}", flush=True)
             except Failure as failure:
                 failures += 1

@@ -21,6 +21,8 @@ ZNODE = os.environ.get("TANIST_ZNODE", str(ROOT / "build/bin/znode"))
 QUICK = str(ROOT / "examples/quick.json")
 FASHION = str(ROOT / "examples/fashion-mnist.json")
 LONG = ["--set", "train.steps=50000000"]
+# A norm that no gradient has: the same parameters, but a ps that is killed loads a checkpoint (P13).
+COLD = ["--set", "train.clip_norm=1000000"]
 MARK = "TANIST_TEST_MARK"
 
 

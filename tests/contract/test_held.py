@@ -11,10 +11,10 @@ import socket
 import subprocess
 import unittest
 
-from case import LONG, QUICK, Cli, patience
+from case import COLD, Cli, LONG, QUICK, patience
 
-JOB = ["--set", "cluster.ps=2", "--set", "model.inputs=64", "--set", "model.outputs=4", "--set",
-       "checkpoint.every_steps=500", "--set", "checkpoint.keep=3"]
+JOB = [*COLD, "--set", "cluster.ps=2", "--set", "model.inputs=64", "--set",
+       "model.outputs=4", "--set", "checkpoint.every_steps=500", "--set", "checkpoint.keep=3"]
 SHARD = "shard-0-of-2"
 
 

@@ -9,7 +9,7 @@ import os
 import signal
 import unittest
 
-from case import Cli, QUICK
+from case import COLD, Cli, QUICK
 
 JOB = ["--set", "train.steps=6000", "--set", "checkpoint.every_steps=700", "--set", "evaluate.every_steps=1000",
        "--set", "model.inputs=64", "--set", "cluster.ps=2", "--set", "train.learning_rate=0.001"]
@@ -62,7 +62,7 @@ class Metrics(Cli):
         for name in ("accuracy", "mae", "rmse", "r2"):
             self.assertEqual([step for step, point in calm.items() if name in point], [*range(1000, 6001, 1000)])
         self.assertEqual(self.run_to_end("local", "--local"), calm)
-        run = self.start(*JOB, "--set", "train.steps=500000000")
+        run = self.start(*JOB, *COLD, "--set", "train.steps=500000000")
         self.wait_step(500)
         self.succeeds("pause", "--dir", "run")
         for name in ("worker:0", "ps:1"):

@@ -13,7 +13,7 @@ import signal
 import struct
 import unittest
 
-from case import Cli, QUICK
+from case import COLD, Cli, QUICK
 from test_metrics import JOB, points
 
 
@@ -98,7 +98,7 @@ class Summaries(Cli):
         """After kills of a ps and of the agent, the curves are those of metrics.jsonl, without orphans."""
         if not has_tensorboard():
             self.skipTest("tensorboard is not installed")
-        run = self.start(*JOB, "--set", "train.steps=500000000")
+        run = self.start(*JOB, *COLD, "--set", "train.steps=500000000")
         self.wait_step(1500)
         before = self.pid("ps:0")
         os.kill(before, signal.SIGKILL)
@@ -108,8 +108,8 @@ class Summaries(Cli):
         run.wait()
         self.wait_for("the nodes end", lambda: not self.processes())
         last = max(points(self.folder / "run"))
-        result = self.tanist("run", QUICK, "--dir", "run", *JOB, "--resume", "--set", f"train.steps={last + 1000}",
-                             "-q", timeout=120)
+        result = self.tanist("run", QUICK, "--dir", "run", *JOB, *COLD, "--resume", "--set",
+                             f"train.steps={last + 1000}", "-q", timeout=120)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(len(self.files()), 2)
         kept = points(self.folder / "run")

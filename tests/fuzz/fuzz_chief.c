@@ -203,7 +203,7 @@ static void take_run(struct run *run)
     run->evaluation.step = STEP_NONE;
     run->ending = (take() & 1) != 0;
     run->pause_requested = (take() & 7) == 7;
-    run->recovery.kind = take() % (RECOVERY_OPERATOR + 1);
+    run->recovery.kind = take() % RECOVERY_KINDS;
     run->recovery.task = (struct task){ROLE_PS, 0};
     for (unsigned i = 0; i < sizeof counters / sizeof counters[0]; i++) {
         uint64_t number = take_number();

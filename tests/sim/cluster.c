@@ -333,6 +333,7 @@ void sim_cluster_free(struct sim_cluster *cluster)
     }
     disk_model_free(cluster->disk);
     for (uint32_t i = 0; i < cluster->process_count; i++) { process_free(cluster->processes[i]); }
+    for (uint32_t t = 0; t < cluster->task_count; t++) { sim_kept_drop(cluster, t); }
     net_model_free(cluster->net);
     zk_model_free(cluster->zk);
     reference_free(cluster->reference);

@@ -8,6 +8,7 @@
 #include "agent/supervisor.h"
 #include "checker/checker.h"
 #include "common/cluster/job.h"
+#include "kernels/kernels.h"
 #include "tests/sim/coverage.h"
 #include "tests/sim/disk_model.h"
 #include "tests/sim/faults.h"
@@ -26,7 +27,8 @@ enum {
 struct sim_setup {
     struct job job;
     bool ledger;
-    bool one_host; /* All tasks have one agent; else each has its own. */
+    bool keeps_memory; /* Agents keep the memory of a ps that was killed. */
+    bool one_host;     /* All tasks have one agent; else each has its own. */
     uint32_t zk_tick_ms;
     uint32_t agent_notice_us; /* From the death of a child until the agent reaps it. */
     uint64_t faults_until_ms;
@@ -53,6 +55,14 @@ struct sim_agent {
 /* A push or pull that reached a ps, by its round. */
 struct sim_question {
     uint64_t sender, ps, round, generation; /* Incarnations of the worker and of the ps. */
+};
+
+/* The memory that an agent keeps for a ps. */
+struct sim_kept {
+    void *memory;        /* NULL: the task has none. */
+    void *torn;          /* A copy from the middle of an update. */
+    uint32_t tear_after; /* Calls of kernels until then; 0: it is not awaited. */
+    uint64_t found;      /* How often a ps found the state of a former one. */
 };
 
 enum { SIM_QUESTIONS = 1024, SIM_ANSWERS = 64, SIM_ANSWER_FLOATS = 2048 };
@@ -83,6 +93,9 @@ struct sim_cluster {
     uint32_t task_count;
     struct task tasks[SIM_TASKS_MAX];
     struct process *now[SIM_TASKS_MAX]; /* The last process of each task. */
+    struct sim_kept kept[SIM_TASKS_MAX];
+    struct kernels torn_kernels;
+    struct optimizer_kernels torn_optimizers;
     uint64_t looping_until_us[SIM_TASKS_MAX];
     bool other_inputs[SIM_TASKS_MAX]; /* The worker starts with the data of `other_job`. */
     struct job other_job;
@@ -122,6 +135,17 @@ struct checker_view sim_view(struct sim_cluster *cluster);
 /* sim_evaluator.c: creates the node of `process`. */
 void sim_make_evaluator(struct sim_cluster *cluster, struct process *process,
                         const struct node_identity *identity);
+
+/* sim_kept.c: the memory that outlives a ps; NULL: none does. */
+void *sim_kept_open(struct sim_cluster *cluster, struct task task);
+/* The agent closes it, or dies. */
+void sim_kept_drop(struct sim_cluster *cluster, uint32_t task);
+/* The next update of a ps, by `target`, is torn at a place given by `at`. */
+void sim_kept_tear(struct sim_cluster *cluster, uint32_t target, uint32_t at);
+/* The process has `dies` set. */
+void sim_kept_torn(void *ctx, struct process *process, int exit_code);
+/* Those of the cluster, for ps: they can tear an update. */
+const struct kernels *sim_kept_kernels(struct sim_cluster *cluster);
 
 /* sim_nodes.c: creates the process of a task and starts it. */
 void sim_spawn(struct sim_cluster *cluster, uint32_t task);

@@ -29,6 +29,7 @@ static const char *const names[FAULT_KINDS] = {
     [FAULT_REPLACE] = "replace",
     [FAULT_READ_ONLY] = "read-only",
     [FAULT_OTHER_INPUTS] = "other-inputs",
+    [FAULT_TEAR] = "tear",
 };
 
 /* How often each kind is drawn, relative to the others. */

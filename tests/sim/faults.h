@@ -34,6 +34,7 @@ enum fault_kind {
     FAULT_REPLACE,            /* Another program replaces the contents of a znode. */
     FAULT_READ_ONLY,          /* Another program makes a znode read-only. */
     FAULT_OTHER_INPUTS,       /* A worker starts with other data, until it has been refused. */
+    FAULT_TEAR,               /* SIGKILL of a ps in the middle of an update. */
     FAULT_KINDS
 };
 

@@ -45,6 +45,8 @@ struct transport_port net_endpoint_port(struct net_endpoint *endpoint);
 void net_endpoint_address(const struct net_endpoint *endpoint, char *text, size_t size);
 /* The process died: the kernel closes its connections, unless the host died (`silently`). */
 void net_endpoint_kill(struct net_endpoint *endpoint, bool silently);
+/* It will be killed after the present event: all that it sends until then is lost. */
+void net_endpoint_mute(struct net_endpoint *endpoint);
 void net_endpoint_freeze(struct net_endpoint *endpoint, bool frozen);
 /* Breaks every connection of the endpoint now. */
 void net_endpoint_reset(struct net_endpoint *endpoint);

@@ -42,6 +42,7 @@ struct net_endpoint {
     transport_sink sink;
     void *ctx;
     bool dead, frozen;
+    bool muted;  /* It dies at the end of the present event: what it sends is lost. */
     bool silent; /* The host died too: it does not refuse connections. */
 };
 

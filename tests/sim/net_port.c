@@ -144,7 +144,7 @@ static void port_send(void *ctx, conn_id conn, const struct frame_header *header
     struct net_side *side = NULL;
     struct net_link *link = find_link(endpoint->net, conn.v, &side);
     assert(!endpoint->dead);
-    bool open = link != NULL && !side->reported_closed && !side->closing;
+    bool open = link != NULL && !endpoint->muted && !side->reported_closed && !side->closing;
     const size_t size = body != NULL ? body->size : 0, most = chunk_bytes(endpoint->net, header);
     const size_t chunks = size == 0 ? 1 : (size - 1) / most + 1;
     for (size_t i = 0; i < chunks && open; i++) {
@@ -159,12 +159,17 @@ static void port_close(void *ctx, conn_id conn)
     struct net_endpoint *endpoint = ctx;
     struct net_side *side;
     struct net_link *link = find_link(endpoint->net, conn.v, &side);
-    if (link == NULL || side->reported_closed || side->closing) { return; }
+    if (link == NULL || endpoint->muted || side->reported_closed || side->closing) { return; }
     side->closing = true;
     net_append_close(link, side, TN_OK);
     if (net_other(link, side)->endpoint != NULL) {
         net_append_close(link, net_other(link, side), TN_ECLOSED);
     }
+}
+
+void net_endpoint_mute(struct net_endpoint *endpoint)
+{
+    endpoint->muted = true;
 }
 
 struct transport_port net_endpoint_port(struct net_endpoint *endpoint)

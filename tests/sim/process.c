@@ -4,8 +4,16 @@
 #include <stdlib.h>
 
 #include "common/base/minmax.h"
+#include "ps/kept_memory.h"
 
 enum { POOL_LIMIT_BYTES = 16 << 20, WAIT_MAX_MS = 1000000000 };
+
+static struct process *running;
+
+struct process *process_running(void)
+{
+    return running;
+}
 
 /* The monotonic clock of the process, with its drift. */
 static uint64_t local_ms(const struct process *process)
@@ -51,8 +59,14 @@ void process_deliver(struct process *process, const struct node_event *event)
     timed.now_ms = local_ms(process);
     timed.wall_ms = 1700000000000u + process->config.world->now_us / 1000;
     process->depth++;
+    running = process;
     process->node.handle(process->node.self, &timed);
+    running = NULL;
     process->depth--;
+    if (process->dies) {
+        process->config.died(process->config.ctx, process, 0);
+        return;
+    }
     int exit_code = 0;
     if (process->node.finished(process->node.self, &exit_code)) {
         end(process, exit_code);
@@ -141,6 +155,8 @@ void process_free(struct process *process)
     if (process == NULL) { return; }
     process_kill(process, true);
     if (process->destroy != NULL) { process->destroy(process->node.self); }
+    if (process->kept != NULL) { kept_memory_close(process->kept); }
+    free(process->kept);
     buffer_pool_destroy(process->ports.buffers);
     free(process);
 }

@@ -27,6 +27,7 @@ struct process_config {
     uint32_t session_timeout_ms;
     int32_t clock_drift_ppm; /* Its clock is faster by this much. */
     process_ended ended;
+    process_ended died; /* `dies` was set. */
     void *ctx;
 };
 
@@ -42,6 +43,8 @@ struct process {
     void (*destroy)(void *self);
     uint64_t tick_at_us; /* Time of the earliest scheduled tick; 0: none. */
     uint64_t started_us;
+    void *kept;     /* A ps's struct kept_memory; freed after the node. NULL: none. */
+    bool dies;      /* It is killed at the end of the present delivery, in which it is muted. */
     uint32_t depth; /* Nested deliveries; at most one. */
 };
 
@@ -54,6 +57,8 @@ void process_kill(struct process *process, bool silently);
 void process_freeze(struct process *process, bool frozen);
 /* Delivers an event to the node, now. */
 void process_deliver(struct process *process, const struct node_event *event);
+/* The process whose event is being handled; NULL: none. */
+struct process *process_running(void);
 void process_free(struct process *process);
 
 #endif

@@ -179,6 +179,30 @@ static void evaluator(struct sim_setup *setup, struct random *random)
     }
 }
 
+/* Ps die in the middle of updates and between them, both at once, and the chief and workers with
+ * them; but their agents do not, so nothing is loaded again. */
+static void warm(struct sim_setup *setup, struct random *random)
+{
+    struct job *job = &setup->job;
+    setup->ledger = false;
+    setup->keeps_memory = true;
+    job->train.mode = TRAIN_SYNC;
+    job->train.clip_norm = 0;
+    job->train.rule_count = job->train.before_count = 0;
+    job->train.optimizer = random_below(random, 2) == 0 ? OPTIMIZER_MOMENTUM : OPTIMIZER_ADAM;
+    job->train.learning_rate = job->train.optimizer == OPTIMIZER_ADAM ? 0.01 : 0.0625;
+    for (uint32_t i = 0; i < 12; i++) {
+        const bool tears = random_below(random, 2) == 0;
+        const uint32_t ps = (uint32_t)random_below(random, PARAMETER_SERVERS);
+        const uint64_t at_ms = between(random, 800, 6000);
+        add(setup, tears ? FAULT_TEAR : FAULT_KILL, at_ms, tears ? ps : FIRST_PS + ps)->other =
+            (uint32_t)random_below(random, 1000);
+        const uint32_t other = (uint32_t)random_below(random, FIRST_WORKER + WORKERS);
+        if (random_below(random, 3) != 0) { continue; }
+        add(setup, FAULT_KILL, at_ms + random_below(random, 60), other);
+    }
+}
+
 /* ------------------------------------------------------------------ verdicts */
 
 static const char *no_step_is_lost(const struct sim_cluster *cluster)
@@ -198,6 +222,15 @@ static const char *ends_in_good_order(const struct sim_cluster *cluster)
 static const char *accept(const struct sim_cluster *cluster)
 {
     return cluster->checker.loads < 2 ? "the ps did not load again" : NULL;
+}
+
+static const char *nothing_is_loaded_again(const struct sim_cluster *cluster)
+{
+    uint64_t found = 0;
+    for (uint32_t t = 0; t < cluster->task_count; t++) { found += cluster->kept[t].found; }
+    if (found == 0) { return "no ps found the state of a former one"; }
+    if (cluster->checker.loads > 1) { return "the ps loaded again"; }
+    return no_step_is_lost(cluster);
 }
 
 static const char *stops_early(const struct sim_cluster *cluster)
@@ -235,6 +268,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"norms-ps-dies", norms_ps_dies, accept},
     {"early-stop", early_stop, stops_early},
     {"evaluator", evaluator, checkpoints_are_evaluated},
+    {"warm", warm, nothing_is_loaded_again},
 };
 
 /* ---------------------------------------------------------------------- setup */

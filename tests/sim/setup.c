@@ -300,6 +300,23 @@ static void draw_other_inputs(struct sim_setup *setup, uint64_t seed)
     };
 }
 
+/* In three of four seeds agents keep the memory of ps, and in half of these updates are torn. */
+static void draw_kept(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x6b65707400000000u};
+    setup->keeps_memory = random_below(&random, 4) != 0;
+    if (!setup->keeps_memory || coin(&random)) { return; }
+    for (uint64_t left = between(&random, 1, 4); left > 0; left--) {
+        if (setup->fault_count == FAULTS_MAX) { return; }
+        setup->faults[setup->fault_count++] = (struct fault){
+            .kind = FAULT_TEAR,
+            .at_ms = between(&random, SIM_FAULTS_FROM_MS, setup->faults_until_ms),
+            .target = (uint32_t)random_below(&random, 1000),
+            .other = (uint32_t)random_below(&random, 1000),
+        };
+    }
+}
+
 /* In half of the seeds, pushes and values travel in chunks. A shard has at least 16 floats. */
 static void draw_chunks(struct sim_setup *setup, uint64_t seed)
 {
@@ -332,4 +349,5 @@ void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
     draw_foreign(setup, seed);
     draw_read_only(setup, seed);
     draw_other_inputs(setup, seed);
+    draw_kept(setup, seed);
 }

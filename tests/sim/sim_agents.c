@@ -50,6 +50,7 @@ static void on_spawn(struct world *world, void *target, uint64_t a, uint64_t b, 
     if (!agent->alive || b != agent->starts) { return; }
     struct sim_cluster *cluster = agent->cluster;
     uint32_t task = agent->tasks[a];
+    if (!supervisor_keeps_memory(&agent->supervisor.children[a])) { sim_kept_drop(cluster, task); }
     sim_spawn(cluster, task);
     feed(agent, &(struct supervisor_event){.type = SUPERVISOR_SPAWNED, .child = (uint32_t)a});
     if (cluster->looping_until_us[task] > world->now_us && !cluster->healed) {
@@ -277,6 +278,7 @@ void sim_agent_die(struct sim_agent *agent, bool silently, uint64_t back_after_m
               silently ? " (power lost)" : "");
     for (uint32_t i = 0; i < agent->task_count; i++) {
         struct process *process = agent->cluster->now[agent->tasks[i]];
+        sim_kept_drop(agent->cluster, agent->tasks[i]);
         if (process == NULL || !process->alive) { continue; }
         agent->unreaped[i] = zk_client_session(process->zk);
         process_kill(process, silently);

@@ -212,6 +212,7 @@ static void on_moved_back(struct world *world, void *target, uint64_t ps, uint64
     world_log(world, "ps:%u moves back to its shards", (unsigned)ps);
     disk_model_away(cluster->disk, (uint32_t)ps, false);
     sim_kill_task(cluster, task_of_ps(cluster, (uint32_t)ps));
+    sim_kept_drop(cluster, task_of_ps(cluster, (uint32_t)ps));
 }
 
 static void move(struct sim_cluster *cluster, const struct fault *fault)
@@ -219,6 +220,7 @@ static void move(struct sim_cluster *cluster, const struct fault *fault)
     uint32_t ps = fault->target % cluster->setup.job.cluster.ps;
     disk_model_away(cluster->disk, ps, true);
     sim_kill_task(cluster, task_of_ps(cluster, ps));
+    sim_kept_drop(cluster, task_of_ps(cluster, ps));
     world_after(&cluster->world, fault->duration_ms * 1000, on_moved_back, cluster, ps, 0, NULL);
 }
 
@@ -299,6 +301,7 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
     case FAULT_REPLACE: sim_foreign_damage(cluster, fault); break;
     case FAULT_READ_ONLY: sim_foreign_lock(cluster, fault); break;
     case FAULT_OTHER_INPUTS: start_other_inputs(cluster, fault); break;
+    case FAULT_TEAR: sim_kept_tear(cluster, fault->target, fault->other); break;
     case FAULT_KINDS: assert(false);
     }
 }

@@ -70,11 +70,13 @@ static void make_coordinator(struct sim_cluster *cluster, struct process *proces
 static void make_ps(struct sim_cluster *cluster, struct process *process,
                     const struct node_identity *identity)
 {
+    process->kept = sim_kept_open(cluster, process->task);
     struct ps_config config = {.identity = *identity,
                                .ports = &process->ports,
                                .job = &cluster->setup.job,
                                .variables = &cluster->model->table,
-                               .kernels = cluster->kernels,
+                               .kernels = sim_kept_kernels(cluster),
+                               .kept = process->kept,
                                .store = disk_user_port(process->store),
                                .place = "sim:/checkpoints"};
     struct ps *ps;
@@ -124,6 +126,7 @@ void sim_spawn(struct sim_cluster *cluster, uint32_t task)
         .session_timeout_ms = cluster->setup.job.zookeeper.session_timeout_ms,
         .clock_drift_ppm = (int32_t)world_below(world, 2001) - 1000,
         .ended = on_ended,
+        .died = sim_kept_torn,
         .ctx = cluster,
     };
     struct process *process = process_create(&config, cluster->tasks[task]);

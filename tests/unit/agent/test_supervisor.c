@@ -392,6 +392,18 @@ static void refused_start_is_retried(void **state)
     assert_int_equal(supervisor_deadline_ms(&supervisor), 5100);
 }
 
+/* S12: only a child that another process ended has left memory that can be trusted. */
+static void test_memory_is_kept_after_sigkill_only(void **state)
+{
+    (void)state;
+    (void)killed(1, 5000);
+    assert_true(supervisor_keeps_memory(&supervisor.children[1]));
+    (void)exited(2, 5000, TN_EXIT_ERROR);
+    assert_false(supervisor_keeps_memory(&supervisor.children[2]));
+    (void)step(SUPERVISOR_EXITED, 0, 5000, 0, SIGSEGV);
+    assert_false(supervisor_keeps_memory(&supervisor.children[0]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +430,7 @@ int main(void)
         cmocka_unit_test_setup(second_stop_abandons_sessions, setup),
         cmocka_unit_test_setup(stop_cancels_a_pending_restart, setup),
         cmocka_unit_test_setup(refused_start_is_retried, setup),
+        cmocka_unit_test_setup(test_memory_is_kept_after_sigkill_only, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

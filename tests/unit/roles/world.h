@@ -21,8 +21,7 @@
 #include "worker/worker.h"
 
 enum { PS = 2, WORKERS = 2, NODES = PS + WORKERS, CHIEF = NODES, ZNODES_MAX = 32 };
-enum { PACKETS_MAX = 4096, CONNECTIONS_MAX = 512 };
-enum { WORLD_CHUNK_BYTES = 64 };
+enum { PACKETS_MAX = 4096, CONNECTIONS_MAX = 512, WORLD_CHUNK_BYTES = 64 };
 
 enum packet_type { PACKET_ZK, PACKET_TRANSPORT, PACKET_STORE };
 
@@ -294,10 +293,14 @@ static inline void world_begin(struct world *w, uint32_t index)
         .session_timeout_ms = 1000};
     snprintf(identity.address, sizeof identity.address, "node:%u", index);
     if (index < PS) {
-        struct ps_config config = {
-            identity,      &node->ports,        &w->job,
-            &w->variables, kernels_reference(), roles_store_port(&node->store),
-            "here:dir"};
+        struct ps_config config = {identity,
+                                   &node->ports,
+                                   &w->job,
+                                   &w->variables,
+                                   kernels_reference(),
+                                   roles_store_port(&node->store),
+                                   "here:dir",
+                                   NULL};
         enum tn_status status = ps_create(&config, &node->ps, NULL);
         assert(status == TN_OK);
         node->node = ps_node(node->ps);

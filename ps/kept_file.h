@@ -1,0 +1,19 @@
+/*
+ * ps/kept_file.h: the file in memory (memfd) that an agent keeps for a ps, which the ps inherits:
+ * the pages outlive the process, and end with the agent.
+ *
+ * Threads: any. Nothing blocks.
+ */
+#ifndef PS_KEPT_FILE_H
+#define PS_KEPT_FILE_H
+
+#include <stddef.h>
+
+#include "common/base/error.h"
+
+/* Map the file and close `fd`. A new file gets the size, which is then sealed; an old one must have
+ * it. NULL: it cannot be used; the reason is in `error`. */
+void *kept_file_map(int fd, size_t bytes, struct error *error);
+void kept_file_unmap(void *memory, size_t bytes);
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * ps/kept_memory.h: memory that outlives the process of a ps, so that the next one, started by the
+ * same agent, finds the values and continues where a SIGKILL ended its predecessor (P13).
+ *
+ * The memory begins with a head and continues with slots of one size, which hold the arrays of the
+ * shard. The head has this in a record, of which there are two; the one that is not
+ * valid is filled, and one store makes it valid. So a reader finds either the record before or the
+ * one after, never a mixture: a process that is killed has executed all its stores up to some
+ * instruction and none behind it, and the fences keep the compiler from moving them.
+ *
+ * An update in place is undone by blocks. Before a block is changed its old contents are copied to
+ * the head, and a counter shows that; then the counter shows that the block is done.
+ *
+ * All that is read from the memory may be anything: it is checked before it is used.
+ *
+ * Threads: the owner's. Nothing blocks, and only opening allocates.
+ */
+#ifndef PS_KEPT_MEMORY_H
+#define PS_KEPT_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buffer.h"
+#include "common/base/digest.h"
+#include "kernels/optimizer.h"
+#include "ps/losses.h"
+
+enum {
+    KEPT_SLOTS = 48,         /* Arrays in use, of the next step, being saved and being sent. */
+    KEPT_BLOCK_FLOATS = 2048 /* The largest block that can be undone. */
+};
+
+/* The contents of the slots, by their numbers; BUFFER_NO_SLOT: nothing. */
+struct kept_record {
+    uint64_t generation; /* 0: nothing is kept. */
+    uint64_t run_ms;     /* When the run began that ordered to load the generation. */
+    uint64_t step;       /* That of the values. */
+    uint64_t begun;      /* 1: its update has begun. The state is partly that of the next step. */
+    uint64_t updates, kept_updates;            /* The optimizer's: of `current`, of `saves`. */
+    uint64_t evaluation_step, checkpoint_step; /* Those of `evaluation` and `saves`; 0: none. */
+    uint64_t save_handled;                     /* The newest save that was begun or missed. */
+    uint64_t saved_checkpoint, saved_step;     /* The newest that is durable, */
+    uint64_t saved_digest[2], saved_bytes;     /* and its shard. */
+    uint32_t current[OPTIMIZER_ARRAYS_MAX];    /* Values and state. */
+    uint32_t next[OPTIMIZER_ARRAYS_MAX];       /* Those that the update writes. */
+    uint32_t saves[OPTIMIZER_ARRAYS_MAX];      /* Those of `checkpoint_step`. */
+    uint32_t answer, next_answer, previous, evaluation; /* Bodies of answers. */
+};
+
+struct kept_head; /* In the memory. */
+
+struct kept_memory {
+    struct kept_head *head;
+    struct buffer_pool *slots;
+    uint64_t count;  /* Floats of an array. */
+    uint32_t arrays; /* In use, of OPTIMIZER_ARRAYS_MAX. */
+};
+
+/* The memory for slots of `slot_bytes`: a multiple of a page, most of which is never touched. */
+size_t kept_memory_bytes(size_t slot_bytes);
+
+/* Use `memory`, which begins a page, has kept_memory_bytes() and outlives `kept`, for `arrays`
+ * arrays of `count` floats. If it was last used under another identity, it is empty afterwards.
+ * False: out of memory. */
+bool kept_memory_open(struct kept_memory *kept, void *memory, size_t slot_bytes, uint64_t count,
+                      uint32_t arrays, struct digest identity);
+/* The contents of the memory stay. All slots must have been released. A zeroed one is allowed. */
+void kept_memory_close(struct kept_memory *kept);
+
+/* The valid record. False: nothing is kept, or it contradicts itself. */
+bool kept_memory_read(const struct kept_memory *kept, struct kept_record *out);
+/* From now on this record is valid. A begun update has done nothing yet, unless the record before
+ * was of the same one. */
+void kept_memory_write(struct kept_memory *kept, const struct kept_record *record);
+/* Nothing is kept from now on. */
+void kept_memory_clear(struct kept_memory *kept);
+
+/* The floats of a begun update that are done. */
+uint64_t kept_memory_done(const struct kept_memory *kept);
+/* The block of `count` floats at `offset`, up to which all are done, is going to be changed in
+ * `arrays`; NULL: not in this one. */
+void kept_memory_begin_block(struct kept_memory *kept, uint64_t offset, uint32_t count,
+                             float *const arrays[static OPTIMIZER_ARRAYS_MAX]);
+void kept_memory_end_block(struct kept_memory *kept, uint64_t offset, uint32_t count);
+/* Restore the block that was begun and not ended, if any, in those of `arrays` that are not NULL.
+ */
+void kept_memory_undo(struct kept_memory *kept, float *const arrays[static OPTIMIZER_ARRAYS_MAX]);
+
+/* The losses of the last steps, which only metrics use: they may have any contents. */
+struct losses *kept_memory_losses(struct kept_memory *kept);
+
+#endif

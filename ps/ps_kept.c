@@ -1,0 +1,139 @@
+/* P13: what a ps keeps in memory that outlives it, and how it continues from there. */
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "ps/ps_private.h"
+
+/* Sync mode without norms: a part of a norm that another ps has sent would be lost. */
+static bool is_possible(const struct job *job, const struct optimizer *optimizer)
+{
+    return job->train.mode == TRAIN_SYNC && !optimizer_needs_norms(optimizer);
+}
+
+static size_t slot_size(uint64_t count, const struct optimizer *optimizer)
+{
+    return count * sizeof(float) * (optimizer_has_average(optimizer) ? 2 : 1);
+}
+
+size_t ps_kept_bytes(const struct job *job, const struct variable_table *variables, uint32_t index)
+{
+    const struct optimizer optimizer = optimizer_of_job(job, variables);
+    if (!is_possible(job, &optimizer)) { return 0; }
+    const struct placement place = variable_table_shard(variables, job->cluster.ps, index);
+    return kept_memory_bytes(slot_size(place.count, &optimizer));
+}
+
+/* An agent keeps memory for one cluster and one task; this confirms it. */
+static struct digest identity_of(const struct job *job, const struct variable_table *variables,
+                                 uint32_t index, struct placement place)
+{
+    const struct {
+        uint64_t job, variables, graph, index, ps, first, count, slices;
+    } parts = {
+        job_hash(job),         variable_table_hash(variables),
+        variables->graph_hash, index,
+        job->cluster.ps,       place.first,
+        place.count,           job->train.slices,
+    };
+    return digest_of(&parts, sizeof parts);
+}
+
+bool ps_kept_open(struct kept_memory *kept, void *memory, const struct job *job,
+                  const struct variable_table *variables, uint32_t index)
+{
+    const struct optimizer optimizer = optimizer_of_job(job, variables);
+    const struct placement place = variable_table_shard(variables, job->cluster.ps, index);
+    assert(is_possible(job, &optimizer));
+    return kept_memory_open(kept, memory, slot_size(place.count, &optimizer), place.count,
+                            optimizer.arrays, identity_of(job, variables, index, place));
+}
+
+static void recover_losses(struct losses *losses, uint64_t step)
+{
+    losses_load(losses, step);
+    if (losses->end - losses->first > LOSSES_MAX) { losses->first = losses->end; }
+}
+
+void ps_kept_recover(struct ps *ps)
+{
+    struct kept_record record;
+    if (ps->kept == NULL) { return; }
+    ps->losses = kept_memory_losses(ps->kept);
+    if (!kept_memory_read(ps->kept, &record)) {
+        kept_memory_clear(ps->kept);
+        losses_load(ps->losses, 0);
+        return;
+    }
+    shard_recover(&ps->shard, &record);
+    recover_losses(ps->losses, record.step);
+    ps_step_recover(&ps->core, &(struct ps_memory){
+                                   .generation = record.generation,
+                                   .run_ms = record.run_ms,
+                                   .step = record.step,
+                                   .begun = record.begun != 0,
+                                   .has_previous = record.previous != BUFFER_NO_SLOT,
+                                   .kept_evaluation = record.evaluation_step,
+                                   .kept_checkpoint = record.checkpoint_step,
+                                   .save_handled = record.save_handled,
+                                   .saved_checkpoint = record.saved_checkpoint,
+                                   .saved_step = record.saved_step,
+                               });
+    ps->kept_evaluation = record.evaluation_step;
+    ps->kept_checkpoint = record.checkpoint_step;
+    struct checkpoint_client *checkpoints = &ps->checkpoints;
+    checkpoints->saved_checkpoint = record.saved_checkpoint;
+    checkpoints->saved_digest =
+        (struct digest){.low = record.saved_digest[0], .high = record.saved_digest[1]};
+    checkpoints->saved_bytes = record.saved_bytes;
+    log_info("continuing generation=%" PRIu64 " step=%" PRIu64 "%s from the memory of a former "
+             "process",
+             record.generation, record.step, record.begun != 0 ? ", whose update had begun," : "");
+}
+
+void ps_kept_write(struct ps *ps, uint64_t step)
+{
+    if (ps->kept == NULL) { return; }
+    const struct ps_step *core = &ps->core;
+    const struct checkpoint_client *checkpoints = &ps->checkpoints;
+    assert(core->generation != 0);
+    struct kept_record record = {
+        .generation = core->generation,
+        .run_ms = core->run_ms,
+        .step = step,
+        .evaluation_step = ps->kept_evaluation,
+        .checkpoint_step = ps->kept_checkpoint,
+        .save_handled = core->save_handled,
+    };
+    if (checkpoints->saved_checkpoint == core->saved_checkpoint) {
+        record.saved_checkpoint = core->saved_checkpoint;
+        record.saved_step = core->saved_step;
+        record.saved_digest[0] = checkpoints->saved_digest.low;
+        record.saved_digest[1] = checkpoints->saved_digest.high;
+        record.saved_bytes = checkpoints->saved_bytes;
+    }
+    if (shard_describe(&ps->shard, &record)) {
+        kept_memory_write(ps->kept, &record);
+    } else {
+        kept_memory_clear(ps->kept);
+    }
+}
+
+void ps_kept_clear(struct ps *ps)
+{
+    ps->kept_evaluation = ps->kept_checkpoint = 0;
+    if (ps->kept != NULL) { kept_memory_clear(ps->kept); }
+}
+
+void ps_kept_arrays(struct ps *ps, enum ps_values values, uint64_t step)
+{
+    const bool arrays = values == VALUES_CHECKPOINT;
+    assert(arrays || values == VALUES_EVALUATION);
+    *(arrays ? &ps->kept_checkpoint : &ps->kept_evaluation) = step;
+    if (step != 0) {
+        shard_keep(&ps->shard, arrays);
+    } else {
+        shard_unkeep(&ps->shard, arrays);
+    }
+}

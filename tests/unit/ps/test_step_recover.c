@@ -1,0 +1,144 @@
+/* The ps core that continues where a former process was (P13): events and the actions they cause.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ps/step.h"
+
+enum { V = 2, GENERATION = 3, STEP = 40, RUN_MS = 1000 };
+
+static struct ps_step s;
+static struct ps_actions out;
+
+static void handle(struct ps_event event)
+{
+    ps_step_handle(&s, &event, &out);
+}
+
+static void order(enum run_phase phase, uint64_t generation, uint64_t run_ms, uint64_t save)
+{
+    const struct run run = {.phase = phase,
+                            .generation = generation,
+                            .until = 1000,
+                            .evaluate_step = STEP_NONE,
+                            .started_wall_ms = run_ms,
+                            .save_checkpoint = save,
+                            .save_step = STEP};
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+}
+
+static void push(uint32_t first)
+{
+    handle((struct ps_event){.type = PS_EV_PUSH,
+                             .conn = {7},
+                             .generation = GENERATION,
+                             .step = STEP,
+                             .first = first,
+                             .count = 1});
+}
+
+static const struct ps_action *find(enum ps_action_type type)
+{
+    for (uint32_t i = 0; i < out.count; i++) {
+        if (out.items[i].type == type) { return &out.items[i]; }
+    }
+    return NULL;
+}
+
+static void recover(struct ps_memory memory)
+{
+    ps_step_init(&s, &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V, .ps = 1});
+    memory.generation = GENERATION;
+    memory.run_ms = RUN_MS;
+    memory.step = STEP;
+    ps_step_recover(&s, &memory);
+}
+
+/* It needs no order to load: repeated pushes are applied and answered. */
+static void test_training_continues(void **state)
+{
+    (void)state;
+    recover((struct ps_memory){.has_previous = true});
+    order(RUN_PAUSED, GENERATION, RUN_MS, 0);
+    assert_null(find(PS_DO_LOAD));
+    assert_int_equal(s.generation, GENERATION);
+    handle((struct ps_event){
+        .type = PS_EV_PULL, .conn = {8}, .generation = GENERATION, .step = STEP - 1});
+    assert_int_equal(find(PS_DO_ANSWER)->values, VALUES_PREVIOUS);
+    push(0);
+    push(1);
+    assert_non_null(find(PS_DO_APPLY));
+    handle((struct ps_event){.type = PS_EV_APPLIED});
+    assert_int_equal(find(PS_DO_ANSWER)->step, STEP + 1);
+}
+
+/* The state is partly that of the next step: it is too late to save this one. */
+static void test_begun_step_is_not_saved(void **state)
+{
+    (void)state;
+    recover((struct ps_memory){.begun = true});
+    order(RUN_RUNNING, GENERATION, RUN_MS, 5);
+    assert_null(find(PS_DO_SAVE));
+    assert_int_equal(s.missed_checkpoint, 5);
+    assert_int_equal(s.late_checkpoint, 5);
+    push(0);
+    push(1);
+    handle((struct ps_event){.type = PS_EV_APPLIED});
+    assert_false(s.begun);
+}
+
+static void test_whole_step_is_saved(void **state)
+{
+    (void)state;
+    recover((struct ps_memory){.save_handled = 4, .saved_checkpoint = 4, .saved_step = 30});
+    assert_int_equal(s.missed_checkpoint, 0);
+    order(RUN_RUNNING, GENERATION, RUN_MS, 5);
+    assert_int_equal(find(PS_DO_SAVE)->checkpoint, 5);
+}
+
+/* Its file may be half written, or complete and counted: its id is not used again. */
+static void test_interrupted_save_is_missed(void **state)
+{
+    (void)state;
+    recover((struct ps_memory){.save_handled = 5, .saved_checkpoint = 4, .saved_step = 30});
+    assert_int_equal(s.missed_checkpoint, 5);
+    order(RUN_RUNNING, GENERATION, RUN_MS, 5);
+    assert_null(find(PS_DO_SAVE));
+}
+
+static void test_order_to_load_is_obeyed(void **state)
+{
+    (void)state;
+    recover((struct ps_memory){.has_previous = true});
+    order(RUN_LOADING, GENERATION + 1, RUN_MS, 0);
+    assert_non_null(find(PS_DO_FORGET));
+    assert_non_null(find(PS_DO_LOAD));
+    assert_int_equal(s.generation, 0);
+}
+
+/* After the ensemble has lost its data, the same generation may be another one. */
+static void test_generation_of_another_run_is_forgotten(void **state)
+{
+    (void)state;
+    recover((struct ps_memory){.has_previous = true});
+    order(RUN_RUNNING, GENERATION, RUN_MS + 1, 0);
+    assert_non_null(find(PS_DO_FORGET));
+    assert_int_equal(s.generation, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_training_continues),
+        cmocka_unit_test(test_begun_step_is_not_saved),
+        cmocka_unit_test(test_whole_step_is_saved),
+        cmocka_unit_test(test_interrupted_save_is_missed),
+        cmocka_unit_test(test_order_to_load_is_obeyed),
+        cmocka_unit_test(test_generation_of_another_run_is_forgotten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
