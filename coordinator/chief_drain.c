@@ -103,6 +103,9 @@ bool plan_watch_leaving(struct plan *p)
     if (ps == c->config.ps || !chief_all_ps_hold(c, run)) { return false; }
     if (run->recovery.kind == RECOVERY_CHIEF) { return false; }
     if (run->recovery.kind == RECOVERY_OPERATOR || !is_at_gate(c, run)) {
+        /* A ps was lost, and has kept its values: the run continues as without a drain. */
+        if (run->recovery.kind != RECOVERY_OPERATOR && !run->pause_requested) { return false; }
+        p->clears_lost = true;
         plan_phase(p, RUN_RUNNING);
         set_gate_ahead(p, 0);
         return true;

@@ -227,6 +227,36 @@ static void gate_of_a_paused_run_is_not_a_committed_step(void **state)
     assert_int_equal(actions.write->run.gate, step + 1);
 }
 
+/* A ps that was killed beside a drain returns with its values: the run continues once, and the gate
+ * is set again. */
+static void warm_ps_continues_a_drained_run(void **state)
+{
+    (void)state;
+    begin_running();
+    ps_at(0, 1, 10);
+    ps_at(1, 1, 10);
+    leaves(ROLE_PS, 0);
+    for (int i = 0; i < 3; i++) { written(); }
+    member(ROLE_PS, 1, 0, "session lost");
+    settle();
+    assert_int_equal(chief.write.run.phase, RUN_PAUSED);
+    written();
+    member(ROLE_PS, 1, 99, NULL);
+    ps_at(1, 1, 10);
+    settle();
+    assert_int_equal(chief.write.run.phase, RUN_RUNNING);
+    assert_int_equal(chief.write.run.recovery.kind, RECOVERY_NONE);
+    for (int i = 0; i < 4; i++) { written(); }
+    const uint64_t gate = chief.run.gate;
+    assert_true(gate > 10);
+    for (int i = 0; i < 5; i++) {
+        report(ROLE_PS, 1);
+        settle();
+        assert_int_equal(chief.write.run.gate, gate);
+        assert_int_equal(chief.run.phase, RUN_RUNNING);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -241,6 +271,7 @@ int main(void)
         TEST(every_ps_reads_of_the_gate_before_one_leaves),
         TEST(paused_run_goes_to_the_gate_before_a_ps_leaves),
         TEST(gate_of_a_paused_run_is_not_a_committed_step),
+        TEST(warm_ps_continues_a_drained_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
