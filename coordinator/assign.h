@@ -1,5 +1,21 @@
-/* coordinator/assign.h: which worker owns which slices of each step's batch. Pure. Slices move as
- * seldom as possible: the results of training do not depend on their owners, only its speed does.
+/*
+ * coordinator/assign.h: which worker owns which slices of each step's batch. Pure. The results of
+ * training do not depend on it, only its speed does.
+ *
+ * The cost model. A worker computes its slices one after another and pushes one sum for each
+ * maximal node of the tree (common/cluster/slices.h) that it owns. Each ps takes in the pushes of
+ * all workers one after another, and no worker continues before the last one has finished. So a
+ * step takes
+ *
+ *     max over workers (slices * slice_ns) + pushes of all workers * push_ns
+ *
+ * The first term wants equal times, the second one few, large nodes: 64 slices over three workers
+ * are 22, 22 and 20 slices in 8 pushes, or 24, 24 and 16 in 5, or 32, 16 and 16 in 3; contiguous
+ * parts of 22, 21 and 21 would be 11 pushes. Which one is the fastest depends on the ratio of the
+ * two times: small slices of a large model are pushed, large ones of a small model are computed.
+ *
+ * A slice that moves is computed once more at most, which counts as a part of
+ * ASSIGN_HORIZON_STEPS steps: so slices move no further than is worth it.
  */
 #ifndef COORDINATOR_ASSIGN_H
 #define COORDINATOR_ASSIGN_H
@@ -9,13 +25,32 @@
 
 #include "common/cluster/znodes.h"
 
+enum {
+    ASSIGN_HORIZON_STEPS = 64,
+    ASSIGN_PUSH_NS = 20000,      /* A push without the bytes: system calls, bookkeeping. */
+    ASSIGN_PUSHES_PER_SLICE = 4, /* While no time is known, a push costs a quarter of a slice. */
+    ASSIGN_GAIN = 8, /* Slices move for speed alone if a step loses an eighth of its time by it. */
+};
+
+struct assign_input {
+    uint32_t slices;
+    bool ready[WORKERS_MAX];
+    uint64_t slice_ns[WORKERS_MAX]; /* To compute a slice; 0: unknown, taken to be the mean. */
+    uint64_t push_ns;               /* 0: the number of pushes does not depend on the owners. */
+    bool balances;                  /* Slices may move for speed alone. */
+};
+
 /*
- * Assign `slices` slices to the workers that are `ready`. If none is, nothing changes. If a worker
- * has joined that owns none, all workers get contiguous parts in the order of their indices, equal
- * but for one slice. If workers have only left, their slices go to those that own the fewest.
+ * Assign the slices to the workers that are ready. If none is, nothing changes. Slices move if
+ * their owner is not ready, if a ready worker owns none although there are enough, or for speed
+ * alone. Each ready worker owns at least one slice, so that its speed stays known; if there are
+ * more workers than slices, the fastest ones own one each. True: slices moved for speed alone.
  */
-void assign_slices(const struct assignment *before, uint32_t slices,
-                   const bool ready[static WORKERS_MAX], struct assignment *out);
+bool assign_slices(const struct assignment *before, const struct assign_input *input,
+                   struct assignment *out);
+
+/* The number of nodes that the workers push in a step. */
+uint32_t assign_pushes(const struct assignment *assignment);
 
 /* Whether both have the same generation and the same owner of each slice. */
 bool assign_equal(const struct assignment *a, const struct assignment *b);

@@ -109,6 +109,7 @@ struct chief_config {
     double target_accuracy;          /* 0: no target. */
     struct early_stop early_stop;
     enum best_metric best; /* By which the best checkpoint is kept (C17). */
+    uint64_t push_ns;      /* The cost of a push, to assign slices; 0: their number is fixed. */
     bool restore_on_failover;
     bool same_bits;           /* Workers of another fingerprint get no slices (C13). */
     struct manifest manifest; /* The fields common to all checkpoints; the rest is filled in. */

@@ -85,19 +85,19 @@ static void release_slices(const struct plan *p, struct assignment *assignment)
 void plan_assignment(struct plan *p)
 {
     const struct chief *c = p->c;
-    bool ready[WORKERS_MAX] = {0};
+    struct assign_input input = {.slices = c->config.slices, .push_ns = c->config.push_ns};
     assert(c->assignment.slice_count <= SLICES_MAX);
     if (p->run->phase == RUN_FORMING || p->run->phase >= RUN_DONE) { return; }
     for (uint32_t i = 0; i < c->config.workers; i++) {
-        ready[i] = chief_worker_agrees(c, p->run, i) && c->workers[i].report.leaving == 0;
+        input.ready[i] = chief_worker_agrees(c, p->run, i) && c->workers[i].report.leaving == 0;
     }
     for (uint32_t v = 0; v < c->assignment.slice_count; v++) {
         uint16_t owner = c->assignment.worker[v];
         if (owner >= c->config.workers) { continue; }
         const struct chief_peer *peer = &c->workers[owner];
-        if (!peer->known || (peer->present && !peer->reported)) { ready[owner] = true; }
+        if (!peer->known || (peer->present && !peer->reported)) { input.ready[owner] = true; }
     }
-    assign_slices(&c->assignment, c->config.slices, ready, &p->w->assignment);
+    (void)assign_slices(&c->assignment, &input, &p->w->assignment);
     release_slices(p, &p->w->assignment);
     p->w->assignment.generation = p->run->generation;
     p->w->assigns =

@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/base/text.h"
+#include "coordinator/assign.h"
 #include "coordinator/coordinator_private.h"
 #include "tanist/status.h"
 
@@ -395,6 +396,14 @@ static bool finished(const void *self, int *exit_code)
 
 /* ------------------------------------------------------------------ create */
 
+/* Each ps takes in its part of a push at about 1 GB/s, wherever the limit is: copies in memory on
+ * one host, or a network of 10 Gbit/s between hosts. Async: each slice is a push. */
+static uint64_t push_ns(const struct job *job, const struct variable_table *variables)
+{
+    if (job->train.mode == TRAIN_ASYNC) { return 0; }
+    return ASSIGN_PUSH_NS + variables->parameter_count * sizeof(float) / job->cluster.ps;
+}
+
 void coordinator_config_init(struct coordinator_config *config, const struct job *job,
                              const struct variable_table *variables, uint32_t state_arrays,
                              const char *kernels)
@@ -415,6 +424,7 @@ void coordinator_config_init(struct coordinator_config *config, const struct job
         .target_accuracy = job->train.target_accuracy,
         .early_stop = early_stop_of_job(job),
         .best = job->checkpoint.best,
+        .push_ns = push_ns(job, variables),
         .same_bits = job->train.same_bits && job->train.mode == TRAIN_SYNC,
         .restore_on_failover = job->on_chief_failure == CHIEF_FAILURE_RESTORE,
     };

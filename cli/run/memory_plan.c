@@ -10,6 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/minmax.h"
 #include "common/cluster/slices.h"
+#include "coordinator/assign.h"
 #include "data/dataset.h"
 #include "graph/program.h"
 #include "kernels/job_kernels.h"
@@ -23,22 +24,30 @@ enum {
     SERVER_BYTES = 80 * MIB, /* A ZooKeeper server. */
 };
 
-/* The slices of worker `index` if all have equal ranges. */
-static struct slice_set slices_of(const struct job *job, uint32_t workers, uint32_t index)
+/* The owners of all slices when every worker is ready. */
+static void assign_all(const struct job *job, uint32_t workers, struct assignment *out)
+{
+    struct assign_input input = {.slices = job->train.slices,
+                                 .push_ns = job->train.mode == TRAIN_SYNC ? ASSIGN_PUSH_NS : 0};
+    for (uint32_t w = 0; w < workers; w++) { input.ready[w] = true; }
+    (void)assign_slices(&(struct assignment){0}, &input, out);
+}
+
+static struct slice_set slices_of(const struct assignment *assignment, uint32_t worker)
 {
     struct slice_set set = {0};
-    const uint32_t slices = job->train.slices;
-    for (uint32_t v = slices * index / workers; v < slices * (index + 1) / workers; v++) {
-        slice_set_add(&set, (struct slice_node){v, 1});
+    for (uint32_t v = 0; v < assignment->slice_count; v++) {
+        if (assignment->worker[v] == worker) { slice_set_add(&set, (struct slice_node){v, 1}); }
     }
     return set;
 }
 
 /* The nodes that worker `index` pushes in a step, and the levels below the largest of them. */
-static uint32_t pushes_of(const struct job *job, uint32_t workers, uint32_t index, uint32_t *levels)
+static uint32_t pushes_of(const struct job *job, const struct assignment *assignment,
+                          uint32_t index, uint32_t *levels)
 {
     struct slice_node nodes[SLICES_MAX];
-    const struct slice_set set = slices_of(job, workers, index);
+    const struct slice_set set = slices_of(assignment, index);
     const uint32_t count = slices_cover(job->train.slices, &set, nodes);
     *levels = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -72,8 +81,10 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
     const uint32_t arrays = optimizer_of_job(job, variables).arrays;
     const uint64_t bytes = variables->parameter_count * sizeof(float);
     uint32_t all = 0, most = 0, levels;
+    struct assignment assignment;
+    assign_all(job, workers, &assignment);
     for (uint32_t w = 0; w < workers; w++) {
-        uint32_t pushes = pushes_of(job, workers, w, &levels);
+        uint32_t pushes = pushes_of(job, &assignment, w, &levels);
         all += pushes;
         most = u32_max(most, pushes + levels);
     }

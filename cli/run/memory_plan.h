@@ -7,7 +7,7 @@
  * state of that step as well. A
  * worker holds the values of two steps, a gradient for each node of the slice tree that it pushes
  * and for each level below them, the memory of its programs, and the data. Slices are taken to be
- * assigned in equal ranges.
+ * assigned to all workers, of equal speed.
  *
  * Threads: any. Blocking: on the disk where memory_plan() loads the data.
  */
