@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/observe/run_record.h"
 #include "common/base/minmax.h"
@@ -62,6 +63,22 @@ enum tn_status cluster_read_chief(struct zk_sync *sync, const char *cluster,
         status = error_set(error, TN_ENOENT, "%s has not elected a chief yet", cluster);
     } else {
         status = chief_record_decode(data.data, data.size, out, error);
+    }
+    free(data.data);
+    return status;
+}
+
+enum tn_status cluster_read_slices(struct zk_sync *sync, const char *cluster,
+                                   uint32_t owned[static WORKERS_MAX], struct error *error)
+{
+    struct assignment assignment = {0};
+    struct zk_sync_data data;
+    enum tn_status status = read_znode(sync, cluster, "assignment", &data, error);
+    if (status != TN_OK) { return status; }
+    status = assignment_decode(data.data, data.size, &assignment, error);
+    memset(owned, 0, WORKERS_MAX * sizeof owned[0]);
+    for (uint32_t v = 0; status == TN_OK && v < assignment.slice_count; v++) {
+        if (assignment.worker[v] < WORKERS_MAX) { owned[assignment.worker[v]]++; }
     }
     free(data.data);
     return status;

@@ -25,6 +25,11 @@ MUST_CHECK enum tn_status cluster_read_member(struct zk_sync *sync, const char *
                                               struct task task, struct member *out,
                                               struct error *error);
 
+/* The number of slices that each worker owns. TN_ENOENT: the znode does not exist. */
+MUST_CHECK enum tn_status cluster_read_slices(struct zk_sync *sync, const char *cluster,
+                                              uint32_t owned[static WORKERS_MAX],
+                                              struct error *error);
+
 /* `name` is the name of a znode in /history. TN_ENOENT: the chief has removed it. */
 MUST_CHECK enum tn_status cluster_read_history(struct zk_sync *sync, const char *cluster,
                                                const char *name, struct history_entry *out,

@@ -146,6 +146,7 @@ static void on_elected(struct chief *c, const struct chief_event *event)
     check_reports(c, &c->evaluator, c->config.evaluators);
     c->inherited = c->run.epoch != 0 && c->run.phase != RUN_FORMING;
     c->rate_at_ms = c->ordered_at_ms = c->now_ms;
+    c->balance_at_ms = c->now_ms + CHIEF_BALANCE_MS;
     c->rate_step = STEP_NONE;
     queue_entry(c, HISTORY_ELECTED, c->config.self, c->config.pid, event->elected.took_ms,
                 event->elected.cause);
@@ -419,6 +420,7 @@ static void pursue(struct chief *c, struct chief_actions *out)
     }
     struct plan plan = {.c = c, .w = &c->write, .run = &c->write.run};
     chief_plan(&plan);
+    chief_assigned(c, &plan);
     uint64_t soft_at_ms = c->written_at_ms + CHIEF_SOFT_MS;
     if (plan.urgency == PLAN_HARD || (plan.urgency == PLAN_SOFT && c->now_ms >= soft_at_ms)) {
         begin_write(c, &plan, out);
@@ -458,6 +460,7 @@ void chief_init(struct chief *c, const struct chief_config *config)
     assert(config->steps > 0);
     memset(c, 0, sizeof *c);
     c->config = *config;
+    c->balance_wait_ms = CHIEF_BALANCE_MS;
     c->wake_at_ms = UINT64_MAX;
 }
 

@@ -29,6 +29,7 @@
  *  C9   running -> stopping when every ps has reached the last step; stopping -> done when that
  *       step is committed and evaluated.
  *  C10  Slices are assigned to the workers that are ready.
+ *  C20  Slow workers get fewer slices, by the times that they report, with hysteresis.
  *  C11  Epochs and checkpoint ids start above those that any ps has on disk, also when ZooKeeper
  *       was wiped; then the newest checkpoint of all disks is the committed one.
  *  C14  A multiple is skipped, and counted, only when training waits for its order while the
@@ -68,10 +69,13 @@ enum {
     CHIEF_DELETE_MAX = 8,                    /* Checkpoints deleted in one step. */
     CHIEF_SOFT_MS = 200,                     /* Between two writes that no node waits for. */
     CHIEF_RETRY_MS = 50,                     /* After a write without an answer. */
-    CHIEF_AHEAD_MS = 250,   /* A checkpoint is ordered this far ahead of the fastest ps ... */
-    CHIEF_AHEAD_STEPS = 2,  /* ... and these steps more. */
-    CHIEF_RATE_MS = 500,    /* The interval over which steps per second are measured. */
-    CHIEF_EARLY_MAX = 4,    /* Early reports of one task, each of another incarnation. */
+    CHIEF_AHEAD_MS = 250,  /* A checkpoint is ordered this far ahead of the fastest ps ... */
+    CHIEF_AHEAD_STEPS = 2, /* ... and these steps more. */
+    CHIEF_RATE_MS = 500,   /* The interval over which steps per second are measured. */
+    CHIEF_EARLY_MAX = 4,   /* Early reports of one task, each of another incarnation. */
+    CHIEF_BALANCE_MS =
+        2000, /* Slices that were moved stay this long, unless a worker leaves; ... */
+    CHIEF_BALANCE_MAX_MS = 300000, /* ... doubles, up to this, each time they move for speed. */
     CHIEF_LINGER_MS = 3000, /* The chief waits for the others after the end, at most this long. */
 };
 
@@ -191,6 +195,7 @@ struct chief_write {
     uint32_t history_count;
     struct history_entry history[CHIEF_HISTORY_MAX];
     bool assigns;
+    bool for_speed; /* Slices move for speed alone. */
     struct assignment assignment;
     bool commits;
     struct manifest manifest; /* Created as /checkpoints/`manifest.id`, ... */
@@ -267,7 +272,9 @@ struct chief {
     /* Speed, for orders ahead. */
     uint64_t rate_at_ms, rate_step, rate; /* Steps per second. */
     uint64_t boost;                       /* Added to the lead after a late order. */
-    uint64_t ordered_at_ms;               /* When the last checkpoint was ordered. */
+    /* C20: from when on slices may move for speed, and the time between two looks. */
+    uint64_t balance_at_ms, balance_wait_ms;
+    uint64_t ordered_at_ms; /* When the last checkpoint was ordered. */
     uint64_t ended_at_ms;
     uint64_t wake_at_ms;
 };

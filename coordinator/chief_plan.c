@@ -278,7 +278,7 @@ void chief_plan(struct plan *p)
     assert(!p->c->writing);
     assert(p->run == &w->run);
     w->history_count = w->queued = 0;
-    w->commits = w->published = w->assigns = w->answers = false;
+    w->commits = w->published = w->assigns = w->for_speed = w->answers = false;
     w->run = p->c->run;
     begin_term(p);
     if (p->c->lost & CHIEF_LOST_RUN) { plan_need(p, PLAN_HARD); }

@@ -14,6 +14,7 @@ struct plan {
     struct chief_write *w;
     struct run *run; /* &w->run. */
     enum urgency urgency;
+    bool balances;    /* Slices may move for speed. */
     bool clears_lost; /* Every ps is in order again. */
     bool missed;      /* A ps missed the ordered checkpoint ... */
     bool late;        /* ... because the order came too late. */
@@ -112,7 +113,11 @@ bool chief_worker_agrees(const struct chief *c, const struct run *run, uint32_t 
 void plan_requests(struct plan *p);
 /* End the run at a step that is so far ahead that no node has passed it when it learns of it. */
 void plan_end_soon(struct plan *p);
+
+/* chief_assign.c */
 void plan_assignment(struct plan *p);
+/* The plan is made, and carried out if it assigns slices: set the time of the next look. */
+void chief_assigned(struct chief *c, const struct plan *p);
 
 /* chief_lost.c */
 /* False: the chief must leave. */

@@ -1,7 +1,6 @@
-/* Requests of operators, and the assignment of slices to workers: C10. */
+/* Requests of operators. */
 #include <assert.h>
 
-#include "coordinator/assign.h"
 #include "coordinator/chief_private.h"
 
 /* ------------------------------------------------------------------ requests */
@@ -63,44 +62,4 @@ void plan_requests(struct plan *p)
     case REQUEST_DRAIN: break; /* For agents: not in /requests. */
     case REQUEST_KINDS: assert(false);
     }
-}
-
-/* --------------------------------------------------------------- assignment */
-
-/* Training continues without the workers that leave; it waits if all do. */
-static void release_slices(const struct plan *p, struct assignment *assignment)
-{
-    if (p->run->gate != 0) { return; /* It has to reach the gate. */ }
-    for (uint32_t v = 0; v < assignment->slice_count; v++) {
-        uint16_t owner = assignment->worker[v];
-        if (owner >= p->c->config.workers) { continue; }
-        const struct chief_peer *peer = &p->c->workers[owner];
-        if (peer->present && peer->reported && peer->report.leaving != 0) {
-            assignment->worker[v] = UINT16_MAX;
-        }
-    }
-}
-
-/* A worker keeps its slices until it leaves or is known to be lost, so a new chief moves none. */
-void plan_assignment(struct plan *p)
-{
-    const struct chief *c = p->c;
-    struct assign_input input = {.slices = c->config.slices, .push_ns = c->config.push_ns};
-    assert(c->assignment.slice_count <= SLICES_MAX);
-    if (p->run->phase == RUN_FORMING || p->run->phase >= RUN_DONE) { return; }
-    for (uint32_t i = 0; i < c->config.workers; i++) {
-        input.ready[i] = chief_worker_agrees(c, p->run, i) && c->workers[i].report.leaving == 0;
-    }
-    for (uint32_t v = 0; v < c->assignment.slice_count; v++) {
-        uint16_t owner = c->assignment.worker[v];
-        if (owner >= c->config.workers) { continue; }
-        const struct chief_peer *peer = &c->workers[owner];
-        if (!peer->known || (peer->present && !peer->reported)) { input.ready[owner] = true; }
-    }
-    (void)assign_slices(&c->assignment, &input, &p->w->assignment);
-    release_slices(p, &p->w->assignment);
-    p->w->assignment.generation = p->run->generation;
-    p->w->assigns =
-        !assign_equal(&c->assignment, &p->w->assignment) || (c->lost & CHIEF_LOST_ASSIGNMENT) != 0;
-    if (p->w->assigns) { plan_need(p, PLAN_HARD); }
 }

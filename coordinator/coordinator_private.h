@@ -149,6 +149,9 @@ void leadership_tick(struct coordinator *c);
 uint64_t leadership_deadline_ms(const struct coordinator *c);
 void leadership_resign(struct coordinator *c);
 
+/* coordinator_log.c: logs a write that has succeeded. */
+void log_written(const struct coordinator *c, const struct chief_write *write);
+
 /* coordinator_write.c: the chief's transactions. */
 void write_start(struct coordinator *c, const struct chief_write *write);
 void write_raise(struct coordinator *c, uint64_t op, uint64_t epoch);

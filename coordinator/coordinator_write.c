@@ -206,55 +206,6 @@ void write_deletes(struct coordinator *c, const uint64_t *ids, uint32_t count)
 
 /* ----------------------------------------------------------------- history */
 
-static void log_recovered(const struct history_entry *entry, const char *task)
-{
-    assert(entry->kind == HISTORY_RECOVERED);
-    log_info("recovered from the loss of %s (%s): %s step %" PRIu64 ", %" PRIu64
-             " steps redone, paused %" PRIu64 " ms",
-             task, entry->cause, entry->checkpoint != 0 ? "restored" : "resumed at", entry->step,
-             entry->steps_redone, entry->took_ms);
-}
-
-static void log_entry(const struct history_entry *entry)
-{
-    char task[TASK_NAME_MAX];
-    task_format(entry->task, ':', task, sizeof task);
-    switch (entry->kind) {
-    case HISTORY_ELECTED: break; /* Logged by became_chief(). */
-    case HISTORY_TASK_UP: log_info("%s (pid %" PRIu64 ") is up", task, entry->pid); break;
-    case HISTORY_TASK_LOST:
-        log_warn("%s is lost at step %" PRIu64 ": %s", task, entry->step, entry->cause);
-        break;
-    case HISTORY_PAUSED:
-        log_warn("paused at step %" PRIu64 ": %s: %s", entry->step, task, entry->cause);
-        break;
-    case HISTORY_RECOVERED: log_recovered(entry, task); break;
-    case HISTORY_RUNNING: log_info("training begins at step %" PRIu64, entry->step); break;
-    case HISTORY_CHECKPOINT:
-        log_info("checkpoint %" PRIu64 " committed at step %" PRIu64, entry->checkpoint,
-                 entry->step);
-        break;
-    case HISTORY_FALLBACK:
-        log_warn("checkpoint %" PRIu64 " cannot be used: %s", entry->checkpoint, entry->cause);
-        break;
-    case HISTORY_HELD: log_error("held: %s", entry->cause); break;
-    case HISTORY_SKIPPED:
-        log_warn("checkpoint of step %" PRIu64 " skipped: %s", entry->step, entry->cause);
-        break;
-    case HISTORY_EVALUATED:
-        log_info("evaluated at step %" PRIu64 ": loss %.4f, accuracy %.4f%s%s", entry->step,
-                 entry->loss, entry->accuracy, *entry->cause ? "; " : "", entry->cause);
-        break;
-    case HISTORY_DONE:
-        log_info("done at step %" PRIu64 ": loss %.4f, accuracy %.4f", entry->step, entry->loss,
-                 entry->accuracy);
-        break;
-    case HISTORY_FAILED: log_error("failed: %s", entry->cause); break;
-    case HISTORY_CHANGED: break; /* An agent writes it, while no node runs. */
-    case HISTORY_KINDS: assert(false);
-    }
-}
-
 /* Keeps the history bounded: every TRIM_EVERY entries the oldest ones beyond HISTORY_MAX are
  * deleted.
  */
@@ -326,9 +277,7 @@ static void finish_write(struct coordinator *c, const struct run *run)
     c->writing.zk_op = 0;
     c->retry_at_ms = UINT64_MAX;
     if (writing.outcome != CHIEF_WRITE_DEPOSED && done) {
-        for (uint32_t i = 0; i < writing.write->history_count; i++) {
-            log_entry(&writing.write->history[i]);
-        }
+        log_written(c, writing.write);
         count_entries(c, writing.write->history_count);
         pass_written(c, writing.write);
         if (writing.write->answers) { coordinator_request_done(c); }

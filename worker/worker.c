@@ -222,6 +222,7 @@ static void report(struct worker *worker)
         .generation = worker->core.generation,
         .step = worker->core.step,
         .ready = 1,
+        .slice_ns = worker->timer.reported_ns,
         .leaving = worker->drain_until_ms != 0,
         .evaluation = worker->evaluation,
         .inputs = worker->config.inputs,

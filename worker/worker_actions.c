@@ -78,11 +78,16 @@ static bool compute_one(struct worker *worker, const struct loop_action *action,
 static void compute(struct worker *worker, const struct loop_action *action)
 {
     assert(worker->core.computing);
+    const struct stopwatch_port *stopwatch = &worker->ports.stopwatch;
     uint32_t end = action->first_node + action->node_count;
+    uint64_t slices = 0;
     assert(end <= worker->core.node_count);
+    const uint64_t since_ns = stopwatch->read_ns(stopwatch->ctx, 0);
     for (uint32_t node = action->first_node; node < end; node++) {
         if (!compute_one(worker, action, node)) { return; }
+        slices += worker->core.nodes[node].count;
     }
+    slice_timer_add(&worker->timer, slices, stopwatch->read_ns(stopwatch->ctx, slices) - since_ns);
     follow_up(worker, LOOP_EV_COMPUTED);
 }
 

@@ -9,6 +9,7 @@
 #include "common/node/ps_links.h"
 #include "worker/compute.h"
 #include "worker/gradients.h"
+#include "worker/slice_timer.h"
 #include "worker/training_loop.h"
 #include "worker/worker.h"
 
@@ -40,7 +41,8 @@ struct worker {
     struct buffer *current, *next;
     struct gradients gradients; /* The gradients of core.nodes. */
     struct push_ahead ahead;
-    double losses[SLICES_MAX];    /* Their losses. */
+    double losses[SLICES_MAX]; /* Their losses. */
+    struct slice_timer timer;
     struct evaluation evaluation; /* The newest of this generation. */
     uint64_t now_ms;
     struct loop_event follow_ups[FOLLOW_UPS_MAX];

@@ -28,10 +28,11 @@ enum { PROBE_MS = 500, STEPS_MS = 300, POLL_MS = 2 };
 /* A task of the job, and the node that holds it. */
 struct task_state {
     struct task task;
-    bool present, has_step;
+    bool present, has_step, has_slices;
     struct member member;    /* If present. */
     uint64_t step;           /* If has_step; only a ps has one. */
     uint32_t by_shm, by_tcp; /* Likewise: its connections with workers. */
+    uint64_t slices;         /* If has_slices: the number that a worker owns. */
 };
 
 struct view {
@@ -83,6 +84,16 @@ static enum tn_status read_tasks(struct zk_sync *sync, struct view *view, struct
             &state->present);
     }
     return status;
+}
+
+static void read_slices(struct zk_sync *sync, struct view *view)
+{
+    uint32_t owned[WORKERS_MAX];
+    if (cluster_read_slices(sync, view->target.cluster, owned, NULL) != TN_OK) { return; }
+    for (struct task_state *state = view->tasks; state < view->tasks + view->count; state++) {
+        state->has_slices = state->task.role == ROLE_WORKER;
+        if (state->has_slices) { state->slices = owned[state->task.index]; }
+    }
 }
 
 static bool all_answered(struct step_poller *steps, const struct view *view)
@@ -137,6 +148,7 @@ static enum tn_status read_view(struct view *view, struct error *error)
         status = if_found(cluster_read_chief(sync, cluster, &view->chief, error), &view->has_chief);
     }
     if (status == TN_OK) { status = read_tasks(sync, view, error); }
+    if (status == TN_OK) { read_slices(sync, view); }
     if (status == TN_OK) { held_shards_read(&view->held, sync, cluster, &view->run); }
     if (status == TN_OK) { status = spare_hosts_read(&view->spares, sync, cluster, error); }
     zk_sync_close(sync);
@@ -243,6 +255,8 @@ static json_t *task_json(const struct view *view, const struct task_state *state
                         state->has_step ? json_pack("{s:i, s:i}", "shm", (int)state->by_shm, "tcp",
                                                     (int)state->by_tcp)
                                         : json_null());
+    json_object_set_new(object, "slices",
+                        state->has_slices ? json_integer((json_int_t)state->slices) : json_null());
     return object;
 }
 
@@ -388,9 +402,9 @@ static const char *lane_name(const struct task_state *state)
 static bool print_tasks(const struct view *view)
 {
     static const struct table_column columns[] = {
-        {"TASK", TABLE_LEFT},  {"STATE", TABLE_LEFT}, {"PID", TABLE_RIGHT},
-        {"STEP", TABLE_RIGHT}, {"LANE", TABLE_LEFT},  {"HOST", TABLE_LEFT},
-        {"ADDRESS", TABLE_LEFT},
+        {"TASK", TABLE_LEFT},  {"STATE", TABLE_LEFT},   {"PID", TABLE_RIGHT},
+        {"STEP", TABLE_RIGHT}, {"SLICES", TABLE_RIGHT}, {"LANE", TABLE_LEFT},
+        {"HOST", TABLE_LEFT},  {"ADDRESS", TABLE_LEFT},
     };
     struct table table;
     table_init(&table, columns, sizeof columns / sizeof *columns);
@@ -402,6 +416,7 @@ static bool print_tasks(const struct view *view)
         table_cell(&table, "%s", state_name(view, state));
         table_number(&table, state->member.pid, state->present);
         table_number(&table, state->step, state->has_step);
+        table_number(&table, state->slices, state->has_slices);
         table_cell(&table, "%s", lane_name(state));
         table_cell(&table, "%s", state->present ? state->member.host : "-");
         table_cell(&table, "%s", state->present ? state->member.address : "-");

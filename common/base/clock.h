@@ -10,6 +10,9 @@
 uint64_t clock_monotonic_ms(void);
 uint64_t clock_monotonic_ns(void);
 
+/* The processor time that the calling thread has used. */
+uint64_t clock_thread_cpu_ns(void);
+
 /* Since 1970 UTC; may jump. For people and records, never for decisions. */
 uint64_t clock_wall_ms(void);
 

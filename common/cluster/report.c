@@ -13,7 +13,7 @@
 #include "common/base/utf8.h"
 
 /* The format of the body; changes with the order or meaning of the fields. */
-#define REPORT_MAGIC UINT64_C(0x3231545250524e54) /* "TNRPRT12" */
+#define REPORT_MAGIC UINT64_C(0x3331545250524e54) /* "TNRPRT13" */
 
 struct cursor {
     uint8_t *out; /* NULL: reading. */
@@ -76,6 +76,7 @@ static void fields(struct cursor *cursor, struct report *report)
         &report->inputs.data[0],
         &report->inputs.data[1],
         &report->evaluated_checkpoint,
+        &report->slice_ns,
     };
     for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++) {
         integer(cursor, integers[i]);
@@ -121,6 +122,7 @@ static enum tn_status check_counters(const struct report *report, struct error *
         {"gate", report->gate},
         {"evaluation.step", report->evaluation.step == STEP_NONE ? 0 : report->evaluation.step},
         {"evaluated_checkpoint", report->evaluated_checkpoint},
+        {"slice_ns", report->slice_ns},
     };
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
         if (counters[i].value <= COUNTER_MAX) { continue; }

@@ -17,10 +17,19 @@
 /* A node that was asked to drain leaves after this time in any case. */
 enum { NODE_DRAIN_MS = 60000 };
 
+/* Measures arithmetic, the one thing by which a node blocks. */
+struct stopwatch_port {
+    void *ctx;
+    /* Nanoseconds since some moment, after `slices` slices were computed since the last call. Only
+     * the simulator, in which arithmetic takes no time of its own, looks at `slices`. */
+    uint64_t (*read_ns)(void *ctx, uint64_t slices);
+};
+
 struct node_ports {
     struct zk_port zk;
     struct transport_port transport;
     struct buffer_pool *buffers;
+    struct stopwatch_port stopwatch;
 };
 
 /* The identity of a node; copied into the state of its role. */

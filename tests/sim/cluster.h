@@ -32,6 +32,7 @@ struct sim_setup {
     uint32_t zk_tick_ms;
     uint32_t agent_notice_us; /* From the death of a child until the agent reaps it. */
     uint64_t faults_until_ms;
+    uint64_t slice_us[SIM_TASKS_MAX]; /* The time of a slice, by worker; 0: computing takes none. */
     struct zk_model_config zk;
     struct net_config net;
     struct disk_config disk;

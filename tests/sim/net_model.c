@@ -49,7 +49,9 @@ void net_schedule_pump(struct net_link *link, struct net_side *side, uint64_t at
 void net_append(struct net_link *link, struct net_side *side, struct net_frame *frame)
 {
     assert(frame->next == NULL);
+    const struct net_endpoint *sender = net_other(link, side)->endpoint;
     uint64_t due = link->net->world->now_us + net_latency(link->net);
+    if (sender != NULL) { due += sender->delay_us; }
     if (due < side->last_us) { due = side->last_us; }
     side->last_us = frame->due_us = due;
     *side->tail = frame;
@@ -316,6 +318,11 @@ void net_endpoint_kill(struct net_endpoint *endpoint, bool silently)
     endpoint->silent = silently;
     for_each_side(endpoint, lose_tail);
     if (!silently) { for_each_side(endpoint, close_peer); }
+}
+
+void net_endpoint_delay(struct net_endpoint *endpoint, uint64_t delay_us)
+{
+    endpoint->delay_us = delay_us;
 }
 
 void net_endpoint_freeze(struct net_endpoint *endpoint, bool frozen)

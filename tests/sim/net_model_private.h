@@ -42,8 +42,9 @@ struct net_endpoint {
     transport_sink sink;
     void *ctx;
     bool dead, frozen;
-    bool muted;  /* It dies at the end of the present event: what it sends is lost. */
-    bool silent; /* The host died too: it does not refuse connections. */
+    bool muted;        /* It dies at the end of the present event: what it sends is lost. */
+    bool silent;       /* The host died too: it does not refuse connections. */
+    uint64_t delay_us; /* Frames leave so much later. */
 };
 
 struct net_model {

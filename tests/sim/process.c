@@ -48,6 +48,67 @@ static void end(struct process *process, int exit_code)
     process->config.ended(process->config.ctx, process, exit_code);
 }
 
+static void set_frozen(struct process *process, bool frozen)
+{
+    if (!process->alive || process->frozen == frozen) { return; }
+    process->frozen = frozen;
+    disk_user_freeze(process->store, frozen);
+    net_endpoint_freeze(process->endpoint, frozen);
+    process->tick_at_us = 0;
+    /* After a thaw, timers and the events that waited come before the expiry of the session. */
+    if (!frozen) { schedule_tick(process); }
+    zk_client_freeze(process->zk, frozen);
+}
+
+/* ------------------------------------------------------------------ computing */
+
+static uint64_t read_stopwatch_ns(void *ctx, uint64_t slices)
+{
+    struct process *process = ctx;
+    process->computed_us += slices * process->config.slice_us;
+    net_endpoint_delay(process->endpoint, process->computed_us);
+    return (process->config.world->now_us + process->computed_us) * 1000;
+}
+
+void process_signal(struct process *process, enum node_event_type type)
+{
+    if (!process->alive || process->stopped) { return; }
+    if (process->computing) {
+        process->signalled = true;
+        process->signal = type;
+        return;
+    }
+    process_deliver(process, &(struct node_event){.type = type});
+}
+
+static void on_computed(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
+{
+    (void)world;
+    (void)a;
+    (void)b;
+    (void)data;
+    struct process *process = target;
+    process->computing = false;
+    set_frozen(process, process->stopped);
+    if (!process->signalled || process->frozen) { return; }
+    process->signalled = false;
+    process_signal(process, process->signal);
+}
+
+/* The process is busy with what it has computed in the last delivery. */
+static void compute(struct process *process)
+{
+    struct world *world = process->config.world;
+    if (process->computed_us == 0) { return; }
+    world_after(world, process->computed_us, on_computed, process, 0, 0, NULL);
+    process->computing = true;
+    process->computed_us = 0;
+    net_endpoint_delay(process->endpoint, 0);
+    set_frozen(process, true);
+}
+
+/* ------------------------------------------------------------------- delivery */
+
 void process_deliver(struct process *process, const struct node_event *event)
 {
     if (!process->alive) {
@@ -73,6 +134,7 @@ void process_deliver(struct process *process, const struct node_event *event)
         return;
     }
     schedule_tick(process);
+    compute(process);
 }
 
 static void on_tick(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
@@ -117,6 +179,7 @@ struct process *process_create(const struct process_config *config, struct task 
     process->store = disk_user_open(config->disk, on_store, process);
     process->ports.zk = zk_client_port(process->zk);
     process->ports.transport = net_endpoint_port(process->endpoint);
+    process->ports.stopwatch = (struct stopwatch_port){process, read_stopwatch_ns};
     return process;
 }
 
@@ -140,14 +203,8 @@ void process_kill(struct process *process, bool silently)
 
 void process_freeze(struct process *process, bool frozen)
 {
-    if (!process->alive || process->frozen == frozen) { return; }
-    process->frozen = frozen;
-    disk_user_freeze(process->store, frozen);
-    net_endpoint_freeze(process->endpoint, frozen);
-    process->tick_at_us = 0;
-    /* After a thaw, timers and the events that waited come before the expiry of the session. */
-    if (!frozen) { schedule_tick(process); }
-    zk_client_freeze(process->zk, frozen);
+    process->stopped = frozen;
+    set_frozen(process, frozen || process->computing);
 }
 
 void process_free(struct process *process)

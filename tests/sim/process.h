@@ -1,6 +1,7 @@
 /*
  * tests/sim/process.h: a process of the simulated world: the code of a role behind modelled ports.
- * It can be killed at any moment, frozen, and thawed after its session has expired.
+ * It can be killed at any moment, frozen, and thawed after its session has expired. A worker that
+ * computes handles no event meanwhile, and what it sends leaves when it is computed.
  */
 #ifndef SIM_PROCESS_H
 #define SIM_PROCESS_H
@@ -26,6 +27,7 @@ struct process_config {
     uint64_t cluster_key;
     uint32_t session_timeout_ms;
     int32_t clock_drift_ppm; /* Its clock is faster by this much. */
+    uint64_t slice_us;       /* A worker needs so long for a slice. */
     process_ended ended;
     process_ended died; /* `dies` was set. */
     void *ctx;
@@ -34,7 +36,11 @@ struct process_config {
 struct process {
     struct process_config config;
     struct task task;
-    bool alive, frozen;
+    bool alive, frozen; /* Frozen: stopped by a signal, or computing. */
+    bool stopped, computing;
+    bool signalled;
+    enum node_event_type signal; /* If signalled: it comes when the process has computed. */
+    uint64_t computed_us;        /* The time of the arithmetic in the present delivery. */
     struct zk_client *zk;
     struct net_endpoint *endpoint;
     struct disk_user *store;
@@ -55,6 +61,8 @@ void process_start(struct process *process);
 /* SIGKILL. `silently`: the host lost power, so its connections are not closed. */
 void process_kill(struct process *process, bool silently);
 void process_freeze(struct process *process, bool frozen);
+/* SIGTERM, as NODE_DRAIN or NODE_LEAVE; lost if the process is stopped. */
+void process_signal(struct process *process, enum node_event_type type);
 /* Delivers an event to the node, now. */
 void process_deliver(struct process *process, const struct node_event *event);
 /* The process whose event is being handled; NULL: none. */

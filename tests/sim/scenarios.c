@@ -1,6 +1,7 @@
 #include "tests/sim/scenarios.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "common/base/minmax.h"
 
@@ -13,6 +14,8 @@ enum {
     FIRST_PS = COORDINATORS,
     FIRST_WORKER = COORDINATORS + PARAMETER_SERVERS,
     FIRST_EVALUATOR = FIRST_WORKER + WORKERS,
+    SLOW_WORKER = 1,
+    SLOW_SLICES = 8,
     EVALUATED_MIN = 3, /* A run has at least 31 checkpoints. */
 };
 
@@ -203,6 +206,18 @@ static void warm(struct sim_setup *setup, struct random *random)
     }
 }
 
+/* One worker needs several times as long for a slice as the other one, which dies in half of the
+ * seeds. */
+static void slow_worker(struct sim_setup *setup, struct random *random)
+{
+    const uint64_t slice_us = between(random, 1000, 3000);
+    setup->job.train.slices = SLOW_SLICES;
+    setup->slice_us[0] = slice_us;
+    setup->slice_us[SLOW_WORKER] = slice_us * between(random, 4, 8);
+    if (random_below(random, 2) == 0) { return; }
+    add(setup, FAULT_KILL, between(random, 500, 6000), FIRST_WORKER);
+}
+
 /* ------------------------------------------------------------------ verdicts */
 
 static const char *no_step_is_lost(const struct sim_cluster *cluster)
@@ -245,6 +260,27 @@ static const char *checkpoints_are_evaluated(const struct sim_cluster *cluster)
     return checker->evaluated < EVALUATED_MIN ? "few checkpoints were evaluated" : NULL;
 }
 
+/* At the end the slow worker owns few slices, and slices moved seldom: when the workers joined, at
+ * the death and the return of one, and for speed. */
+static const char *slow_worker_owns_few(const struct sim_cluster *cluster)
+{
+    enum { MOVES_MAX = 8 };
+    char path[256];
+    struct assignment assignment;
+    uint32_t slow = 0;
+    znode_path(path, cluster->setup.job.name, "assignment");
+    const struct zk_node *znode = zk_tree_find(zk_model_tree(cluster->zk), path);
+    if (znode == NULL || znode->blob == NULL ||
+        assignment_decode(znode->blob->data, znode->blob->size, &assignment, NULL) != TN_OK) {
+        return "/assignment cannot be read";
+    }
+    for (uint32_t v = 0; v < assignment.slice_count; v++) {
+        slow += assignment.worker[v] == SLOW_WORKER;
+    }
+    if (slow > SLOW_SLICES / 4) { return "the slow worker owns too many slices"; }
+    return znode->stat.version > MOVES_MAX ? "slices moved too often" : no_step_is_lost(cluster);
+}
+
 static const char *worker_is_refused(const struct sim_cluster *cluster)
 {
     if (cluster->others_started == 0) { return "no worker with other inputs was started"; }
@@ -269,6 +305,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"early-stop", early_stop, stops_early},
     {"evaluator", evaluator, checkpoints_are_evaluated},
     {"warm", warm, nothing_is_loaded_again},
+    {"slow-worker", slow_worker, slow_worker_owns_few},
 };
 
 /* ---------------------------------------------------------------------- setup */
@@ -278,6 +315,7 @@ static void calm(struct sim_setup *setup)
 {
     assert(setup->zk.servers > 0);
     setup->fault_count = 0;
+    memset(setup->slice_us, 0, sizeof setup->slice_us);
     setup->faults_until_ms = 8000;
     setup->one_host = false;
     setup->zk.slow_per_mille = setup->net.slow_per_mille = setup->net.break_per_mille = 0;

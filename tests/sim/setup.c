@@ -325,6 +325,17 @@ static void draw_chunks(struct sim_setup *setup, uint64_t seed)
     setup->net.chunk_bytes = bytes[random_below(&random, 6)];
 }
 
+/* In one seed of four computing takes time, on some hosts several times as much as on others. */
+static void draw_speeds(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x7370656564000000u};
+    if (random_below(&random, 4) != 0) { return; }
+    const uint64_t slice_us = between(&random, 100, 4000);
+    for (uint32_t w = 0; w < setup->job.cluster.workers; w++) {
+        setup->slice_us[w] = slice_us * (coin(&random) ? 1 : between(&random, 2, 8));
+    }
+}
+
 void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
 {
     struct random random = {.state = seed ^ 0x7a6e697374000000u};
@@ -337,6 +348,7 @@ void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
     draw_rate_changes(setup, seed);
     draw_world(setup, &random);
     draw_chunks(setup, seed);
+    draw_speeds(setup, seed);
     setup->faults_until_ms = between(&random, 2000, 12000);
     uint32_t allowed = (uint32_t)random_next(&random) & ((1u << FAULT_DRAWN) - 1);
     allowed |= 1u << FAULT_KILL;

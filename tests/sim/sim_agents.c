@@ -157,14 +157,10 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
         if (process != NULL) { reap(cluster, task, zk_client_session(process->zk)); }
         break;
     case DO_DRAIN:
-        if (process != NULL && process->alive && !process->frozen) {
-            process_deliver(process, &(struct node_event){.type = NODE_DRAIN});
-        }
+        if (process != NULL) { process_signal(process, NODE_DRAIN); }
         break;
     case DO_TERMINATE:
-        if (process != NULL && process->alive && !process->frozen) {
-            process_deliver(process, &(struct node_event){.type = NODE_LEAVE});
-        }
+        if (process != NULL) { process_signal(process, NODE_LEAVE); }
         break;
     case DO_KILL: sim_kill_task(cluster, task); break;
     case DO_READ_RUN:

@@ -33,7 +33,7 @@ static void on_thaw(struct world *world, void *target, uint64_t task, uint64_t b
     (void)b;
     (void)data;
     struct process *process = target;
-    if (!process->alive || !process->frozen) { return; }
+    if (!process->alive || !process->stopped) { return; }
     world_log(world, "SIGCONT %s:%u", role_name(process->task.role), process->task.index);
     (void)task;
     process_freeze(process, false);
@@ -146,7 +146,7 @@ void sim_operator_start(struct sim_cluster *cluster)
 static void freeze(struct sim_cluster *cluster, uint32_t task, uint64_t duration_ms)
 {
     struct process *process = cluster->now[task];
-    if (process == NULL || !process->alive || process->frozen) { return; }
+    if (process == NULL || !process->alive || process->stopped) { return; }
     world_log(&cluster->world, "SIGSTOP %s:%u for %" PRIu64 " ms",
               role_name(cluster->tasks[task].role), cluster->tasks[task].index, duration_ms);
     process_freeze(process, true);

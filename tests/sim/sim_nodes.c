@@ -108,6 +108,12 @@ static void make_worker(struct sim_cluster *cluster, struct process *process,
     process->destroy = (void (*)(void *))worker_destroy;
 }
 
+static uint64_t slice_us(const struct sim_cluster *cluster, uint32_t task)
+{
+    const struct task *worker = &cluster->tasks[task];
+    return worker->role == ROLE_WORKER ? cluster->setup.slice_us[worker->index] : 0;
+}
+
 void sim_spawn(struct sim_cluster *cluster, uint32_t task)
 {
     assert(task < cluster->task_count);
@@ -124,6 +130,7 @@ void sim_spawn(struct sim_cluster *cluster, uint32_t task)
         .incarnation = cluster->next_incarnation++,
         .cluster_key = CLUSTER_KEY,
         .session_timeout_ms = cluster->setup.job.zookeeper.session_timeout_ms,
+        .slice_us = slice_us(cluster, task),
         .clock_drift_ppm = (int32_t)world_below(world, 2001) - 1000,
         .ended = on_ended,
         .died = sim_kept_torn,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ps/store/store_port.h"
+#include "tests/unit/roles/stopwatch.h"
 
 enum { ROLES_SHARDS_MAX = 16, ROLES_FLOATS_MAX = 256 };
 

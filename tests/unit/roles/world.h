@@ -472,10 +472,11 @@ static inline void world_open(struct world *w, uint64_t seed, const char *const 
         struct world_node *node = &w->nodes[i];
         node->world = w;
         node->index = i;
-        node->ports =
-            (struct node_ports){{node, world_write, world_read, world_list},
-                                {node, world_dial, world_send, world_close, WORLD_CHUNK_BYTES},
-                                w->pool};
+        node->ports = (struct node_ports){
+            .zk = {node, world_write, world_read, world_list},
+            .transport = {node, world_dial, world_send, world_close, WORLD_CHUNK_BYTES},
+            .buffers = w->pool,
+            .stopwatch = no_stopwatch};
         node->store = (struct roles_store){.answer = world_store_answer, .world = w, .node = i};
     }
     w->nodes[CHIEF].session = UINT64_MAX;

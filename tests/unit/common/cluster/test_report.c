@@ -10,7 +10,7 @@
 #include "common/cluster/report.h"
 
 enum {
-    COUNT_AT = 8 * (3 + 31 + 4 + 3),
+    COUNT_AT = 8 * (3 + 32 + 4 + 3),
     PLACE_AT = COUNT_AT + 8 + METRICS_MAX * (METRIC_NAME_BYTES + 8),
     FINGERPRINT_AT = PLACE_AT + 112
 };
@@ -41,6 +41,7 @@ static struct report sample(void)
         .waits_for_checkpoint = 600,
         .gate = 610,
         .ready = 1,
+        .slice_ns = 810000,
         .evaluation = {.step = STEP_NONE,
                        .loss = -0.25,
                        .accuracy = 0.97,
@@ -78,6 +79,7 @@ static void report_comes_back(void **state)
     assert_true(out.evaluation.metrics.list[1].value == -3);
     assert_int_equal(out.waits_for_checkpoint, 600);
     assert_int_equal(out.gate, 610);
+    assert_int_equal(out.slice_ns, 810000);
     assert_string_equal(out.place, in.place);
     assert_string_equal(out.inputs.fingerprint, in.inputs.fingerprint);
     assert_true(out.inputs.data[0] == 5 && out.inputs.data[1] == 6);

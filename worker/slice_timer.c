@@ -1,0 +1,32 @@
+#include "worker/slice_timer.h"
+
+#include <assert.h>
+
+#include "common/base/minmax.h"
+
+/* The average after a window in which a slice took `ns`. */
+static uint64_t average_with(uint64_t average_ns, uint64_t ns)
+{
+    if (average_ns == 0) { return ns; }
+    const uint64_t bounded = u64_max(average_ns / 2, u64_min(ns, average_ns * 2));
+    return (average_ns * (SLICE_TIMER_WEIGHT - 1) + bounded) / SLICE_TIMER_WEIGHT;
+}
+
+void slice_timer_add(struct slice_timer *timer, uint64_t slices, uint64_t ns)
+{
+    assert(slices > 0);
+    if (timer->warm) {
+        timer->window_slices += slices;
+        timer->window_ns += ns;
+    }
+    timer->warm = true;
+    if (timer->window_ns < SLICE_TIMER_WINDOW_NS) { return; }
+    timer->average_ns =
+        u64_max(1, average_with(timer->average_ns, timer->window_ns / timer->window_slices));
+    timer->window_slices = timer->window_ns = 0;
+    const uint64_t tolerance = timer->reported_ns / SLICE_TIMER_TOLERANCE;
+    const uint64_t difference = timer->average_ns > timer->reported_ns
+                                    ? timer->average_ns - timer->reported_ns
+                                    : timer->reported_ns - timer->average_ns;
+    if (difference > tolerance) { timer->reported_ns = timer->average_ns; }
+}

@@ -1,0 +1,34 @@
+/*
+ * worker/slice_timer.h: the processor time that this worker needs for a slice (W12), as it reports
+ * it to the chief, which gives slow workers fewer slices (C20). Pure.
+ *
+ * The time is averaged over windows of SLICE_TIMER_WINDOW_NS of computing. A window counts as at
+ * most twice, and at least half, the average: caches that were cold once, or a processor that was
+ * throttled for a moment, are not a slow host. The reported time changes only with the average by
+ * more than a sixteenth, so that reports stay seldom.
+ */
+#ifndef WORKER_SLICE_TIMER_H
+#define WORKER_SLICE_TIMER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    SLICE_TIMER_WINDOW_NS = 200 * 1000 * 1000,
+    SLICE_TIMER_WEIGHT = 4,     /* A window is a quarter of the new average. */
+    SLICE_TIMER_TOLERANCE = 16, /* The reported time differs by at most this part. */
+};
+
+/* Zero at first. */
+struct slice_timer {
+    uint64_t reported_ns; /* The time of a slice; 0: unknown yet. */
+    /* Private. */
+    uint64_t average_ns;
+    uint64_t window_ns, window_slices;
+    bool warm; /* Something was computed before. */
+};
+
+/* `slices` slices were computed in `ns`. The first call is ignored: it allocates memory. */
+void slice_timer_add(struct slice_timer *timer, uint64_t slices, uint64_t ns);
+
+#endif
