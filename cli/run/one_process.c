@@ -26,11 +26,9 @@ static void note_seconds(struct local_run *run, uint64_t now_ms)
 static void on_noted(void *ctx, const struct run *now, const struct history_entry *entry)
 {
     struct local_run *run = ctx;
-    char text[EVENT_TEXT_MAX];
     const uint64_t now_ms = clock_monotonic_ms();
     assert(entry != NULL);
-    event_text_history(entry, text);
-    progress_print(&run->progress, now_ms, "%s", text);
+    progress_history(&run->progress, entry, now_ms);
     recorder_note(&run->recorder, now, entry, now_ms);
     result_note(&run->result, entry);
     run_hooks_note(&run->hooks, now, entry);

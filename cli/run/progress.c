@@ -33,7 +33,7 @@ void progress_print(const struct progress *progress, uint64_t now_ms, const char
         log_info("%s", text);
         return;
     }
-    fprintf(stderr, "[%6.1f s] %s\n", (double)(now_ms - progress->started_ms) / 1000.0, text);
+    log_line("[%6.1f s] %s", (double)(now_ms - progress->started_ms) / 1000.0, text);
 }
 
 static void print_rate(struct progress *progress, const struct run *run, uint64_t step,
@@ -62,14 +62,6 @@ static void print_running(struct progress *progress, const struct agent_event *e
         return;
     }
     print_rate(progress, &event->observer->run, step, event->now_ms);
-}
-
-void progress_step(struct progress *progress, const struct run *run, uint64_t step, uint64_t now_ms)
-{
-    const uint64_t last_ms = progress->rate_at_ms;
-    if (last_ms == 0 || now_ms - last_ms >= progress->line_ms) {
-        print_rate(progress, run, step, now_ms);
-    }
 }
 
 static void missing_tasks(const struct observer *observer, char *text, size_t size)
@@ -114,50 +106,67 @@ static void print_waiting(struct progress *progress, const struct agent_event *e
                    *reason ? ": " : "", reason, *missing ? "; missing: " : "", missing);
 }
 
-static void print_skips(struct progress *progress, uint64_t now_ms)
+static void print_group(struct progress *progress, struct progress_group *group, uint64_t now_ms)
 {
     char text[EVENT_TEXT_MAX];
-    if (progress->skips == 0) { return; }
-    event_text_history(&progress->skip, text);
-    if (progress->skips == 1) {
+    if (group->count == 0) { return; }
+    event_text_history(&group->last, text);
+    if (group->count == 1) {
         progress_print(progress, now_ms, "%s", text);
     } else {
-        progress_print(progress, now_ms, "%" PRIu64 " checkpoints are skipped; the last: %s",
-                       progress->skips, text);
+        progress_print(progress, now_ms, "%" PRIu64 " checkpoints are %s; the last: %s",
+                       group->count, group == &progress->skipped ? "skipped" : "committed", text);
     }
-    progress->skips = 0;
-    progress->skip_line_ms = now_ms;
+    group->count = 0;
+    group->line_ms = now_ms;
 }
 
-/* The lines are as far apart as those of progress. */
-static void print_due_skips(struct progress *progress, uint64_t now_ms)
+static void print_due_group(struct progress *progress, struct progress_group *group,
+                            uint64_t interval_ms, uint64_t now_ms)
 {
-    const uint64_t last_ms = progress->skip_line_ms;
-    if (last_ms == 0 || now_ms - last_ms >= progress->line_ms) { print_skips(progress, now_ms); }
+    if (group->line_ms == 0 || now_ms - group->line_ms >= interval_ms) {
+        print_group(progress, group, now_ms);
+    }
 }
 
-static void print_history(struct progress *progress, const struct agent_event *event)
+static void print_due_groups(struct progress *progress, uint64_t now_ms)
+{
+    print_due_group(progress, &progress->committed, PROGRESS_TERMINAL_MS, now_ms);
+    print_due_group(progress, &progress->skipped, progress->line_ms, now_ms);
+}
+
+void progress_history(struct progress *progress, const struct history_entry *entry, uint64_t now_ms)
 {
     char text[EVENT_TEXT_MAX];
-    const struct history_entry *entry = &event->observer->entry;
-    if (event->observer->entry_old) { return; }
-    if (entry->kind == HISTORY_SKIPPED) {
-        progress->skip = *entry;
-        progress->skips++;
-        print_due_skips(progress, event->now_ms);
+    if (entry->kind == HISTORY_SKIPPED || entry->kind == HISTORY_CHECKPOINT) {
+        struct progress_group *group =
+            entry->kind == HISTORY_SKIPPED ? &progress->skipped : &progress->committed;
+        group->last = *entry;
+        group->count++;
+        print_due_groups(progress, now_ms);
         return;
     }
-    if (entry->kind != HISTORY_CHECKPOINT && entry->kind != HISTORY_EVALUATED) {
-        print_skips(progress, event->now_ms);
+    if (entry->kind != HISTORY_EVALUATED) {
+        print_group(progress, &progress->committed, now_ms);
+        print_group(progress, &progress->skipped, now_ms);
     }
     event_text_history(entry, text);
-    progress_print(progress, event->now_ms, "%s", text);
+    progress_print(progress, now_ms, "%s", text);
+}
+
+void progress_step(struct progress *progress, const struct run *run, uint64_t step, uint64_t now_ms)
+{
+    const uint64_t last_ms = progress->rate_at_ms;
+    print_due_groups(progress, now_ms);
+    if (last_ms == 0 || now_ms - last_ms >= progress->line_ms) {
+        print_rate(progress, run, step, now_ms);
+    }
 }
 
 static void tick(struct progress *progress, const struct agent_event *event)
 {
     if (event->observer == NULL) { return; }
-    print_due_skips(progress, event->now_ms);
+    print_due_groups(progress, event->now_ms);
     if (progress->steps != NULL) { step_poller_ask_all(progress->steps, event->observer); }
     if (event->now_ms < progress->line_at_ms) { return; }
     progress->line_at_ms = event->now_ms + PROGRESS_TERMINAL_MS;
@@ -199,7 +208,11 @@ void progress_handle(struct progress *progress, const struct agent_event *event)
         progress_print(progress, event->now_ms,
                        "lost the connection to ZooKeeper; training continues, decisions wait");
         break;
-    case AGENT_HISTORY: print_history(progress, event); break;
+    case AGENT_HISTORY:
+        if (!event->observer->entry_old) {
+            progress_history(progress, &event->observer->entry, event->now_ms);
+        }
+        break;
     case AGENT_RUN: note_phase(progress, event); break;
     case AGENT_TICK: tick(progress, event); break;
     case AGENT_CONNECTED: progress->waiting_line_ms = 0; break;

@@ -1,9 +1,9 @@
 /*
  * cli/run/progress.h: the progress of a run on stderr: events as they happen, a line of progress
  * every 2 s (without a terminal every minute), and every wait of more than 3 s with its reason and
- * its duration. Skipped checkpoints, of which a fast run has hundreds, get a line at the first and
- * then one line per interval with their number. In a JSON log, all of them are entries of level
- * info.
+ * its duration. Committed and skipped checkpoints, of which a fast run has hundreds a second, get a
+ * line at the first and then one line per interval with their number. In a JSON log, all of them
+ * are entries of level info.
  *
  * Threads: the owner's.
  */
@@ -15,6 +15,12 @@
 
 enum { PROGRESS_TERMINAL_MS = 2000, PROGRESS_LOG_MS = 60000 };
 
+/* Events of one kind that share lines. */
+struct progress_group {
+    uint64_t count, line_ms;   /* Since the last line about them; when that was, 0: never. */
+    struct history_entry last; /* With a count. */
+};
+
 struct progress {
     const struct job *job;
     struct step_poller *steps; /* Borrowed. NULL: the steps of the ps are unknown. */
@@ -23,8 +29,7 @@ struct progress {
     uint64_t started_ms, line_at_ms, waiting_since_ms;
     uint64_t waiting_line_ms; /* The last line of this wait; 0: none. */
     uint64_t rate_step, rate_at_ms;
-    uint64_t skips, skip_line_ms; /* Skipped checkpoints since the last line about them. */
-    struct history_entry skip;    /* The last one. */
+    struct progress_group committed, skipped; /* Checkpoints. */
     bool have_phase;
     enum run_phase phase;
 };
@@ -32,6 +37,10 @@ struct progress {
 /* For a terminal; `line_ms` may be changed. */
 void progress_init(struct progress *progress, const struct job *job, uint64_t now_ms);
 void progress_handle(struct progress *progress, const struct agent_event *event);
+
+/* A new entry of the history. */
+void progress_history(struct progress *progress, const struct history_entry *entry,
+                      uint64_t now_ms);
 
 /* A run in one process has done `step`. Call it after each one. */
 void progress_step(struct progress *progress, const struct run *run, uint64_t step,

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -31,6 +32,7 @@ static enum log_format output = LOG_TEXT;
 static char our_task[TASK_MAX_BYTES];
 static _Atomic uint64_t our_epoch;
 static _Atomic uint64_t our_generation;
+static _Atomic uint64_t left_out; /* Lines, since the last one that was written. */
 
 void log_init(enum log_level level, enum log_format format, const char *task)
 {
@@ -143,6 +145,15 @@ static void rotate_before(size_t size)
     close(fd);
 }
 
+/* Whether a line can be written without waiting for the reader of a pipe or a terminal: a pipe
+ * that is ready takes PIPE_BUF bytes. A descriptor that is no longer valid is for write() to find.
+ * Files are always ready. */
+static bool stderr_has_room(void)
+{
+    struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&room, 1, 0) != 0;
+}
+
 static void write_line(const struct line *line)
 {
     assert(line->size > 0);
@@ -156,6 +167,43 @@ static void write_line(const struct line *line)
     pthread_mutex_unlock(&rotated.lock);
 }
 
+static void format_line(struct line *line, enum log_level level, char *message)
+{
+    line->size = 0;
+    utf8_clean(message);
+    if (output != LOG_JSON || !format_json(line, level, message)) {
+        line->size = 0;
+        format_text(line, level, message);
+    }
+    line->text[line->size++] = '\n';
+}
+
+static bool write_if_room(const struct line *line)
+{
+    const bool room = stderr_has_room();
+    if (room) { write_line(line); }
+    return room;
+}
+
+/* Write the line, after the number of those left out before it; or leave it out. */
+static void write_or_leave_out(const struct line *line)
+{
+    const uint64_t lost = atomic_exchange_explicit(&left_out, 0, memory_order_relaxed);
+    bool written = true;
+    if (lost > 0) {
+        struct line note;
+        char message[96];
+        snprintf(message, sizeof message,
+                 "%" PRIu64 " lines are left out: stderr was not read in time", lost);
+        format_line(&note, LOG_WARN, message);
+        written = write_if_room(&note);
+        if (!written) { atomic_fetch_add_explicit(&left_out, lost, memory_order_relaxed); }
+    }
+    if (!written || !write_if_room(line)) {
+        atomic_fetch_add_explicit(&left_out, 1, memory_order_relaxed);
+    }
+}
+
 void log_write(enum log_level level, const char *format, ...)
 {
     assert(format != NULL);
@@ -167,12 +215,22 @@ void log_write(enum log_level level, const char *format, ...)
     va_end(arguments);
     if (length < 0) { return; }
 
+    struct line line;
+    format_line(&line, level, message);
+    write_or_leave_out(&line);
+}
+
+void log_line(const char *format, ...)
+{
+    assert(format != NULL);
     struct line line = {.size = 0};
-    utf8_clean(message);
-    if (output != LOG_JSON || !format_json(&line, level, message)) {
-        line.size = 0;
-        format_text(&line, level, message);
-    }
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line.text, MESSAGE_MAX_BYTES, format, arguments);
+    va_end(arguments);
+    if (length < 0) { return; }
+    utf8_plain(line.text);
+    line.size = strlen(line.text);
     line.text[line.size++] = '\n';
-    write_line(&line);
+    write_or_leave_out(&line);
 }

@@ -1,7 +1,8 @@
 /*
  * common/base/log.h: one event per line on stderr, as text or JSON (`log_format`), with time,
  * level, task, epoch and generation. Lines are valid UTF-8 whatever the message contains. Threads:
- * any; a line is written whole. Blocking: on stderr only.
+ * any; a line is written whole. Never blocking: a line for which stderr has no room, because its
+ * reader is stopped or slow, is left out, and the next line that fits is preceded by their number.
  */
 #ifndef COMMON_BASE_LOG_H
 #define COMMON_BASE_LOG_H
@@ -27,6 +28,10 @@ bool log_is_json(void);
 void log_set_context(uint64_t epoch, uint64_t generation);
 
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Print a line for people, as it is; same rule for a slow reader. At most 2,047 bytes; control
+ * characters are replaced. */
+void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #define log_debug(...) log_write(LOG_DEBUG, __VA_ARGS__)
 #define log_info(...)  log_write(LOG_INFO, __VA_ARGS__)

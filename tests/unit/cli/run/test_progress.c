@@ -67,6 +67,14 @@ static void enter_history(enum history_kind kind, uint64_t step, uint64_t at_ms)
     progress_handle(&progress, &event);
 }
 
+/* 10 committed checkpoints a second. */
+static void commit_often(uint64_t seconds)
+{
+    for (uint64_t i = 0; i < 10 * seconds; i++) {
+        enter_history(HISTORY_CHECKPOINT, i, 1000 + 100 * i);
+    }
+}
+
 /* 10 skipped checkpoints a second. */
 static void skip_often(uint64_t seconds)
 {
@@ -108,6 +116,19 @@ static void skipped_checkpoints_share_lines(void **state)
     assert_non_null(strstr(last, "done"));
 }
 
+/* The same for committed ones, which are reported every 2 s also in a log. */
+static void committed_checkpoints_share_lines(void **state)
+{
+    (void)state;
+    char last[512] = "";
+    log_init(LOG_WARN, LOG_TEXT, "agent");
+    assert_int_equal(lines_of(commit_often, PROGRESS_TERMINAL_MS, 1, last), 1);
+    assert_non_null(strstr(last, "] checkpoint 0 of step 0 is committed"));
+    assert_int_equal(lines_of(commit_often, PROGRESS_LOG_MS, 20, last), 10);
+    assert_non_null(strstr(last, "20 checkpoints are committed; the last: checkpoint 0 of step "
+                                 "180 is committed"));
+}
+
 /* In a JSON log a line of progress is an entry. */
 static void progress_is_part_of_a_json_log(void **state)
 {
@@ -126,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_log_gets_one_line_a_minute),
         cmocka_unit_test(skipped_checkpoints_share_lines),
+        cmocka_unit_test(committed_checkpoints_share_lines),
         cmocka_unit_test(progress_is_part_of_a_json_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,12 +93,47 @@ static void text_line_is_one_line(void **state)
     assert_string_equal(strchr(line, ' '), " WARN  ps:1 epoch=7 generation=3 a b?\n");
 }
 
+/* A terminal stopped with Ctrl-S or a pager that waits: the program goes on, and says what is
+ * missing when there is room again. */
+static void line_without_room_is_left_out(void **state)
+{
+    (void)state;
+    enum { LINES = 4000 };
+    static char read_back[1 << 20];
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    int saved = dup(STDERR_FILENO);
+    assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    close(ends[1]);
+    log_init(LOG_INFO, LOG_TEXT, "agent");
+    for (int i = 0; i < LINES; i++) { log_line("line %d of a fast run, which nobody reads", i); }
+    ssize_t got = read(ends[0], read_back, sizeof read_back - 1);
+    log_line("the last line");
+    assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+    close(saved);
+    assert_true(got > 0);
+    read_back[got] = '\0';
+    int kept = 0;
+    for (const char *at = read_back; (at = strchr(at, '\n')) != NULL; at++) { kept++; }
+    assert_in_range(kept, 1, LINES - 1);
+    assert_int_equal(read_back[got - 1], '\n');
+    got = read(ends[0], read_back, sizeof read_back - 1);
+    close(ends[0]);
+    assert_true(got > 0);
+    read_back[got] = '\0';
+    char want[64];
+    snprintf(want, sizeof want, " %d lines are left out", LINES - kept);
+    assert_non_null(strstr(read_back, want));
+    assert_non_null(strstr(read_back, "\nthe last line\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_line_is_valid_for_any_bytes),
         cmocka_unit_test(long_message_is_cut),
         cmocka_unit_test(text_line_is_one_line),
+        cmocka_unit_test(line_without_room_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
