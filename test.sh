@@ -94,7 +94,7 @@ run_ctest() {
   failed=$((failed + more_failed))
   skipped=$((skipped + more_skipped))
   grep -E 'tests passed|Total Test time' "$log" | sed 's/^/   /'
-  [ "$more_failed" = 0 ] || { grep -vE '   Passed  |^ +Start ' "$log" | tail -60; echo "   whole log: $log"; }
+  [ "$more_failed" = 0 ] || echo "   whole log: $log"
 }
 
 # build_or_fail DIR FLAG...: a build that fails counts as one failed test.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Counts the tests of one ctest run: prints `PASSED FAILED SKIPPED`, and each skipped test on stderr.
+"""Counts the tests of one ctest run: prints `PASSED FAILED SKIPPED`, and on stderr each skipped test and the end of
+the output of each failed one.
 
   scripts/count_tests.py JUNIT.xml
 
@@ -15,6 +16,7 @@ SKIPPED_CASES = (
     re.compile(r"^\[  SKIPPED \] (\d+) test\(s\)", re.MULTILINE),  # cmocka
     re.compile(r"^OK \(.*?skipped=(\d+)", re.MULTILINE),  # unittest
 )
+LINES_OF_A_FAILURE = 50
 SKIPPED_LINE = re.compile(r"^SKIPPED: .*$", re.MULTILINE)
 
 
@@ -23,12 +25,18 @@ def skipped_cases(output):
     return sum(numbers) + len(SKIPPED_LINE.findall(output))
 
 
+def print_failure(name, output):
+    lines = output.splitlines()[-LINES_OF_A_FAILURE:]
+    print(f"   FAILED: {name}", *(f"      {line}" for line in lines), sep="\n", file=sys.stderr)
+
+
 def main():
     passed = failed = skipped = 0
     for case in ElementTree.parse(sys.argv[1]).getroot().iter("testcase"):
         name, cases = case.get("name"), skipped_cases(case.findtext("system-out") or "")
         if case.find("failure") is not None:
             failed += 1
+            print_failure(name, case.findtext("system-out") or "")
         elif case.find("skipped") is not None:
             skipped += 1
             print(f"   skipped: {name}", file=sys.stderr)
