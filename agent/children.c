@@ -104,6 +104,12 @@ static void init_node(struct child *child, const char *dir, struct task task)
     snprintf(child->session_path, sizeof child->session_path, "%s/sessions/%s", dir, file);
 }
 
+int children_nice(const struct children *children, int offset)
+{
+    assert(children->config != NULL);
+    return children->nice + offset - getpriority(PRIO_PROCESS, 0);
+}
+
 enum tn_status children_init(struct children *children, const struct agent_config *config,
                              struct error *error)
 {
@@ -213,7 +219,7 @@ static enum tn_status spawn_server(const struct children *children, struct child
                                            .environment = environ,
                                            .output = log_pipe_fd(child->log),
                                            .network = network_path(child),
-                                           .nice = children->nice - NICE_ADVANTAGE};
+                                           .nice = children_nice(children, -NICE_ADVANTAGE)};
     char data[CHILD_PATH_MAX];
     data_folder(children, child, data);
     if (zoo_repair(data) > 0) {
@@ -285,7 +291,7 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
                                            .inherited = child->memory,
                                            .network = network_path(child),
                                            .blocks_faults = true,
-                                           .nice = children->nice - advantage};
+                                           .nice = children_nice(children, -advantage)};
     (void)unlink(child->session_path);
     return process_start(&process, &child->process, error);
 }

@@ -52,6 +52,9 @@ void children_free(struct children *children);
 bool children_server_is_stuck(const struct children *children, struct child *child,
                               uint64_t now_ms);
 
+/* For process_config.nice: `offset` from the agent's niceness before it raised its own priority. */
+int children_nice(const struct children *children, int offset);
+
 /* The environment of nodes, also for other processes of the program. NULL: out of memory. */
 char *const *children_environment(struct children *children);
 

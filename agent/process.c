@@ -49,7 +49,9 @@ static _Noreturn void become(struct launch *launch)
     }
     launch->what = "process group";
     if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) { goto fail; }
-    (void)setpriority(PRIO_PROCESS, 0, launch->config->nice);
+    if (launch->config->nice != 0) {
+        (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + launch->config->nice);
+    }
     if (getppid() != launch->parent) { _exit(TN_EXIT_ERROR); /* The parent died before prctl(). */ }
     /* Libraries open sockets that are not close-on-exec. */
     (void)syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);

@@ -25,7 +25,7 @@ struct process_config {
     const char *folder;           /* The working directory; NULL: the parent's. */
     const char *network;          /* The path of a network namespace; NULL: the parent's. */
     bool blocks_faults; /* The program starts with the signals of fault_signals.h blocked. */
-    int nice;           /* Where the system forbids it, the child has the parent's. */
+    int nice;           /* Added to the parent's, unless the system forbids it. */
 };
 
 struct process {

@@ -36,7 +36,7 @@ static enum tn_status spawn(struct verifiers *verifiers, struct verifier *verifi
                                            .arguments = arguments,
                                            .environment = environment,
                                            .log_path = log_path,
-                                           .nice = verifiers->children->nice + NICE};
+                                           .nice = children_nice(verifiers->children, NICE)};
     return process_start(&process, &verifier->process, error);
 }
 

@@ -15,15 +15,22 @@
 
 #include <cmocka.h>
 
-static enum tn_status start(const char *log_path, struct process *process, struct error *error)
+static enum tn_status start_nice(const char *log_path, int nice, struct process *process,
+                                 struct error *error)
 {
     static const char *const arguments[] = {"true", NULL};
     static char *const environment[] = {NULL};
     const struct process_config config = {.program = "/bin/true",
                                           .arguments = arguments,
                                           .environment = environment,
-                                          .log_path = log_path};
+                                          .log_path = log_path,
+                                          .nice = nice};
     return process_start(&config, process, error);
+}
+
+static enum tn_status start(const char *log_path, struct process *process, struct error *error)
+{
+    return start_nice(log_path, 0, process, error);
 }
 
 /* A link that another user left in a shared folder does not choose the file that is written; new
@@ -74,10 +81,27 @@ static void unwatched_process_is_ended(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+/* `nice tanist chaos run`: what it starts stays as nice. */
+static void niceness_is_added_to_the_parents(void **state)
+{
+    (void)state;
+    struct process process;
+    struct error error;
+    int exit_code, signal_number;
+    assert_int_equal(setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + 1), 0);
+    const int ours = getpriority(PRIO_PROCESS, 0);
+    for (int more = 0; more <= 2; more += 2) {
+        assert_int_equal(start_nice(NULL, more, &process, &error), TN_OK);
+        assert_int_equal(getpriority(PRIO_PROCESS, (id_t)process.pid), ours + more);
+        assert_true(process_wait(&process, -1, &exit_code, &signal_number));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unwatched_process_is_ended),
+        cmocka_unit_test(niceness_is_added_to_the_parents),
         cmocka_unit_test(log_does_not_follow_a_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
