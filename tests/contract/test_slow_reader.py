@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whoever reads the messages of a run may stop (Ctrl-S, a pager, a stuck ssh): the run goes on.
+"""The reader of the messages of a run may stop (Ctrl-S, a pager, a stuck ssh): the run continues.
 
 A real run; every wait is bounded. TANIST_PROGRAM: the program.
 """
@@ -23,7 +23,7 @@ class SlowReader(Cli):
         finally:
             os.close(end)
 
-    def test_agent_supervises_while_nobody_reads(self):
+    def test_agent_supervises_without_a_reader(self):
         run = self.begin()
         self.fill_stderr(run)
         pid = None

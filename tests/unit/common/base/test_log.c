@@ -93,8 +93,8 @@ static void text_line_is_one_line(void **state)
     assert_string_equal(strchr(line, ' '), " WARN  ps:1 epoch=7 generation=3 a b?\n");
 }
 
-/* A terminal stopped with Ctrl-S or a pager that waits: the program goes on, and says what is
- * missing when there is room again. */
+/* A terminal stopped with Ctrl-S or a pager that waits: the program continues, and reports what is
+ * missing when a line fits again. */
 static void line_without_room_is_left_out(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void line_without_room_is_left_out(void **state)
     assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
     close(ends[1]);
     log_init(LOG_INFO, LOG_TEXT, "agent");
-    for (int i = 0; i < LINES; i++) { log_line("line %d of a fast run, which nobody reads", i); }
+    for (int i = 0; i < LINES; i++) { log_line("line %d of a fast run, which are not read", i); }
     ssize_t got = read(ends[0], read_back, sizeof read_back - 1);
     log_line("the last line");
     assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
