@@ -130,6 +130,7 @@ static void on_request(struct checker *checker, const struct zk_change *change)
     if (change->blob == NULL || change->blob->size == 0) { return; }
     if (request_decode(change->blob->data, change->blob->size, &request, NULL) != TN_OK) { return; }
     if (request.kind == REQUEST_ACCEPT_LOSS) { checker->loss_accepted = true; }
+    if (request.kind == REQUEST_STOP) { checker->stop_requested = true; }
 }
 
 /* I14. */
@@ -164,6 +165,7 @@ static bool may_end(const struct checker *checker, uint64_t step)
     const struct job *job = checker->config.job;
     const struct checker_view *view = &checker->config.view;
     const bool early = job->train.target_accuracy > 0 || job->train.stop_patience > 0;
+    if (checker->stop_requested) { return step <= job->train.steps; }
     if (!early) { return step == job->train.steps; }
     if (job->cluster.evaluators > 0) { return step <= job->train.steps; }
     if (view->end == NULL || !checker->config.exact_steps) { return true; }

@@ -126,6 +126,7 @@ struct checker {
     bool chief_lost, run_lost; /* It deleted or damaged these, and they were not written since. */
     bool paused;               /* Transactions are ignored: they are those of another program. */
     bool loss_accepted;        /* An operator asked for it; until the next commit. */
+    bool stop_requested;       /* By an operator. */
     bool done;
 };
 

@@ -47,15 +47,13 @@ static void set_gate(struct plan *p, uint64_t step)
     plan_need(p, PLAN_HARD);
 }
 
-/* A gate `ahead` of the step reached, at most the last step. Not the step of an earlier order: a
- * ps that saves the gate must have read of it, and in async mode the shard that was saved may have
- * updates of later steps by now. */
+/* A gate `ahead` of the step reached, at most the last step. */
 static void set_gate_ahead(struct plan *p, uint64_t ahead)
 {
     const struct run *run = p->run;
-    const uint64_t reached = chief_max_step(p->c, run), step = reached + ahead;
-    const bool ordered = step == run->save_step || step == run->committed_step;
-    set_gate(p, u64_min(u64_max(run->until, reached), step + ordered));
+    const uint64_t reached = chief_max_step(p->c, run);
+    const uint64_t step = chief_stop_step(run, reached + ahead);
+    set_gate(p, u64_min(u64_max(run->until, reached), step));
 }
 
 void plan_gate(struct plan *p)

@@ -251,7 +251,8 @@ static void repair_end(struct plan *p)
     if (reached <= run->until && !end_is_spoiled(p)) { return; }
     if (stopping) { plan_phase(p, RUN_RUNNING); }
     const uint64_t passed = u64_max(reached, run->until);
-    run->until = u64_max(passed, u64_min(passed + 2 * chief_lead(p->c), p->c->config.steps));
+    const uint64_t ahead = chief_stop_step(run, passed + 2 * chief_lead(p->c));
+    run->until = u64_max(passed, u64_min(ahead, p->c->config.steps));
     plan_next_evaluation(p);
     plan_need(p, PLAN_HARD);
 }

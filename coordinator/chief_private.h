@@ -69,6 +69,11 @@ void plan_drop_order(struct plan *p);
 void plan_first_due(struct plan *p);
 /* The number of steps that an order must be ahead of the fastest ps, to reach every ps in time. */
 uint64_t chief_lead(const struct chief *c);
+/* Where training can be ordered to stop: `step`, or the first later one of which no checkpoint and
+ * no evaluation was ordered before. A node that saves or evaluates the step must have read that
+ * training stops there: else, in async mode, the shards may have updates of later steps by now, and
+ * an evaluation may lack some of this one. */
+uint64_t chief_stop_step(const struct run *run, uint64_t step);
 /* The first multiple of `every` that is greater than `step`. */
 uint64_t chief_multiple_after(uint64_t step, uint64_t every);
 

@@ -17,7 +17,8 @@ void plan_end_soon(struct plan *p)
     }
     if (run->ending && run->phase == RUN_STOPPING) { return; }
     run->ending = true;
-    run->until = u64_min(run->until, chief_max_step(p->c, run) + chief_lead(p->c));
+    const uint64_t soon = chief_max_step(p->c, run) + chief_lead(p->c);
+    run->until = u64_min(run->until, chief_stop_step(run, soon));
     if (run->evaluate_step != STEP_NONE) { plan_next_evaluation(p); }
 }
 

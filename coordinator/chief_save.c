@@ -11,6 +11,15 @@ uint64_t chief_lead(const struct chief *c)
     return u64_min(lead, CHIEF_LEAD_MAX);
 }
 
+uint64_t chief_stop_step(const struct run *run, uint64_t step)
+{
+    while (step == run->save_step || step == run->committed_step || step == run->evaluate_step ||
+           step == run->evaluation.step) {
+        step++;
+    }
+    return step;
+}
+
 uint64_t chief_multiple_after(uint64_t step, uint64_t every)
 {
     assert(every > 0);

@@ -23,10 +23,18 @@ static bool behind_due(const struct ps_step *s, uint64_t step)
     return s->save_due != 0 && step >= s->save_due && s->generation == s->ordered_generation;
 }
 
+/* The end as well, also after it is saved: a worker that had not read of it yet may push beyond.
+ * The last evaluation is of the values that were saved, and a push that waits does not move the
+ * end. */
+static bool behind_end(const struct ps_step *s, uint64_t step)
+{
+    return step >= s->until && s->generation == s->ordered_generation;
+}
+
 static bool blocked(const struct ps_step *s, uint64_t step)
 {
     return s->applying || too_far_ahead(s, step) || behind_barrier(s, step) ||
-           behind_due(s, step) || ps_gate_is_closed(s, step);
+           behind_due(s, step) || behind_end(s, step) || ps_gate_is_closed(s, step);
 }
 
 static void note_wait(struct ps_step *s)

@@ -115,14 +115,7 @@ static void order(struct training_loop *loop, const struct run *run, uint64_t no
     loop->revision = run->revision;
     loop->until = until;
     loop->evaluate_step = run->evaluate_step;
-    if (run->generation == loop->generation) {
-        /* Other workers computed the last steps: only their values are needed. */
-        bool behind = loop->state == LOOP_WHOLE && loop->step < loop->until;
-        if (run->phase == RUN_STOPPING && behind && !loop->computing && !loop->evaluating) {
-            begin_gather(loop, now_ms, out);
-        }
-        return;
-    }
+    if (run->generation == loop->generation) { return; }
     go_idle(loop, now_ms, out);
     loop->generation = run->generation;
     loop->step = 0;
@@ -357,14 +350,21 @@ static void exchange(struct training_loop *loop, uint32_t index, struct loop_act
     action->round = loop->round;
 }
 
+/* Every ps has reached the last step: other workers computed the rest, and only the values are
+ * needed. */
+static bool is_behind_end(const struct training_loop *loop)
+{
+    return loop->phase == RUN_STOPPING && loop->step < loop->until;
+}
+
 static void proceed(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
     if (!is_active(loop) || !owns_any(loop)) { return; }
     bool free = !loop->computing && !loop->evaluating;
-    bool behind =
-        loop->state == LOOP_WHOLE && free && (must_go_back(loop, loop->step) || loop->end_moved);
-    if (loop->state == LOOP_IDLE || behind) { begin_gather(loop, now_ms, out); }
+    if (loop->state == LOOP_IDLE) { begin_gather(loop, now_ms, out); }
     if (loop->state == LOOP_GATHER && all_held(loop)) { settle_gather(loop, now_ms, out); }
+    bool outdated = must_go_back(loop, loop->step) || loop->end_moved || is_behind_end(loop);
+    if (loop->state == LOOP_WHOLE && free && outdated) { begin_gather(loop, now_ms, out); }
     if (loop->state == LOOP_WHOLE && !loop->computing && !loop->evaluating) {
         bool due = must_evaluate(loop) && loop->step == loop->evaluate_step;
         if (all_held(loop) && !due) { become_whole(loop, loop->step + 1, now_ms, out); }

@@ -30,6 +30,7 @@ static const char *const names[FAULT_KINDS] = {
     [FAULT_READ_ONLY] = "read-only",
     [FAULT_OTHER_INPUTS] = "other-inputs",
     [FAULT_TEAR] = "tear",
+    [FAULT_STOP] = "stop",
 };
 
 /* How often each kind is drawn, relative to the others. */

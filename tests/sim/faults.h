@@ -35,6 +35,7 @@ enum fault_kind {
     FAULT_READ_ONLY,          /* Another program makes a znode read-only. */
     FAULT_OTHER_INPUTS,       /* A worker starts with other data, until it has been refused. */
     FAULT_TEAR,               /* SIGKILL of a ps in the middle of an update. */
+    FAULT_STOP,               /* An operator asks the run to stop. */
     FAULT_KINDS
 };
 

@@ -163,6 +163,28 @@ static void early_stop(struct sim_setup *setup, struct random *random)
     }
 }
 
+/* Async: an operator stops the run, and the nodes read of it at different times, so that a worker
+ * may push beyond the end. */
+static void stop_async(struct sim_setup *setup, struct random *random)
+{
+    struct job *job = &setup->job;
+    setup->ledger = true;
+    job->train.mode = TRAIN_ASYNC;
+    job->train.optimizer = OPTIMIZER_SGD; /* The counts of the ledger are exact. */
+    job->train.learning_rate = job->train.batch;
+    job->train.slices = 8;
+    job->train.max_staleness = STALENESS_FREE;
+    job->train.schedule = (struct job_schedule){.type = SCHEDULE_CONSTANT};
+    job->train.decay_steps = job->train.before_count = job->train.rule_count = 0;
+    job->train.clip_norm = job->train.clip_value = job->train.ema = 0;
+    setup->zk.lag_us = (uint32_t)between(random, 500, 200000);
+    if (random_below(random, 2) == 0) {
+        const uint32_t task = (uint32_t)random_below(random, FIRST_WORKER + WORKERS);
+        add(setup, FAULT_KILL, between(random, 500, 2500), task);
+    }
+    add(setup, FAULT_STOP, between(random, 1000, 2500), 0);
+}
+
 /* An evaluator, which dies like its chief and a ps. Only the newest checkpoint is kept besides
  * those that are needed. */
 static void evaluator(struct sim_setup *setup, struct random *random)
@@ -303,6 +325,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"norms-reset", norms_reset, no_step_is_lost},
     {"norms-ps-dies", norms_ps_dies, accept},
     {"early-stop", early_stop, stops_early},
+    {"stop-async", stop_async, stops_early},
     {"evaluator", evaluator, checkpoints_are_evaluated},
     {"warm", warm, nothing_is_loaded_again},
     {"slow-worker", slow_worker, slow_worker_owns_few},

@@ -302,6 +302,7 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
     case FAULT_READ_ONLY: sim_foreign_lock(cluster, fault); break;
     case FAULT_OTHER_INPUTS: start_other_inputs(cluster, fault); break;
     case FAULT_TEAR: sim_kept_tear(cluster, fault->target, fault->other); break;
+    case FAULT_STOP: request(cluster, REQUEST_STOP, 0); break;
     case FAULT_KINDS: assert(false);
     }
 }

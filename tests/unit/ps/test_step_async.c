@@ -61,7 +61,8 @@ static void serve(uint64_t max_staleness, uint64_t load_step, const uint64_t *cl
 {
     ps_step_init(&s, &(struct ps_step_config){
                          .mode = TRAIN_ASYNC, .slices = V, .max_staleness = max_staleness});
-    struct run run = {.phase = RUN_LOADING, .generation = 1, .load_step = load_step};
+    struct run run = {
+        .phase = RUN_LOADING, .generation = 1, .load_step = load_step, .until = UINT64_MAX};
     handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
     handle((struct ps_event){.type = PS_EV_LOADED, .clocks = clocks});
     run.phase = RUN_RUNNING;
@@ -70,8 +71,11 @@ static void serve(uint64_t max_staleness, uint64_t load_step, const uint64_t *cl
 
 static void order_save(uint64_t id, uint64_t step)
 {
-    struct run run = {
-        .phase = RUN_RUNNING, .generation = 1, .save_checkpoint = id, .save_step = step};
+    struct run run = {.phase = RUN_RUNNING,
+                      .generation = 1,
+                      .until = UINT64_MAX,
+                      .save_checkpoint = id,
+                      .save_step = step};
     handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
 }
 
@@ -182,10 +186,10 @@ static void test_pull_of_the_last_step_waits_for_all_slices(void **state)
 static bool pull_beyond(uint64_t revision, uint64_t until)
 {
     struct run run = {.phase = RUN_RUNNING, .generation = 1, .until = until, .revision = revision};
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
     push_applied(1, 0, 0);
     push_applied(2, 0, 1);
     push_applied(1, 1, 0);
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
     handle((struct ps_event){
         .type = PS_EV_PULL, .conn = {1}, .generation = 1, .step = until + 1, .revision = 3});
     return number_of(PS_DO_ANSWER) == 1;
@@ -210,6 +214,30 @@ static void test_pull_by_an_older_order_is_answered_at_the_end(void **state)
     (void)state;
     serve(STALENESS_FREE, 0, NULL);
     assert_true(pull_beyond(4, 1));
+}
+
+/* A worker pushes before it reads of the end: the saved values stay the last ones, unless the end
+ * is moved. */
+static void test_push_beyond_the_end_waits(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    struct run run = {.phase = RUN_STOPPING, .generation = 1, .until = 1};
+    run.save_checkpoint = 4, run.save_step = 1;
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    push_applied(1, 0, 0);
+    assert_true(push(2, 0, 1));
+    applied();
+    assert_int_equal(number_of(PS_DO_SAVE), 1);
+    handle((struct ps_event){.type = PS_EV_SAVED, .checkpoint = 4});
+    assert_false(push(2, 1, 1));
+    assert_true(pull(1, 1));
+    assert_int_equal(s.clock[1], 1);
+    run.until = 2;
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    assert_int_equal(number_of(PS_DO_APPLY), 1);
+    applied();
+    assert_int_equal(s.clock[1], 2);
 }
 
 /* A checkpoint holds exactly the contributions below its step. */
@@ -311,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_pull_of_the_last_step_waits_for_all_slices),
         cmocka_unit_test(test_pull_by_a_newer_order_waits_for_it),
         cmocka_unit_test(test_pull_by_an_older_order_is_answered_at_the_end),
+        cmocka_unit_test(test_push_beyond_the_end_waits),
         cmocka_unit_test(test_checkpoint_is_a_barrier),
         cmocka_unit_test(test_contributions_wait_for_the_order_of_a_multiple),
         cmocka_unit_test(test_late_save_is_missed),
