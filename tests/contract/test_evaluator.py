@@ -95,16 +95,25 @@ class Evaluator(Cli):
         self.end(run)
 
     def test_patience_ends_the_run(self):
-        """Results that do not improve end the run, which is done before its last step."""
-        run = self.start("--set", "train.steps=50000000", *JOB[2:-2], *EVALUATOR,
+        """Results that do not improve end the run, which is done before its last step.
+
+        From step 200 on the rate is too small to change a parameter, so the result at step 200 is the last better one,
+        and the number of evaluations is small. At a steady rate chance decides when two in a row are no better.
+        """
+        run = self.start("--set", "train.steps=50000000", *EVALUATOR, "--set", "checkpoint.every_steps=100",
+                         "--set", "train.schedule.type=piecewise", "--set", "train.schedule.boundaries=[200]",
+                         "--set", "train.schedule.rates=[1e-30]",
                          "--set", "train.stop.patience=2", "--set", "checkpoint.best=loss")
         result = self.result(run)
         self.assertEqual(result["status"], "done")
         self.assertLess(result["steps"], 50000000)
-        self.assertGreaterEqual(len(self.evaluations()), 3)
-        losses = [entry["loss"] for entry in self.evaluations()]
-        self.assertGreaterEqual(min(losses[-2:]), min(losses))
-        self.assertEqual(result["best"]["value"], min(entry["loss"] for entry in result["evaluations"]))
+        evaluations = self.evaluations()
+        losses = [entry["loss"] for entry in evaluations]
+        last_better = next(index for index, entry in enumerate(evaluations) if entry["step"] >= 200)
+        self.assertGreaterEqual(len(evaluations), last_better + 3)  # The run may take another step to end.
+        self.assertEqual(set(losses[last_better:]), {min(losses)})
+        self.assertEqual(result["best"]["step"], evaluations[last_better]["step"])
+        self.assertAlmostEqual(result["best"]["value"], min(losses), places=9)
 
     def test_wrong_jobs_are_refused(self):
         """An evaluator without checkpoints, and a task that the job does not have."""
