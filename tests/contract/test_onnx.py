@@ -176,14 +176,40 @@ class Onnx(Cli):
             with self.subTest(exporter=name):
                 path = self.folder / "net.onnx"
                 torch.onnx.export(network, (example,), path, input_names=["x"], output_names=["y"], **options)
-                self.job(json.dumps({
-                    "name": f"torch-{name}",
-                    "model": {"type": "onnx", "path": "net.onnx", "inputs": 784, "outputs": 10,
-                              "loss": "softmax_cross_entropy"},
-                    "data": {"type": "synthetic", "examples": 64, "test_examples": 16},
-                    "train": {"steps": 10, "batch": 16, "slices": 4}}))
-                self.compare_outputs(path, [1, 28, 28])
-                self.succeeds("run", "--local", "job.json", "--dir", name)
+                self.compare_and_train(f"torch-{name}", path, [1, 28, 28])
+
+    def test_exports_of_keras_are_read(self):
+        """By tf2onnx: channels last, with transpositions around the convolutions."""
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        try:
+            import keras
+            import tensorflow
+            import tf2onnx
+        except ImportError as error:
+            self.skipTest(f"{error.name} is not installed (pip install tensorflow-cpu tf2onnx)")
+        layers = keras.layers
+        keras.utils.set_random_seed(1)
+        network = keras.Sequential([
+            keras.Input((28, 28, 1), name="x"), layers.Conv2D(8, 3, padding="same", use_bias=False),
+            layers.BatchNormalization(), layers.ReLU(), layers.MaxPooling2D(2),
+            layers.Conv2D(16, 3, strides=2, padding="same", activation="gelu"), layers.DepthwiseConv2D(3),
+            layers.GlobalAveragePooling2D(), layers.Dropout(0.1), layers.Dense(10, activation="softmax")])
+        path = self.folder / "net.onnx"
+        signature = [tensorflow.TensorSpec([None, 28, 28, 1], tensorflow.float32, name="x")]
+        network.output_names = ["y"]  # Read by tf2onnx; Keras 3 has none.
+        tf2onnx.convert.from_keras(network, signature, opset=17, output_path=str(path))
+        self.compare_and_train("keras", path, [28, 28, 1], softmax=True)
+
+    def compare_and_train(self, name, path, shape, softmax=False):
+        """A file of another program: its outputs are onnxruntime's, and it can be trained."""
+        self.job(json.dumps({
+            "name": name,
+            "model": {"type": "onnx", "path": path.name, "inputs": 784, "outputs": 10, "loss": "softmax_cross_entropy"},
+            "data": {"type": "synthetic", "examples": 64, "test_examples": 16},
+            "train": {"steps": 10, "batch": 16, "slices": 4}}))
+        self.compare_outputs(path, shape, softmax)
+        result = json.loads(self.succeeds("run", "--local", "job.json", "--dir", name, "-o", "json"))
+        self.assertEqual(result["steps"], 10)
 
     def test_a_cluster_has_the_bits_of_one_process(self):
         for build in (cnn, mlp):
