@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "common/base/text.h"
 #include "data/columns/columns_private.h"
+
+enum { COLUMNS_SHOWN = 12 }; /* In errors. */
 
 /* ------------------------------------------------------------------ opening */
 
@@ -124,6 +127,22 @@ static enum tn_status take_all(struct columns *columns, const struct source *sou
     return TN_OK;
 }
 
+/* The names of the first columns, and how many follow. */
+static void list_columns(const struct source *source, char *out, size_t size)
+{
+    const uint32_t shown = u32_min(source->column_count, COLUMNS_SHOWN);
+    assert(source->columns != NULL);
+    struct text text = text_begin(out, size);
+    for (uint32_t c = 0; c < shown; c++) {
+        text_add(&text, c > 0 ? ", " : "");
+        text_add(&text, source->columns[c].name);
+    }
+    if (shown == source->column_count) { return; }
+    text_add(&text, " and ");
+    text_add_number(&text, source->column_count - shown);
+    text_add(&text, " more");
+}
+
 static enum tn_status find_column(const struct source *source, const char *key, const char *name,
                                   uint32_t *out, struct error *error)
 {
@@ -133,8 +152,10 @@ static enum tn_status find_column(const struct source *source, const char *key, 
     source_locate(source, 0, 0, first);
     char *colon = strchr(first, ':');
     if (colon != NULL) { *colon = '\0'; }
-    return error_set(error, TN_EINVAL, "%s: %s has no column '%s': its first column is '%s'", key,
-                     first, name, source->columns[0].name);
+    char names[COLUMNS_SHOWN * 64];
+    list_columns(source, names, sizeof names);
+    return error_set(error, TN_EINVAL, "%s: %s has no column '%s': its columns are %s", key, first,
+                     name, names);
 }
 
 bool feature_needs_moments(const struct feature *feature)

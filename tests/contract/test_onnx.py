@@ -192,7 +192,7 @@ class Onnx(Cli):
         network = keras.Sequential([
             keras.Input((28, 28, 1), name="x"), layers.Conv2D(8, 3, padding="same", use_bias=False),
             layers.BatchNormalization(), layers.ReLU(), layers.MaxPooling2D(2),
-            layers.Conv2D(16, 3, strides=2, padding="same", activation="gelu"), layers.DepthwiseConv2D(3),
+            layers.Conv2D(16, 3, strides=2, padding="same", activation="silu"), layers.DepthwiseConv2D(3),
             layers.GlobalAveragePooling2D(), layers.Dropout(0.1), layers.Dense(10, activation="softmax")])
         path = self.folder / "net.onnx"
         signature = [tensorflow.TensorSpec([None, 28, 28, 1], tensorflow.float32, name="x")]

@@ -311,7 +311,8 @@ static void test_wrong_columns_are_refused(void **state)
         {"{\"n\": \"number\"}", "[]", "data.label must name"},
         {"{\"n\": \"number\"}", "{\"column\": \"y\", \"names\": []}",
          "data.label must have the keys"},
-        {"{\"m\": \"number\"}", "\"y\"", "data.columns.m: f has no column 'm'"},
+        {"{\"m\": \"number\"}", "\"y\"",
+         "data.columns.m: f has no column 'm': its columns are n, color, y"},
         {"{\"n\": \"number\"}", "\"z\"", "data.label: f has no column 'z'"},
     };
     (void)state;
