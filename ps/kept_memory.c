@@ -130,6 +130,8 @@ static bool is_consistent(const struct kept_memory *kept, const struct kept_reco
         }
         if (used && begun && !is_apart(record, a)) { return false; }
     }
+    /* An update begins with the release of the previous values. */
+    if (begun && record->previous != BUFFER_NO_SLOT) { return false; }
     if (begun != is_slot(record->next_answer)) { return false; }
     return !begun || is_apart(record, OPTIMIZER_ARRAYS_MAX);
 }

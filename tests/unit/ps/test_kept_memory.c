@@ -247,7 +247,7 @@ static void test_contradictions_are_refused(void **state)
     assert_true(shard_describe(&shard, &good));
     kept_memory_write(&kept, &good);
     assert_true(kept_memory_read(&kept, &read));
-    for (uint32_t i = 0; i < 8; i++) {
+    for (uint32_t i = 0; i < 9; i++) {
         struct kept_record bad = good;
         switch (i) {
         case 0: bad.generation = 0; break;
@@ -258,6 +258,7 @@ static void test_contradictions_are_refused(void **state)
         case 5: bad.answer = BUFFER_NO_SLOT; break;
         case 6: bad.previous = bad.next[0]; break;
         case 7: bad.evaluation_step = 4; break;
+        case 8: bad.previous = bad.answer; break;
         }
         kept_memory_write(&kept, &bad);
         assert_false(kept_memory_read(&kept, &read));
