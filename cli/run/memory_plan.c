@@ -10,6 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/minmax.h"
 #include "common/cluster/slices.h"
+#include "common/net/lane.h"
 #include "coordinator/assign.h"
 #include "data/dataset.h"
 #include "graph/program.h"
@@ -94,6 +95,9 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
         .others = job->cluster.coordinators + job->zookeeper.servers,
         .others_bytes = (uint64_t)job->cluster.coordinators * PROCESS_BYTES +
                         (uint64_t)job->zookeeper.servers * SERVER_BYTES,
+        .lanes_bytes = job->transport.lane == LANE_TCP
+                           ? 0
+                           : (uint64_t)job->cluster.ps * job->cluster.workers * LANE_BYTES,
         .worker = {.values = bytes * 2 * (job->train.ema > 0 ? 2 : 1), .gradients = bytes * most},
     };
     for (uint32_t p = 0; p < plan->ps_count; p++) {
@@ -164,7 +168,8 @@ uint64_t memory_of_worker(const struct worker_memory *worker)
 
 uint64_t memory_of_all(const struct memory_plan *plan)
 {
-    uint64_t bytes = plan->others_bytes + plan->workers * memory_of_worker(&plan->worker);
+    uint64_t bytes =
+        plan->others_bytes + plan->lanes_bytes + plan->workers * memory_of_worker(&plan->worker);
     for (uint32_t p = 0; p < plan->ps_count; p++) { bytes += memory_of_ps(&plan->ps[p]); }
     return bytes;
 }

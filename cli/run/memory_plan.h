@@ -7,7 +7,8 @@
  * state of that step as well. A
  * worker holds the values of two steps, a gradient for each node of the slice tree that it pushes
  * and for each level below them, the memory of its programs, and the data. Slices are taken to be
- * assigned to all workers, of equal speed.
+ * assigned to all workers, of equal speed. Tasks of one machine exchange frames through shared
+ * memory, the lanes.
  *
  * Threads: any. Blocking: on the disk where memory_plan() loads the data.
  */
@@ -38,6 +39,7 @@ struct worker_memory {
 struct memory_plan {
     uint32_t ps_count, workers, others; /* Other processes: coordinators, ZooKeeper. */
     uint64_t others_bytes;
+    uint64_t lanes_bytes; /* One for each worker and ps, which share it; 0: they use TCP. */
     struct ps_memory ps[PS_MAX];
     struct worker_memory worker; /* The largest one. */
     bool has_data;               /* worker.data is known. */
@@ -56,7 +58,7 @@ MUST_CHECK enum tn_status memory_plan_worker(const struct job *job, struct memor
 /* A process with all that is listed. */
 uint64_t memory_of_ps(const struct ps_memory *ps);
 uint64_t memory_of_worker(const struct worker_memory *worker);
-/* All processes of the job. */
+/* All processes of the job on one machine, with their lanes. */
 uint64_t memory_of_all(const struct memory_plan *plan);
 
 /* The memory of this machine, or of the control group that limits this process. 0: unknown. */

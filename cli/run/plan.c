@@ -69,12 +69,13 @@ static int print_memory(const struct memory_plan *memory)
                "gradients %.1f, while saving %.1f\n"
                "memory of workers %.1f MiB each: values %.1f, gradients %.1f, programs %.1f, data "
                "%.1f%s\n"
-               "all tasks on one machine: %.1f MiB; this machine has %.1f MiB\n",
+               "all tasks on one machine: %.1f MiB, of which shared by workers and ps to exchange "
+               "frames %.1f; this machine has %.1f MiB\n",
                mib(memory_of_ps(ps)), mib(ps->values), mib(ps->state), mib(ps->next),
                mib(ps->pushed), mib(ps->saving), mib(memory_of_worker(worker)), mib(worker->values),
                mib(worker->gradients), mib(worker->programs), mib(worker->data),
                memory->has_data ? "" : " (unknown: they cannot be opened here)",
-               mib(memory_of_all(memory)), mib(memory_of_machine()));
+               mib(memory_of_all(memory)), mib(memory->lanes_bytes), mib(memory_of_machine()));
     return written < 0 ? TN_EXIT_IO : TN_EXIT_OK;
 }
 
@@ -126,7 +127,8 @@ static json_t *ps_json(const struct ps_memory *ps)
 
 static json_t *memory_json(const struct memory_plan *memory)
 {
-    return json_pack("{s:o, s:I, s:I}", "worker", worker_json(&memory->worker), "all_tasks",
+    return json_pack("{s:o, s:I, s:I, s:I}", "worker", worker_json(&memory->worker), "lanes",
+                     (json_int_t)memory->lanes_bytes, "all_tasks",
                      (json_int_t)memory_of_all(memory), "machine", (json_int_t)memory_of_machine());
 }
 

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "common/net/lane.h"
+
 static const uint64_t MIB = 1 << 20;
 
 static struct job job;
@@ -66,6 +68,20 @@ static void test_worker_holds_its_nodes_and_levels(void **state)
     assert_int_equal(plan.worker.gradients, 3 * 64 * MIB);
 }
 
+/* Worker and ps share the memory of their lane, which is there only if they may use one. */
+static void test_lanes_count_once_for_each_pair(void **state)
+{
+    (void)state;
+    struct memory_plan plan, tcp;
+    job.cluster.workers = 3;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.lanes_bytes, UINT64_C(3) * 2 * LANE_BYTES);
+    job.transport.lane = LANE_TCP;
+    memory_plan_parameters(&job, &variables, &tcp);
+    assert_int_equal(tcp.lanes_bytes, 0);
+    assert_int_equal(memory_of_all(&plan) - memory_of_all(&tcp), plan.lanes_bytes);
+}
+
 /* Workers beyond the number of slices push nothing, but exist. */
 static void test_idle_workers_count(void **state)
 {
@@ -76,7 +92,8 @@ static void test_idle_workers_count(void **state)
     job.cluster.workers = 5;
     memory_plan_parameters(&job, &variables, &more);
     assert_int_equal(more.ps[0].pushed, plan.ps[0].pushed);
-    assert_int_equal(memory_of_all(&more) - memory_of_all(&plan), memory_of_worker(&more.worker));
+    assert_int_equal(memory_of_all(&more) - memory_of_all(&plan),
+                     memory_of_worker(&more.worker) + UINT64_C(2) * LANE_BYTES);
 }
 
 static void check_refused(uint64_t available, const char *remedy)
@@ -106,6 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_ps_holds_two_steps_and_all_pushes, set_up),
         cmocka_unit_test_setup(test_worker_holds_its_nodes_and_levels, set_up),
+        cmocka_unit_test_setup(test_lanes_count_once_for_each_pair, set_up),
         cmocka_unit_test_setup(test_idle_workers_count, set_up),
         cmocka_unit_test_setup(test_refusals_name_the_number_of_ps, set_up),
     };
