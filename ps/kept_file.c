@@ -11,7 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+enum {
+    SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
+    PAGE_BYTES = 4096,
+    HUGE_PAGE_BYTES = 2 << 20
+};
 
 static enum tn_status give_size(int fd, size_t bytes, struct error *error)
 {
@@ -31,19 +35,42 @@ static enum tn_status give_size(int fd, size_t bytes, struct error *error)
     return error_set(error, TN_EIO, "its memory of %zu bytes: %s", bytes, strerror(errno));
 }
 
+/* Map the file from a multiple of the size of a huge page on, without which it can have none. */
+static void *map_aligned(int fd, size_t bytes)
+{
+    const size_t mask = HUGE_PAGE_BYTES - 1;
+    char *space = mmap(NULL, bytes + HUGE_PAGE_BYTES, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED) { return MAP_FAILED; }
+    const size_t before = (HUGE_PAGE_BYTES - ((uintptr_t)space & mask)) & mask;
+    char *begin = space + before;
+    void *memory = mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+    if (memory == MAP_FAILED) {
+        const int cause = errno;
+        (void)munmap(space, bytes + HUGE_PAGE_BYTES);
+        errno = cause;
+        return MAP_FAILED;
+    }
+    const size_t mapped = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    if (before > 0) { (void)munmap(space, before); }
+    (void)munmap(begin + mapped, HUGE_PAGE_BYTES - before - (mapped - bytes));
+    return memory;
+}
+
 void *kept_file_map(int fd, size_t bytes, struct error *error)
 {
     assert(fd >= 0 && bytes > 0);
     void *memory = MAP_FAILED;
     if (give_size(fd, bytes, error) == TN_OK) {
-        memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        memory = map_aligned(fd, bytes);
         if (memory == MAP_FAILED) {
             (void)error_set(error, TN_EIO, "its memory of %zu bytes: %s", bytes, strerror(errno));
         }
     }
     close(fd);
     if (memory == MAP_FAILED) { return NULL; }
-    /* A hint, which most systems ignore for such files. */
+    /* A hint, which most systems ignore for such files: there the slots are collapsed as they are
+     * used (common/base/buffer.c). */
     (void)madvise(memory, bytes, MADV_HUGEPAGE);
     return memory;
 }

@@ -1,6 +1,8 @@
 /*
  * ps/kept_file.h: the file in memory (memfd) that an agent keeps for a ps, which the ps inherits:
- * the pages outlive the process, and end with the agent.
+ * the pages outlive the process, and end with the agent. It is mapped at a multiple of 2 MiB, so
+ * that its slots get huge pages as they are first used, where Linux has some to give (6.1 and
+ * later; common/base/buffer.c): updates in small pages are slower.
  *
  * Threads: any. Nothing blocks.
  */

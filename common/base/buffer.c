@@ -13,8 +13,13 @@ enum {
     LIST_LARGE = CLASS_COUNT,
     LIST_COUNT,
     PAGE_BYTES = 4096,
+    HUGE_PAGE_BYTES = 2 << 20,
     LINE_BYTES = 64,
 };
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1; the headers of the C library may be older. */
+#endif
 
 /* A buffer with the fields that free it. */
 struct owned_buffer {
@@ -22,6 +27,7 @@ struct owned_buffer {
     void *memory;         /* To be freed; NULL: it is a slot. */
     unsigned list;
     uint32_t slot;
+    bool collapsed; /* A slot that has got what huge pages there are. */
 };
 
 struct buffer_pool {
@@ -216,6 +222,24 @@ static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned list, s
     return buffer;
 }
 
+/* Give a slot huge pages when it is first used; its contents stay. Memory files get none on their
+ * own unless the administrator says so (shmem_enabled), and an update that walks several arrays in
+ * step waits for translations of small ones. A page that is in use is collapsed with those around
+ * it, which costs no copy as long as these do not exist. A hint: where Linux is older or memory is
+ * short, small pages stay. */
+static void collapse_slot(struct owned_buffer *slot)
+{
+    if (slot->collapsed) { return; }
+    slot->collapsed = true;
+    const uintptr_t start = (uintptr_t)slot->buffer.data, mask = (uintptr_t)HUGE_PAGE_BYTES - 1,
+                    end = (start + slot->buffer.capacity) & ~mask;
+    for (uintptr_t at = (start + mask) & ~mask; at < end; at += HUGE_PAGE_BYTES) {
+        char *page = (char *)slot->buffer.data + (at - start);
+        (void)*(volatile const char *)page;
+        if (madvise(page, HUGE_PAGE_BYTES, MADV_COLLAPSE) != 0) { return; }
+    }
+}
+
 struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size)
 {
     assert(pool != NULL);
@@ -237,6 +261,7 @@ struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size)
         }
     }
     if (buffer == NULL) { return NULL; }
+    if (pool->has_slots) { collapse_slot(owned(buffer)); }
     buffer->size = size;
     buffer->next_free = NULL;
     __atomic_store_n(&buffer->references, 1, __ATOMIC_RELAXED);
@@ -256,6 +281,7 @@ struct buffer *buffer_acquire_slot(struct buffer_pool *pool, uint32_t slot, size
     pthread_mutex_unlock(&pool->mutex);
     if (found == NULL) { return NULL; }
     assert(size <= found->capacity && found->references == 0);
+    collapse_slot(owned(found));
     found->size = size;
     found->next_free = NULL;
     found->references = 1;
