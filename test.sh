@@ -145,6 +145,7 @@ campaign_sanitized() {
 campaign_selection() {
   local times=$1
   campaign chaos-kill build-chaos "$times" kill-anything --seed 1
+  campaign chaos-lane build-chaos "$times" kill-anything --seed 3 --network loopback --set transport.lane=shm
   campaign chaos-async build-chaos "$times" kill-anything --seed 2 --set train.mode=async
   campaign chaos-zombies build-chaos "$times" zombies
   campaign chaos-partitions build-chaos "$times" partitions

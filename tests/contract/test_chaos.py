@@ -79,6 +79,16 @@ class Campaign(unittest.TestCase):
             self.assertNotIn(outside, report)
         self.assertEqual(json.loads((self.folder / "c/report.json").read_text())["version"], 1)
 
+    def test_lanes_are_attacked_without_namespaces(self):
+        """With lane=shm a worker that cannot use shared memory ends, and with it the round."""
+        done = self.run_plan(self.plan(), "--network", "loopback", "--set", "transport.lane=shm", "--keep")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        logs = self.folder / "c/round-0001/run/logs"
+        connected = [line for log in logs.glob("worker-*.log") for line in log.read_text().splitlines()
+                     if "connected to ps:" in line]
+        self.assertTrue(connected)
+        self.assertEqual([line for line in connected if "lane=shm" not in line], [])
+
     def test_evaluator_is_a_target(self):
         """Its death leaves the digest as it is, and a job without one is refused."""
         plan = self.plan(faults=[{"fault": "kill", "whom": "evaluator", "at_progress": [0.2, 0.6], "times": 2},
