@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "checker/checker_private.h"
+#include "common/cluster/strategy.h"
 
 /* The step of a committed checkpoint; STEP_NONE: its manifest does not exist any more. */
 static uint64_t step_of(const struct checker *checker, uint64_t id)
@@ -51,7 +52,7 @@ void checker_check_result(const struct checker *checker, const struct run *run)
     if (found->step == STEP_NONE || (checker->has_run && found->step == was->step)) { return; }
     /* A worker's. Async: if pushes were on their way beyond the end, it is moved (C9), and the
      * evaluation is repeated there; I8 checks the last one. */
-    if (checker->config.job->train.mode == TRAIN_ASYNC && found->step >= run->until) { return; }
+    if (!strategy_of_job(checker->config.job)->exact_steps && found->step >= run->until) { return; }
     const struct digest want = view->digest(view->ctx, found->step);
     if (found->digest[0] == want.low && found->digest[1] == want.high) { return; }
     checker_fail(checker, "I17: the values evaluated at step %" PRIu64 " are not those of it",

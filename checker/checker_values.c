@@ -6,6 +6,7 @@
 #include "checker/checker_private.h"
 #include "common/base/minmax.h"
 #include "common/cluster/placement.h"
+#include "common/cluster/strategy.h"
 
 /* ------------------------------------------------------------- staleness */
 
@@ -52,7 +53,7 @@ void checker_on_values(struct checker *checker, uint64_t generation, uint64_t st
     if (generation == checker->run.generation) {
         checker->drained.highest_step = u64_max(checker->drained.highest_step, step);
     }
-    if (checker->config.job->train.mode == TRAIN_ASYNC) {
+    if (!strategy_of_job(checker->config.job)->exact_steps) {
         check_staleness(checker, generation, step, shard);
     }
     if (!checker->config.exact_steps) { return; }

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/time_spent.h"
 #include "common/cluster/slices.h"
+#include "common/cluster/strategy.h"
 #include "common/cluster/variables.h"
 #include "kernels/finite.h"
 #include "kernels/measurement.h"
@@ -66,7 +67,7 @@ enum tn_status trainer_open(struct trainer *trainer, const struct compute_config
                             struct error *error)
 {
     const struct job *job = config->job;
-    assert(job->train.mode == TRAIN_SYNC);
+    assert(strategy_of_job(job)->exact_steps);
     *trainer = (struct trainer){
         .config = *config,
         .optimizer = optimizer_of_job(job, &config->model->table),

@@ -10,6 +10,7 @@
 #include "common/base/digest.h"
 #include "common/base/minmax.h"
 #include "common/base/time_spent.h"
+#include "common/cluster/strategy.h"
 #include "kernels/optimizer.h"
 #include "worker/details.h"
 
@@ -146,10 +147,10 @@ static void add_loss(struct compute *compute, uint64_t step, double loss_sum, ui
     compute->recent[at].examples += examples;
 }
 
-/* A8: in async mode a slice is an update of its own, and its norm at most a V-th of the limit. */
+/* A8: the norm of a slice that is an update of its own is at most a V-th of the limit. */
 static bool clips_slices(const struct job *job)
 {
-    return job->train.mode == TRAIN_ASYNC && job->train.clip_norm > 0;
+    return strategy_of_job(job)->slice_updates && job->train.clip_norm > 0;
 }
 
 static void clip_slice(const struct compute *compute, float *gradient)

@@ -6,6 +6,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/log.h"
+#include "common/cluster/strategy.h"
 #include "kernels/kernels.h"
 
 static void log_data(const struct job *job, const struct inputs *run, const struct inputs *ours)
@@ -40,7 +41,7 @@ static void log_kernels(const struct inputs *run, const struct inputs *ours)
 
 bool refusal_log(const struct job *job, const struct inputs *run, const struct inputs *ours)
 {
-    bool same_bits = job->train.same_bits && job->train.mode == TRAIN_SYNC;
+    bool same_bits = job->train.same_bits && strategy_of_job(job)->exact_steps;
     if (inputs_agree(run, ours, same_bits)) { return false; }
     if (!inputs_data_agree(run, ours)) {
         log_data(job, run, ours);

@@ -11,6 +11,7 @@
 #include "common/base/minmax.h"
 #include "common/cluster/slices.h"
 #include "common/net/lane.h"
+#include "common/cluster/strategy.h"
 #include "coordinator/assign.h"
 #include "data/dataset.h"
 #include "graph/program.h"
@@ -29,7 +30,8 @@ enum {
 static void assign_all(const struct job *job, uint32_t workers, struct assignment *out)
 {
     struct assign_input input = {.slices = job->train.slices,
-                                 .push_ns = job->train.mode == TRAIN_SYNC ? ASSIGN_PUSH_NS : 0};
+                                 .push_ns =
+                                     strategy_of_job(job)->slice_updates ? 0 : ASSIGN_PUSH_NS};
     for (uint32_t w = 0; w < workers; w++) { input.ready[w] = true; }
     (void)assign_slices(&(struct assignment){0}, &input, out);
 }
@@ -56,9 +58,8 @@ static uint32_t pushes_of(const struct job *job, const struct assignment *assign
         while ((1U << depth) < nodes[i].count) { depth++; }
         *levels = u32_max(*levels, depth);
     }
-    /* Async: each slice is a push, and one is computed at a time. */
-    if (job->train.mode == TRAIN_SYNC) { return count; }
-    *levels = 0;
+    if (!strategy_of_job(job)->slice_updates) { return count; }
+    *levels = 0; /* One slice is computed at a time. */
     return slice_set_count(&set);
 }
 

@@ -14,6 +14,7 @@
 #include "common/cluster/job_keys.h"
 #include "common/cluster/job_model.h"
 #include "common/cluster/job_schedule.h"
+#include "common/cluster/strategy.h"
 
 enum { KEY_NAME_MAX = 96, KEY_TEXT_MAX = 96, MLP_WIDTH = 128 };
 
@@ -248,7 +249,7 @@ static enum tn_status check_best(const struct job *job, struct error *error)
 {
     const uint64_t evaluate = job->evaluate.every_steps, save = job->checkpoint.every_steps;
     if (job->checkpoint.best == BEST_NONE || job->cluster.evaluators > 0) { return TN_OK; }
-    if (job->train.mode != TRAIN_SYNC) {
+    if (!strategy_of_job(job)->exact_steps) {
         return error_set(error, TN_EINVAL,
                          "checkpoint.best needs train.mode sync: in async mode checkpoints do not "
                          "have the values that were evaluated");

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "common/cluster/strategy.h"
+
 static bool matches(const struct job_variable_rule *rule, const struct variable *variable)
 {
     return fnmatch(rule->match, variable->name, 0) == 0;
@@ -56,7 +58,7 @@ static enum tn_status check_norms(const struct job *job, const struct variable_t
         const struct variable *variable = &variables->variables[i];
         const struct variable_rule rule = variable_rule_of(job, variable);
         if (!rule.adapts) { continue; }
-        if (job->train.mode != TRAIN_SYNC) {
+        if (!strategy_of_job(job)->exact_steps) {
             return error_set(error, TN_EINVAL,
                              "the optimizer of variable \"%s\" is \"%s\", but train.mode is "
                              "\"async\", which has no gradient of a whole step: use another "

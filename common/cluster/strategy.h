@@ -1,0 +1,28 @@
+/*
+ * common/cluster/strategy.h: how the work of a job is divided among processes: one row for each
+ * strategy. The facts that several roles need are here. What one role decides by its strategy is a
+ * table of pure functions of its own: `struct chief_strategy` (coordinator/chief_strategy.h),
+ * `struct ps_strategy` (ps/step_private.h).
+ *
+ * Threads: the table is constant.
+ */
+#ifndef COMMON_CLUSTER_STRATEGY_H
+#define COMMON_CLUSTER_STRATEGY_H
+
+#include <stdbool.h>
+
+#include "common/cluster/job.h"
+
+enum strategy_kind { STRATEGY_PS_SYNC, STRATEGY_PS_ASYNC };
+
+struct strategy {
+    enum strategy_kind kind;
+    bool exact_steps;   /* The values of a step are a function of the job alone (A2 to A7). */
+    bool slice_updates; /* Each slice is pushed alone, and is an update of its own (A8). */
+};
+
+/* Static storage. */
+const struct strategy *strategy_of_kind(enum strategy_kind kind);
+const struct strategy *strategy_of_job(const struct job *job);
+
+#endif
