@@ -460,6 +460,7 @@ void chief_init(struct chief *c, const struct chief_config *config)
     assert(config->steps > 0);
     memset(c, 0, sizeof *c);
     c->config = *config;
+    c->strategy = chief_strategy_of(config->strategy);
     c->balance_wait_ms = CHIEF_BALANCE_MS;
     c->wake_at_ms = UINT64_MAX;
 }

@@ -60,6 +60,7 @@
 #include "common/cluster/manifest.h"
 #include "common/cluster/report.h"
 #include "common/cluster/run.h"
+#include "common/cluster/strategy.h"
 #include "common/cluster/znodes.h"
 
 enum {
@@ -102,6 +103,7 @@ enum chief_lost {
 
 struct chief_config {
     struct task self;
+    enum strategy_kind strategy;
     uint64_t pid;
     uint32_t ps, workers, min_workers, slices;
     uint32_t evaluators; /* 0 or 1. */
@@ -118,6 +120,8 @@ struct chief_config {
     bool same_bits;           /* Workers of another fingerprint get no slices (C13). */
     struct manifest manifest; /* The fields common to all checkpoints; the rest is filled in. */
 };
+
+struct chief_strategy; /* coordinator/chief_strategy.h */
 
 struct chief_checkpoint {
     uint64_t id, step, epoch;
@@ -249,6 +253,7 @@ struct chief {
     struct run run; /* The last /run known to be in ZooKeeper. */
     /* Private: */
     struct chief_config config;
+    const struct chief_strategy *strategy;
     uint64_t now_ms, wall_ms;
     struct chief_peer ps[PS_MAX], workers[WORKERS_MAX], evaluator;
     struct assignment assignment;

@@ -23,7 +23,7 @@ static void find_ready(const struct plan *p, struct assign_input *input)
 {
     const struct chief *c = p->c;
     for (uint32_t i = 0; i < c->config.workers; i++) {
-        input->ready[i] = chief_worker_agrees(c, p->run, i) && c->workers[i].report.leaving == 0;
+        input->ready[i] = c->strategy->may_own(c, p->run, i);
         if (c->workers[i].reported) { input->slice_ns[i] = c->workers[i].report.slice_ns; }
     }
     for (uint32_t v = 0; v < c->assignment.slice_count; v++) {

@@ -28,7 +28,8 @@ static bool is_at_gate(const struct chief *c, const struct run *run)
     for (uint32_t i = 0; i < c->config.ps; i++) {
         if (c->ps[i].report.gate != run->gate) { return false; }
     }
-    return run->gate != 0 && run->committed_step == run->gate && chief_all_ps_at(c, run, run->gate);
+    return run->gate != 0 && run->committed_step == run->gate &&
+           c->strategy->has_reached(c, run, run->gate);
 }
 
 /* Whether no worker is present that could go on from `step`. */
@@ -37,7 +38,7 @@ static bool has_stopped(const struct chief *c, const struct run *run, uint64_t s
     for (uint32_t i = 0; i < c->config.workers; i++) {
         if (chief_worker_ready(&c->workers[i])) { return false; }
     }
-    return chief_all_ps_at(c, run, step);
+    return c->strategy->has_reached(c, run, step);
 }
 
 static void set_gate(struct plan *p, uint64_t step)
@@ -64,7 +65,7 @@ void plan_gate(struct plan *p)
     uint64_t reached = chief_max_step(c, run), last = u64_max(run->until, reached);
     if (leaving_ps(c) == c->config.ps) {
         /* A new chief waits for the reports of all ps before it takes the order back. */
-        if (chief_all_ps_reported(c)) { set_gate(p, 0); }
+        if (c->strategy->has_reported(c)) { set_gate(p, 0); }
     } else if (run->gate == 0) {
         set_gate_ahead(p, chief_lead(c));
     } else if (reached > run->gate || p->late) {
@@ -98,7 +99,7 @@ bool plan_watch_leaving(struct plan *p)
     struct text text = text_begin(reason, sizeof reason);
     const uint32_t ps = leaving_ps(c);
     assert(run->phase == RUN_PAUSED);
-    if (ps == c->config.ps || !chief_all_ps_hold(c, run)) { return false; }
+    if (ps == c->config.ps || !c->strategy->is_held(c, run)) { return false; }
     if (run->recovery.kind == RECOVERY_CHIEF) { return false; }
     if (run->recovery.kind == RECOVERY_OPERATOR || !is_at_gate(c, run)) {
         /* A ps was lost, and has kept its values: the run continues as without a drain. */

@@ -61,7 +61,7 @@ void plan_inputs(struct plan *p)
         const struct chief_checkpoint *last = &c->checkpoints[c->checkpoint_count - 1];
         adopt_checkpoint(p, &last->inputs, last->id);
     }
-    if (!chief_all_ps_reported(c)) { return; }
+    if (!c->strategy->has_reported(c)) { return; }
     for (uint32_t i = 0; i < c->config.ps; i++) {
         const struct report *report = &c->ps[i].report;
         if (report->disk_checkpoint == 0) { continue; }

@@ -222,7 +222,7 @@ void plan_watch_loading(struct plan *p)
         fall_back(p, i);
         return;
     }
-    if (chief_all_ps_hold(p->c, p->run)) { plan_resume(p); }
+    if (p->c->strategy->is_held(p->c, p->run)) { plan_resume(p); }
 }
 
 /* ----------------------------------------------------------------------- held */
@@ -254,7 +254,7 @@ void plan_watch_held(struct plan *p)
     char reason[RUN_TEXT_MAX];
     bool untried = false, failed = false;
     assert(run->phase == RUN_HELD);
-    if (!chief_all_ps_reported(p->c)) {
+    if (!p->c->strategy->has_reported(p->c)) {
         (void)chief_name_missing(p->c, run, reason);
         plan_reason(p, reason);
         return;

@@ -93,54 +93,13 @@ bool chief_ps_holds(const struct chief *c, const struct run *run, uint32_t index
            run->generation != 0;
 }
 
-bool chief_all_ps_reported(const struct chief *c)
-{
-    assert(c->config.ps > 0);
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (!chief_ps_reported(c, i)) { return false; }
-    }
-    return true;
-}
-
-bool chief_all_ps_hold(const struct chief *c, const struct run *run)
-{
-    assert(c->config.ps > 0);
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (!chief_ps_holds(c, run, i)) { return false; }
-    }
-    return true;
-}
-
-bool chief_all_ps_at(const struct chief *c, const struct run *run, uint64_t step)
-{
-    assert(c->config.ps > 0);
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (!chief_ps_holds(c, run, i) || c->ps[i].report.step != step) { return false; }
-    }
-    return true;
-}
-
-bool chief_all_ps_empty(const struct chief *c)
-{
-    assert(c->config.ps > 0);
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (c->ps[i].report.generation != 0) { return false; }
-    }
-    return true;
-}
-
 uint64_t chief_max_step(const struct chief *c, const struct run *run)
 {
-    assert(c->config.ps <= PS_MAX);
+    assert(run != NULL);
     /* A new chief may have no report yet: a ps that died with the former one sends none. */
     uint64_t step = u64_max(run->load_step, run->committed_step);
     if (run->evaluation.step != STEP_NONE) { step = u64_max(step, run->evaluation.step); }
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        /* A lost ps counts, too: the steps that it reached are those that may be lost. */
-        const struct report *report = &c->ps[i].report;
-        if (report->generation == run->generation) { step = u64_max(step, report->step); }
-    }
-    return step;
+    return u64_max(step, c->strategy->highest_step(c, run));
 }
 
 static uint32_t workers_ready(const struct chief *c, const struct run *run)

@@ -151,19 +151,12 @@ void plan_interrupt(struct plan *p, enum recovery_kind kind, struct task task, c
     text_set(entry->cause, sizeof entry->cause, cause);
 }
 
-static void watch_ps(struct plan *p)
+static void watch_loss(struct plan *p)
 {
+    struct chief_loss loss;
     assert(p->run->phase == RUN_RUNNING || p->run->phase == RUN_STOPPING);
-    for (uint32_t i = 0; i < p->c->config.ps; i++) {
-        const struct chief_peer *peer = &p->c->ps[i];
-        bool gone = peer->known && !peer->present;
-        bool other = chief_ps_reported(p->c, i) && !chief_ps_holds(p->c, p->run, i);
-        if (!gone && !peer->lost && !other) { continue; }
-        const char *cause = peer->cause[0] != '\0' ? peer->cause : "not running";
-        if (!gone && !peer->lost) { cause = "does not hold the values of this generation"; }
-        plan_interrupt(p, RECOVERY_PS, (struct task){.role = ROLE_PS, .index = i}, cause);
-        return;
-    }
+    if (!p->c->strategy->find_loss(p->c, p->run, &loss)) { return; }
+    plan_interrupt(p, RECOVERY_PS, loss.task, loss.cause);
 }
 
 static void watch_pause(struct plan *p)
@@ -171,18 +164,18 @@ static void watch_pause(struct plan *p)
     struct run *run = p->run;
     char reason[RUN_TEXT_MAX];
     assert(run->phase == RUN_PAUSED);
-    if (!chief_all_ps_reported(p->c)) {
+    if (!p->c->strategy->has_reported(p->c)) {
         (void)chief_name_missing(p->c, run, reason);
         plan_reason(p, reason);
         return;
     }
     if (plan_watch_leaving(p)) { return; }
-    if (run->recovery.kind != RECOVERY_CHIEF && chief_all_ps_hold(p->c, run)) {
+    if (run->recovery.kind != RECOVERY_CHIEF && p->c->strategy->is_held(p->c, run)) {
         plan_resume(p);
         return;
     }
     run->recovery.step = u64_max(run->recovery.step, chief_max_step(p->c, run));
-    if (run->recovery.kind != RECOVERY_CHIEF && p->c->inherited && chief_all_ps_empty(p->c)) {
+    if (run->recovery.kind != RECOVERY_CHIEF && p->c->inherited && p->c->strategy->is_empty(p->c)) {
         run->recovery.kind = RECOVERY_RESTART;
     }
     plan_load(
@@ -209,7 +202,8 @@ static void finish(struct plan *p)
 {
     assert(p->run == &p->w->run);
     struct run *run = p->run;
-    if (run->phase == RUN_RUNNING && run->ending && chief_all_ps_at(p->c, run, run->until)) {
+    if (run->phase == RUN_RUNNING && run->ending &&
+        p->c->strategy->has_reached(p->c, run, run->until)) {
         plan_phase(p, RUN_STOPPING);
         plan_checkpoints(p);
     }
@@ -224,17 +218,14 @@ static void finish(struct plan *p)
     entry->metrics = run->evaluation.metrics;
 }
 
-/* Async: a ps has applied a push beyond the last step of some slice, and cannot save it. */
+/* A writer has updates beyond the last step, and cannot save it. Async: those of some slice. */
 static bool end_is_spoiled(const struct plan *p)
 {
     const struct run *run = p->run;
-    assert(p->c->config.ps <= PS_MAX);
+    struct chief_writer writer;
     if (!run->ending || run->save_checkpoint == 0 || run->save_step != run->until) { return false; }
-    for (uint32_t i = 0; i < p->c->config.ps; i++) {
-        const struct report *report = &p->c->ps[i].report;
-        if (chief_ps_holds(p->c, run, i) && report->late_checkpoint >= run->save_checkpoint) {
-            return true;
-        }
+    for (uint32_t i = 0; p->c->strategy->find_writer(p->c, run, i, &writer); i++) {
+        if (writer.holds && writer.report->late_checkpoint >= run->save_checkpoint) { return true; }
     }
     return false;
 }
@@ -286,7 +277,7 @@ void chief_plan(struct plan *p)
     plan_requests(p);
     plan_inputs(p);
     if (w->run.phase == RUN_FORMING) { form(p); }
-    if (w->run.phase == RUN_RUNNING || w->run.phase == RUN_STOPPING) { watch_ps(p); }
+    if (w->run.phase == RUN_RUNNING || w->run.phase == RUN_STOPPING) { watch_loss(p); }
     if (w->run.phase == RUN_PAUSED) { watch_pause(p); }
     if (w->run.phase == RUN_HELD) { plan_watch_held(p); }
     if (w->run.phase == RUN_LOADING) { plan_watch_loading(p); }

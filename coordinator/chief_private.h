@@ -3,6 +3,7 @@
 #define COORDINATOR_CHIEF_PRIVATE_H
 
 #include "coordinator/chief.h"
+#include "coordinator/chief_strategy.h"
 
 /* Whether a plan must become a write: not at all, within CHIEF_SOFT_MS, at once. */
 enum urgency { PLAN_NOTHING, PLAN_SOFT, PLAN_HARD };
@@ -139,14 +140,7 @@ bool chief_worker_ready(const struct chief_peer *peer);
 bool chief_ps_reported(const struct chief *c, uint32_t index);
 /* Whether the ps is present and serves `run`'s generation. */
 bool chief_ps_holds(const struct chief *c, const struct run *run, uint32_t index);
-bool chief_all_ps_reported(const struct chief *c);
-bool chief_all_ps_hold(const struct chief *c, const struct run *run);
-/* Whether every ps holds `run`'s generation and is at `step`. */
-bool chief_all_ps_at(const struct chief *c, const struct run *run, uint64_t step);
-/* Whether no ps has any generation: all of them have restarted. */
-bool chief_all_ps_empty(const struct chief *c);
-/* The highest step that is known to be reached in `run`'s generation: a ps reported it, or /run
- * records it. */
+/* The highest step that is known to be reached in `run`'s generation: a report has it, or /run. */
 uint64_t chief_max_step(const struct chief *c, const struct run *run);
 /* Writes into `reason` which tasks the run waits for, as far as they fit. False: for none. */
 bool chief_name_missing(const struct chief *c, const struct run *run,

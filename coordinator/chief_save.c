@@ -91,8 +91,9 @@ static void fill_manifest(const struct plan *p, struct manifest *manifest)
     }
     manifest->best = p->run->best_checkpoint;
     manifest->data = (struct digest){.low = inputs->data[0], .high = inputs->data[1]};
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        const struct report *report = &c->ps[i].report;
+    struct chief_writer writer;
+    for (uint32_t i = 0; c->strategy->find_writer(c, p->run, i, &writer); i++) {
+        const struct report *report = writer.report;
         struct manifest_shard *shard = &manifest->shards[i];
         shard->bytes = report->saved_bytes;
         shard->digest =
@@ -120,13 +121,13 @@ static void commit(struct plan *p)
 }
 
 /* The end is moved if an order for it comes too late (C9), so the disk has failed. */
-static void report_failed_save(struct plan *p, uint32_t index)
+static void report_failed_save(struct plan *p, struct task task)
 {
     char reason[RUN_TEXT_MAX];
     struct text text = text_begin(reason, sizeof reason);
     assert(p->run->phase == RUN_STOPPING);
     text_add(&text, "the last checkpoint: ");
-    task_append(&text, (struct task){.role = ROLE_PS, .index = index});
+    task_append(&text, task);
     text_add(&text, " cannot save it (see its log); trying again");
     plan_reason(p, reason);
 }
@@ -139,7 +140,7 @@ static bool is_evaluated(const struct run *run)
 }
 
 /* The order cannot be carried out. */
-static void missed(struct plan *p, uint32_t index)
+static void missed(struct plan *p, struct task task)
 {
     struct run *run = p->run;
     uint64_t step = run->save_step;
@@ -150,36 +151,40 @@ static void missed(struct plan *p, uint32_t index)
     run->save_checkpoint = run->save_step = 0;
     plan_need(p, PLAN_SOFT);
     if (run->phase == RUN_STOPPING && step == run->until) {
-        report_failed_save(p, index);
+        report_failed_save(p, task);
     } else if (is_due(p->c, step)) {
-        task_append(&text, (struct task){.role = ROLE_PS, .index = index});
+        task_append(&text, task);
         text_add(&text, p->late ? " learned of it too late" : " could not save it (see its log)");
         skip(p, step, cause);
     }
 }
 
-/* Commits the ordered checkpoint once every ps has saved it; drops the order once a ps missed it.
- * Returns whether it is still being written. */
+/* Commits the ordered checkpoint once every writer has saved it; drops the order once one missed
+ * it. Returns whether it is still being written. */
 static bool check_order(struct plan *p)
 {
     const uint64_t id = p->run->save_checkpoint;
-    uint32_t saved = 0, failed = PS_MAX;
+    struct chief_writer writer;
+    struct task failed = {0};
+    bool fails = false;
+    uint32_t saved = 0, shards = 0;
     assert(id != 0);
-    for (uint32_t i = 0; i < p->c->config.ps; i++) {
-        const struct report *report = &p->c->ps[i].report;
-        bool holds = chief_ps_holds(p->c, p->run, i);
-        saved += holds && report->saved_checkpoint == id && report->saved_step == p->run->save_step;
-        if (!holds || report->missed_checkpoint < id) { continue; }
-        failed = i;
+    for (; p->c->strategy->find_writer(p->c, p->run, shards, &writer); shards++) {
+        const struct report *report = writer.report;
+        if (!writer.holds) { continue; }
+        saved += report->saved_checkpoint == id && report->saved_step == p->run->save_step;
+        if (report->missed_checkpoint < id) { continue; }
+        failed = writer.task;
+        fails = true;
         p->late = p->late || report->late_checkpoint >= id;
     }
-    if (saved == p->c->config.ps) {
+    if (saved == shards) {
         if (is_evaluated(p->run)) { commit(p); }
         return false;
     }
-    p->missed = failed != PS_MAX;
-    if (p->missed) { missed(p, failed); }
-    return !p->missed;
+    p->missed = fails;
+    if (fails) { missed(p, failed); }
+    return !fails;
 }
 
 /* Training waits for the next order, but the disk still writes the checkpoint before. */
@@ -189,10 +194,10 @@ static void skip_if_waiting(struct plan *p)
     char cause[RUN_TEXT_MAX];
     struct text text = text_begin(cause, sizeof cause);
     assert(run->save_checkpoint != 0);
-    for (uint32_t i = 0; i < p->c->config.ps; i++) {
-        const struct report *report = &p->c->ps[i].report;
-        if (!chief_ps_holds(p->c, run, i) || run->save_due == 0 ||
-            report->waits_for_checkpoint != run->save_due) {
+    struct chief_writer writer;
+    for (uint32_t i = 0; p->c->strategy->find_writer(p->c, run, i, &writer); i++) {
+        if (!writer.holds || run->save_due == 0 ||
+            writer.report->waits_for_checkpoint != run->save_due) {
             continue;
         }
         text_add(&text, "checkpoint ");

@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/base/text.h"
+#include "common/cluster/strategy.h"
 #include "coordinator/assign.h"
 #include "coordinator/coordinator_private.h"
 #include "tanist/status.h"
@@ -397,10 +398,10 @@ static bool finished(const void *self, int *exit_code)
 /* ------------------------------------------------------------------ create */
 
 /* Each ps takes in its part of a push at about 1 GB/s, wherever the limit is: copies in memory on
- * one host, or a network of 10 Gbit/s between hosts. Async: each slice is a push. */
+ * one host, or a network of 10 Gbit/s between hosts. */
 static uint64_t push_ns(const struct job *job, const struct variable_table *variables)
 {
-    if (job->train.mode == TRAIN_ASYNC) { return 0; }
+    if (strategy_of_job(job)->slice_updates) { return 0; }
     return ASSIGN_PUSH_NS + variables->parameter_count * sizeof(float) / job->cluster.ps;
 }
 
@@ -411,6 +412,7 @@ void coordinator_config_init(struct coordinator_config *config, const struct job
     assert(config != NULL && variables != NULL);
     memset(config, 0, sizeof *config);
     config->chief = (struct chief_config){
+        .strategy = strategy_of_job(job)->kind,
         .ps = job->cluster.ps,
         .workers = job->cluster.workers,
         .evaluators = job->cluster.evaluators,
@@ -425,7 +427,7 @@ void coordinator_config_init(struct coordinator_config *config, const struct job
         .early_stop = early_stop_of_job(job),
         .best = job->checkpoint.best,
         .push_ns = push_ns(job, variables),
-        .same_bits = job->train.same_bits && job->train.mode == TRAIN_SYNC,
+        .same_bits = job->train.same_bits && strategy_of_job(job)->exact_steps,
         .restore_on_failover = job->on_chief_failure == CHIEF_FAILURE_RESTORE,
     };
     struct manifest *manifest = &config->chief.manifest;

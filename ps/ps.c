@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "common/cluster/strategy.h"
 #include "common/faults/failpoint.h"
 #include "kernels/finite.h"
 #include "ps/ps_private.h"
@@ -43,7 +44,7 @@ static const char *push_fault(const struct ps *ps, const struct transport_event 
     if (!slices_is_node(slices, header->first, header->count)) {
         return "its slices are not a node of the tree";
     }
-    if (ps->config.job->train.mode == TRAIN_ASYNC && header->count != 1) {
+    if (strategy_of_job(ps->config.job)->slice_updates && header->count != 1) {
         return "an async push must be of one slice";
     }
     if (event->body == NULL || event->body->size % sizeof(float) != 0) {
@@ -163,7 +164,7 @@ static void loaded(struct ps *ps)
     const struct store_metadata *metadata = &ps->checkpoints.metadata;
     uint32_t slices = ps->config.job->train.slices;
     ps->incoming_updates = metadata->optimizer_steps;
-    ps->has_clocks = ps->config.job->train.mode == TRAIN_ASYNC &&
+    ps->has_clocks = strategy_of_job(ps->config.job)->slice_updates &&
                      slice_clocks_decode(metadata->blob, metadata->blob_bytes, slices, ps->clocks);
     feed(ps, &(struct ps_event){.type = PS_EV_LOADED, .clocks = ps->has_clocks ? ps->clocks : NULL},
          NULL);
@@ -363,7 +364,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
         .count = place.count,
         .slices = job->train.slices,
     };
-    if (job->train.mode == TRAIN_ASYNC) {
+    if (strategy_of_job(job)->slice_updates) {
         shard.optimizer = optimizer_per_slice(shard.optimizer, job->train.slices);
     }
     if (optimizer_needs_norms(&shard.optimizer)) {
@@ -407,11 +408,12 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
     snprintf(ps->place, sizeof ps->place, "%s", config->place);
     membership_init(&ps->membership, &config->identity, &ps->ports);
     const struct optimizer optimizer = optimizer_of_job(job, config->variables);
-    bool norms = job->train.mode == TRAIN_SYNC && optimizer_needs_norms(&optimizer);
+    const struct strategy *strategy = strategy_of_job(job);
+    bool norms = !strategy->slice_updates && optimizer_needs_norms(&optimizer);
     ps_peers_init(&ps->peers, norms, config->identity.task.index, job->cluster.ps,
                   &ps->ports.transport);
     ps_step_init(&ps->core, &(struct ps_step_config){
-                                .mode = job->train.mode,
+                                .strategy = strategy->kind,
                                 .slices = job->train.slices,
                                 .ps = job->cluster.ps,
                                 .index = config->identity.task.index,

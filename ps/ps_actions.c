@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/base/time_spent.h"
+#include "common/cluster/strategy.h"
 #include "common/faults/failpoint.h"
 #include "ps/ps_private.h"
 #include "ps/slice_clocks.h"
@@ -217,7 +218,7 @@ static void save(struct ps *ps, const struct ps_action *action)
         .step = action->step,
         .kept = action->values == VALUES_CHECKPOINT,
     };
-    if (ps->config.job->train.mode == TRAIN_ASYNC) {
+    if (strategy_of_job(ps->config.job)->slice_updates) {
         request.blob_bytes =
             slice_clocks_encode(ps->core.clock, ps->config.job->train.slices, clocks);
         request.blob = clocks;

@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/cluster/strategy.h"
 #include "ps/ps_private.h"
 
-/* Sync mode without norms: a part of a norm that another ps has sent would be lost. */
+/* Exact steps without norms: a part of a norm that another ps has sent would be lost. */
 static bool is_possible(const struct job *job, const struct optimizer *optimizer)
 {
-    return job->train.mode == TRAIN_SYNC && !optimizer_needs_norms(optimizer);
+    return strategy_of_job(job)->exact_steps && !optimizer_needs_norms(optimizer);
 }
 
 static size_t slot_size(uint64_t count, const struct optimizer *optimizer)

@@ -15,6 +15,11 @@
  * SERVING means generation != 0, LOADING means loading_generation != 0; never both.
  */
 
+static const struct ps_strategy *const strategies[] = {
+    [STRATEGY_PS_SYNC] = &ps_strategy_sync,
+    [STRATEGY_PS_ASYNC] = &ps_strategy_async,
+};
+
 struct ps_action *ps_act(struct ps_actions *out, enum ps_action_type type)
 {
     assert(out->count < PS_ACTIONS_MAX);
@@ -42,7 +47,7 @@ void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, ui
 {
     assert(conn.v != 0);
     assert(s->generation != 0);
-    assert(values == VALUES_CURRENT || s->config.mode == TRAIN_SYNC);
+    assert(values == VALUES_CURRENT || s->strategy == &ps_strategy_sync);
     assert(values != VALUES_PREVIOUS || s->has_previous);
     struct ps_action *action = ps_act(out, PS_DO_ANSWER);
     action->conn = conn;
@@ -72,7 +77,7 @@ static void conn_closed(struct ps_step *s, conn_id conn)
         s->peers[i] = s->peers[--s->peer_count];
         break;
     }
-    if (s->config.mode == TRAIN_ASYNC) { ps_async_conn_closed(s, conn); }
+    s->strategy->conn_closed(s, conn);
 }
 
 bool ps_gate_is_closed(const struct ps_step *s, uint64_t step)
@@ -88,21 +93,11 @@ bool ps_save_pending(const struct ps_step *s)
            s->generation == s->ordered_generation;
 }
 
-/* Whether the shard contains contributions at or above the step already. */
-static bool is_past(const struct ps_step *s, uint64_t step)
-{
-    assert(s->generation != 0);
-    if (s->config.mode == TRAIN_SYNC) { return s->step + s->begun > step; }
-    for (uint32_t v = 0; v < s->config.slices; v++) {
-        if (s->clock[v] > step) { return true; }
-    }
-    return false;
-}
-
 uint64_t ps_step_gate(const struct ps_step *s)
 {
     bool ordered = s->generation != 0 && s->generation == s->ordered_generation;
-    return ordered && s->gate != 0 && !s->applying && !is_past(s, s->gate) ? s->gate : 0;
+    return ordered && s->gate != 0 && !s->applying && !s->strategy->is_past(s, s->gate) ? s->gate
+                                                                                        : 0;
 }
 
 /* A shard is saved exactly at the ordered step or not at all. If it is missed, the chief orders
@@ -111,7 +106,7 @@ void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
 {
     if (!ps_save_pending(s) || s->applying) { return; }
     bool kept = s->kept_checkpoint != 0 && s->kept_checkpoint == s->save_step;
-    bool missed = !kept && is_past(s, s->save_step);
+    bool missed = !kept && s->strategy->is_past(s, s->save_step);
     if (s->step < s->save_step && !missed) { return; }
     assert(s->saves <= PS_SAVES_MAX);
     s->save_handled = s->save_checkpoint;
@@ -215,7 +210,7 @@ static void loaded(struct ps_step *s, const uint64_t *clocks, struct ps_actions 
     s->loading_generation = 0;
     s->generation = generation;
     s->step = s->loading_step;
-    if (s->config.mode == TRAIN_ASYNC) { ps_async_loaded(s, clocks); }
+    s->strategy->loaded(s, clocks);
 }
 
 static void load_failed(struct ps_step *s, bool missing, struct ps_actions *out)
@@ -278,21 +273,12 @@ static void push(struct ps_step *s, const struct ps_event *event, struct ps_acti
         ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
         return;
     }
-    if (s->config.mode == TRAIN_SYNC) {
-        ps_sync_push(s, event, out);
-    } else {
-        ps_async_push(s, event, out);
-    }
+    s->strategy->push(s, event, out);
 }
 
 static void pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
-    if (refused(s, event, out)) { return; }
-    if (s->config.mode == TRAIN_SYNC) {
-        ps_sync_pull(s, event, out);
-    } else {
-        ps_async_pull(s, event, out);
-    }
+    if (!refused(s, event, out)) { s->strategy->pull(s, event, out); }
 }
 
 static void applied(struct ps_step *s, struct ps_actions *out)
@@ -301,20 +287,19 @@ static void applied(struct ps_step *s, struct ps_actions *out)
     assert(s->generation != 0);
     s->applying = false;
     s->has_previous = true;
-    if (s->config.mode == TRAIN_SYNC) {
-        ps_sync_applied(s, out);
-    } else {
-        ps_async_applied(s, out);
-    }
+    s->strategy->applied(s, out);
 }
 
 void ps_step_init(struct ps_step *s, const struct ps_step_config *config)
 {
     assert(config->slices >= 1 && config->slices <= SLICES_MAX);
-    assert(!config->norms || (config->mode == TRAIN_SYNC && config->index < config->ps));
+    assert(config->strategy <= STRATEGY_PS_ASYNC);
+    assert(!config->norms || config->strategy == STRATEGY_PS_SYNC);
+    assert(!config->norms || config->index < config->ps);
     assert(config->ps <= PS_MAX);
     memset(s, 0, sizeof *s);
     s->config = *config;
+    s->strategy = strategies[config->strategy];
 }
 
 void ps_step_handle(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
@@ -335,14 +320,5 @@ void ps_step_handle(struct ps_step *s, const struct ps_event *event, struct ps_a
     case PS_EV_SAVED: save_ended(s, event->checkpoint, true); break;
     case PS_EV_SAVE_FAILED: save_ended(s, event->checkpoint, false); break;
     }
-    if (s->generation == 0) { return; }
-    if (s->config.mode == TRAIN_ASYNC) {
-        ps_async_advance(s, out);
-        ps_save_if_due(s, out);
-    } else {
-        /* First the save: the update replaces the arrays. */
-        ps_save_if_due(s, out);
-        ps_sync_release_kept(s, out);
-        ps_sync_advance(s, out);
-    }
+    if (s->generation != 0) { s->strategy->advance(s, out); }
 }

@@ -51,15 +51,18 @@
 #include "common/cluster/job.h"
 #include "common/cluster/run.h"
 #include "common/cluster/slices.h"
+#include "common/cluster/strategy.h"
 #include "common/net/transport.h"
 #include "common/net/wire.h"
 
+struct ps_strategy; /* ps/step_private.h */
+
 struct ps_step_config {
-    enum train_mode mode;
-    uint32_t slices;        /* V, 1 to SLICES_MAX. */
-    uint32_t ps, index;     /* The number of ps, and the index of this one. */
-    bool norms;             /* Sync: an update needs the norm of the whole gradient. */
-    uint64_t max_staleness; /* Async; STALENESS_FREE: unbounded. */
+    enum strategy_kind strategy; /* STRATEGY_PS_SYNC or STRATEGY_PS_ASYNC. */
+    uint32_t slices;             /* V, 1 to SLICES_MAX. */
+    uint32_t ps, index;          /* The number of ps, and the index of this one. */
+    bool norms;                  /* Sync: an update needs the norm of the whole gradient. */
+    uint64_t max_staleness;      /* Async; STALENESS_FREE: unbounded. */
     /* Sync: values of multiples of these are kept; 0: none are. */
     uint64_t evaluate_every, checkpoint_every;
 };
@@ -181,6 +184,7 @@ struct ps_step {
     uint64_t clock[SLICES_MAX];
     /* Private. */
     struct ps_step_config config;
+    const struct ps_strategy *strategy;
     enum run_phase phase; /* In the last order. */
     uint64_t ordered_generation, ordered_checkpoint, ordered_step;
     uint64_t run_ms, ordered_run_ms; /* When the run of the generation, of the order began. */

@@ -1,4 +1,4 @@
-/* Async mode: each push is of one slice and an update of its own. */
+/* Async: each push is of one slice and an update of its own. */
 #include "ps/step_private.h"
 
 #include <assert.h>
@@ -78,7 +78,7 @@ static void park(struct ps_step *s, const struct ps_event *event)
     s->parked_conn[slice] = event->conn;
 }
 
-void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+static void push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     assert(event->generation == s->generation);
     uint32_t slice = event->first;
@@ -109,7 +109,7 @@ void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_ac
     }
 }
 
-void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+static void pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     assert(event->generation == s->generation);
     if (event->step == STEP_LATEST) {
@@ -130,7 +130,7 @@ void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_ac
     if (event->step == 0) { ps_answer(s, out, event->conn, event->round, 0, VALUES_CURRENT); }
 }
 
-void ps_async_applied(struct ps_step *s, struct ps_actions *out)
+static void applied(struct ps_step *s, struct ps_actions *out)
 {
     (void)out;
     assert(s->applying_slice < s->config.slices);
@@ -188,7 +188,7 @@ static uint32_t next_unblocked(const struct ps_step *s)
     return best;
 }
 
-void ps_async_advance(struct ps_step *s, struct ps_actions *out)
+static void apply_parked(struct ps_step *s, struct ps_actions *out)
 {
     assert(s->generation != 0);
     note_wait(s);
@@ -202,7 +202,22 @@ void ps_async_advance(struct ps_step *s, struct ps_actions *out)
     begin_apply(s, slice, s->parked_step[slice], out);
 }
 
-void ps_async_loaded(struct ps_step *s, const uint64_t *clocks)
+static void advance(struct ps_step *s, struct ps_actions *out)
+{
+    apply_parked(s, out);
+    ps_save_if_due(s, out);
+}
+
+static bool is_past(const struct ps_step *s, uint64_t step)
+{
+    assert(s->generation != 0);
+    for (uint32_t v = 0; v < s->config.slices; v++) {
+        if (s->clock[v] > step) { return true; }
+    }
+    return false;
+}
+
+static void loaded(struct ps_step *s, const uint64_t *clocks)
 {
     assert(!s->applying);
     for (uint32_t v = 0; v < s->config.slices; v++) {
@@ -212,9 +227,19 @@ void ps_async_loaded(struct ps_step *s, const uint64_t *clocks)
 }
 
 /* Its parked pushes stay, because they are still valid. */
-void ps_async_conn_closed(struct ps_step *s, conn_id conn)
+static void conn_closed(struct ps_step *s, conn_id conn)
 {
     for (uint32_t v = 0; v < s->config.slices; v++) {
         if (s->parked_conn[v].v == conn.v) { s->parked_conn[v] = (conn_id){0}; }
     }
 }
+
+const struct ps_strategy ps_strategy_async = {
+    .push = push,
+    .pull = pull,
+    .applied = applied,
+    .advance = advance,
+    .is_past = is_past,
+    .loaded = loaded,
+    .conn_closed = conn_closed,
+};

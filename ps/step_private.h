@@ -1,7 +1,7 @@
 /*
  * ps/step_private.h: what the files of the ps core share; private to them. step.c handles orders,
  * loads and saves; step_recover.c the return of a killed ps; step_chunks.c the chunks of pushes;
- * step_sync.c and step_async.c handle the pushes and pulls of each mode, step_norm.c the parts of
+ * step_sync.c and step_async.c are the strategies, step_norm.c the parts of
  * norms.
  */
 #ifndef PS_STEP_PRIVATE_H
@@ -35,14 +35,22 @@ void ps_collect(struct ps_step *s, const struct ps_event *event, struct ps_actio
  * generation was loaded. */
 bool ps_collect_last(struct ps_step *s, const struct ps_event *event);
 
-/* The caller has checked that the event is of the generation being served. */
-void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
-void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
-/* Apply the held pushes if they are complete and nothing forbids the next step. */
-void ps_sync_advance(struct ps_step *s, struct ps_actions *out);
-void ps_sync_applied(struct ps_step *s, struct ps_actions *out);
-/* An order arrived: release the kept arrays that it makes superfluous. */
-void ps_sync_release_kept(struct ps_step *s, struct ps_actions *out);
+/* What depends on the strategy. A generation is being served. */
+struct ps_strategy {
+    /* The caller has checked that the event is of the generation being served. */
+    void (*push)(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
+    void (*pull)(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
+    void (*applied)(struct ps_step *s, struct ps_actions *out);
+    /* Do what became possible: save, release what is kept, apply pushes, answer. */
+    void (*advance)(struct ps_step *s, struct ps_actions *out);
+    /* Whether the shard contains contributions at or above `step` already. */
+    bool (*is_past)(const struct ps_step *s, uint64_t step);
+    /* The shard was loaded at its step. `clocks`: those stored with it, or NULL. */
+    void (*loaded)(struct ps_step *s, const uint64_t *clocks);
+    void (*conn_closed)(struct ps_step *s, conn_id conn); /* In any state. */
+};
+
+extern const struct ps_strategy ps_strategy_sync, ps_strategy_async;
 
 /* Name the held pushes, which cover all slices, in `parts`. */
 void ps_sync_list(const struct ps_step *s, struct ps_actions *out);
@@ -55,14 +63,5 @@ void ps_norm_link_up(struct ps_step *s, uint32_t ps, struct ps_actions *out);
 /* The step was applied. */
 void ps_norm_applied(struct ps_step *s);
 void ps_norm_forget(struct ps_step *s);
-
-void ps_async_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
-void ps_async_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
-void ps_async_applied(struct ps_step *s, struct ps_actions *out);
-/* Do what became possible: save, answer pulls, apply one parked push. */
-void ps_async_advance(struct ps_step *s, struct ps_actions *out);
-/* The shard was loaded at `step`. `clocks` may be NULL: all slices are at this step. */
-void ps_async_loaded(struct ps_step *s, const uint64_t *clocks);
-void ps_async_conn_closed(struct ps_step *s, conn_id conn);
 
 #endif

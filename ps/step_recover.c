@@ -5,7 +5,7 @@
 
 void ps_step_recover(struct ps_step *s, const struct ps_memory *memory)
 {
-    assert(s->config.mode == TRAIN_SYNC && !s->config.norms);
+    assert(s->strategy == &ps_strategy_sync && !s->config.norms);
     assert(s->generation == 0 && s->loading_generation == 0 && s->ordered_generation == 0);
     assert(memory->generation != 0);
     assert(!memory->begun || !memory->has_previous);

@@ -1,4 +1,4 @@
-/* Sync mode: all slices of a step are one update. */
+/* Sync: all slices of a step are one update. */
 #include "ps/step_private.h"
 
 #include <assert.h>
@@ -65,7 +65,8 @@ static void keep(const struct ps_step *s, struct ps_actions *out, enum ps_values
     action->step = s->step;
 }
 
-void ps_sync_release_kept(struct ps_step *s, struct ps_actions *out)
+/* An order arrived: release the kept arrays that it makes superfluous. */
+static void release_kept(struct ps_step *s, struct ps_actions *out)
 {
     uint64_t evaluation = s->kept_evaluation, checkpoint = s->kept_checkpoint;
     if (s->generation != s->ordered_generation) { return; }
@@ -113,7 +114,8 @@ void ps_sync_list(const struct ps_step *s, struct ps_actions *out)
     }
 }
 
-void ps_sync_advance(struct ps_step *s, struct ps_actions *out)
+/* Apply the held pushes if they are complete and nothing forbids the next step. */
+static void apply_if_complete(struct ps_step *s, struct ps_actions *out)
 {
     assert(s->generation != 0);
     s->waits_for_checkpoint = 0;
@@ -132,7 +134,7 @@ void ps_sync_advance(struct ps_step *s, struct ps_actions *out)
     ps_act(out, PS_DO_APPLY)->step = s->step;
 }
 
-void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+static void push(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     assert(event->generation == s->generation);
     assert(event->count >= 1);
@@ -156,7 +158,7 @@ void ps_sync_push(struct ps_step *s, const struct ps_event *event, struct ps_act
     }
 }
 
-void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+static void pull(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     assert(event->generation == s->generation);
     uint64_t step = event->step == STEP_LATEST ? s->step : event->step;
@@ -177,7 +179,7 @@ void ps_sync_pull(struct ps_step *s, const struct ps_event *event, struct ps_act
     }
 }
 
-void ps_sync_applied(struct ps_step *s, struct ps_actions *out)
+static void applied(struct ps_step *s, struct ps_actions *out)
 {
     assert(!s->applying);
     s->step++;
@@ -192,3 +194,41 @@ void ps_sync_applied(struct ps_step *s, struct ps_actions *out)
         ps_answer(s, out, peer->conn, peer->round, s->step, VALUES_CURRENT);
     }
 }
+
+static void advance(struct ps_step *s, struct ps_actions *out)
+{
+    /* First the save: the update replaces the arrays. */
+    ps_save_if_due(s, out);
+    release_kept(s, out);
+    apply_if_complete(s, out);
+}
+
+static bool is_past(const struct ps_step *s, uint64_t step)
+{
+    assert(s->generation != 0);
+    return s->step + s->begun > step;
+}
+
+/* The state of a sync step is its number. */
+static void loaded(struct ps_step *s, const uint64_t *clocks)
+{
+    (void)clocks;
+    assert(!s->applying);
+}
+
+/* What a connection has pushed stays valid. */
+static void conn_closed(struct ps_step *s, conn_id conn)
+{
+    (void)s;
+    assert(conn.v != 0);
+}
+
+const struct ps_strategy ps_strategy_sync = {
+    .push = push,
+    .pull = pull,
+    .applied = applied,
+    .advance = advance,
+    .is_past = is_past,
+    .loaded = loaded,
+    .conn_closed = conn_closed,
+};

@@ -84,10 +84,10 @@ static bool must_evaluate(const struct training_loop *loop)
            slice_set_has_all(&loop->owned, (struct slice_node){0, 1});
 }
 
-/* Sync: the current values are of a later step. The ps keep those of the ordered one. */
+/* Exact steps: the current values are of a later one. The ps keep those of the ordered one. */
 static bool must_go_back(const struct training_loop *loop, uint64_t step)
 {
-    return loop->config.mode == TRAIN_SYNC && must_evaluate(loop) && step > loop->evaluate_step;
+    return loop->strategy->exact_steps && must_evaluate(loop) && step > loop->evaluate_step;
 }
 
 /* The owner of slice 0 does not pass a multiple of the interval while the result of an earlier one
@@ -107,7 +107,7 @@ static void order(struct training_loop *loop, const struct run *run, uint64_t no
 {
     assert(run != NULL);
     const uint64_t until = run_limit(run);
-    loop->end_moved = loop->config.mode == TRAIN_ASYNC && run->generation == loop->generation &&
+    loop->end_moved = !loop->strategy->exact_steps && run->generation == loop->generation &&
                       loop->state == LOOP_WHOLE &&
                       (loop->end_moved || (until < loop->until && loop->step + 1 >= until));
     loop->phase = run->phase;
@@ -141,7 +141,7 @@ static void assign(struct training_loop *loop, const struct assignment *assignme
      * so that no contribution is left out. The ps drop contributions that they have applied
      * already. */
     struct slice_set fresh = missing(loop);
-    if (loop->config.mode == TRAIN_ASYNC && loop->state == LOOP_WHOLE && !loop->computing &&
+    if (!loop->strategy->exact_steps && loop->state == LOOP_WHOLE && !loop->computing &&
         slice_set_count(&fresh) > 0) {
         begin_gather(loop, now_ms, out);
     }
@@ -181,9 +181,9 @@ static void values(struct training_loop *loop, const struct loop_event *event,
     if (event->generation != loop->generation || ps->held) { return; }
     uint64_t wanted = loop->state == LOOP_GATHER ? loop->gather_step : loop->step + 1;
     if (loop->state == LOOP_IDLE || (wanted != STEP_LATEST && event->step != wanted)) { return; }
-    /* The answer to a request of an older round is of no use for the present one. Only in sync
-     * mode the values of the next step are the same, whichever request they answer. */
-    bool any_round = loop->state == LOOP_WHOLE && loop->config.mode == TRAIN_SYNC;
+    /* The answer to a request of an older round is of no use for the present one, unless the
+     * values of the next step are the same, whichever request they answer. */
+    bool any_round = loop->state == LOOP_WHOLE && loop->strategy->exact_steps;
     if (event->round != loop->round && !any_round) { return; }
     take_chunk(ps, event, out);
 }
@@ -230,7 +230,7 @@ static void settle_gather(struct training_loop *loop, uint64_t now_ms, struct lo
         lowest = u64_min(lowest, loop->ps[i].held_step);
     }
     bool goes_back = must_go_back(loop, lowest);
-    if (!goes_back && (equal || loop->config.mode == TRAIN_ASYNC)) {
+    if (!goes_back && (equal || !loop->strategy->exact_steps)) {
         become_whole(loop, lowest, now_ms, out);
         return;
     }
@@ -250,13 +250,13 @@ static bool is_reachable(const struct training_loop *loop, uint32_t index, uint6
     return ps->up && !ps->held && now_ms >= ps->retry_at_ms;
 }
 
-/* The ps to which the nodes from `first_node` on are sent while they are computed. Async: none,
- * because a pull follows each push. */
+/* The ps to which the nodes from `first_node` on are sent while they are computed. None, if a
+ * slice is an update of its own: a pull follows its push. */
 static uint64_t push_ahead(struct training_loop *loop, uint32_t first_node, uint64_t now_ms)
 {
     static_assert(PS_MAX <= 64, "a bit for each ps");
     uint64_t set = 0;
-    for (uint32_t i = 0; i < loop->config.ps && loop->config.mode == TRAIN_SYNC; i++) {
+    for (uint32_t i = 0; i < loop->config.ps && !loop->strategy->slice_updates; i++) {
         if (!is_reachable(loop, i, now_ms) || loop->ps[i].sent != first_node) { continue; }
         loop->ps[i].sent = loop->node_count;
         set |= UINT64_C(1) << i;
@@ -264,7 +264,7 @@ static uint64_t push_ahead(struct training_loop *loop, uint32_t first_node, uint
     return set;
 }
 
-/* Compute the missing slices by one action. Async: each slice is a contribution of its own. */
+/* Compute the missing slices by one action. */
 static void compute_missing(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
     assert(loop->state == LOOP_WHOLE);
@@ -277,7 +277,7 @@ static void compute_missing(struct training_loop *loop, uint64_t now_ms, struct 
     action->generation = loop->generation;
     action->round = loop->round;
     action->first_node = loop->node_count;
-    if (loop->config.mode == TRAIN_SYNC) {
+    if (!loop->strategy->slice_updates) {
         struct slice_node cover[SLICES_MAX];
         uint32_t count = slices_cover(loop->config.slices, &set, cover);
         memcpy(&loop->nodes[loop->node_count], cover, count * sizeof cover[0]);
@@ -300,13 +300,13 @@ static void compute_missing(struct training_loop *loop, uint64_t now_ms, struct 
     loop->computing = true;
 }
 
-/* Sync: exactly the ordered step. Async, where a step has no exact values: the current values, once
- * this worker has reached the step. */
+/* Exactly the ordered step. Where a step has no exact values: the current values, once this worker
+ * has reached the step. */
 static void evaluate(struct training_loop *loop, struct loop_actions *out)
 {
     assert(loop->state == LOOP_WHOLE);
     if (!must_evaluate(loop) || loop->step < loop->evaluate_step) { return; }
-    assert(loop->config.mode == TRAIN_ASYNC || loop->step == loop->evaluate_step);
+    assert(!loop->strategy->exact_steps || loop->step == loop->evaluate_step);
     struct loop_action *action = act(out, LOOP_DO_EVALUATE);
     action->step = loop->evaluate_step;
     action->generation = loop->generation;
@@ -336,7 +336,7 @@ static void exchange(struct training_loop *loop, uint32_t index, struct loop_act
         push->node_count = loop->node_count - ps->sent;
         push->round = loop->round;
         ps->sent = loop->node_count;
-        if (loop->config.mode == TRAIN_SYNC) {
+        if (!loop->strategy->slice_updates) {
             return; /* A push is also a pull of the next step. */
         }
         action = act(out, LOOP_DO_PULL);
@@ -385,6 +385,7 @@ void training_loop_init(struct training_loop *loop, const struct training_loop_c
     assert(config->ps >= 1 && config->ps <= PS_MAX);
     memset(loop, 0, sizeof *loop);
     loop->config = *config;
+    loop->strategy = strategy_of_kind(config->strategy);
     loop->evaluate_step = loop->evaluated_step = STEP_NONE;
 }
 

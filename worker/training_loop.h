@@ -42,6 +42,7 @@
 #include "common/cluster/job.h"
 #include "common/cluster/run.h"
 #include "common/cluster/slices.h"
+#include "common/cluster/strategy.h"
 #include "common/cluster/task.h"
 #include "common/cluster/znodes.h"
 #include "common/net/wire.h"
@@ -52,11 +53,11 @@ enum {
 };
 
 struct training_loop_config {
-    enum train_mode mode;
-    uint32_t slices;         /* V */
-    uint32_t ps;             /* 1 to PS_MAX. */
-    uint32_t index;          /* Index of this worker. */
-    uint64_t evaluate_every; /* 0: only the last step is evaluated. */
+    enum strategy_kind strategy; /* STRATEGY_PS_SYNC or STRATEGY_PS_ASYNC. */
+    uint32_t slices;             /* V */
+    uint32_t ps;                 /* 1 to PS_MAX. */
+    uint32_t index;              /* Index of this worker. */
+    uint64_t evaluate_every;     /* 0: only the last step is evaluated. */
 };
 
 enum loop_event_type {
@@ -140,6 +141,7 @@ struct training_loop {
     struct loop_ps ps[PS_MAX];
     /* Private. */
     struct training_loop_config config;
+    const struct strategy *strategy;
     enum run_phase phase;
     uint64_t until, evaluate_step, epoch, revision; /* In the last order. */
     uint64_t gather_step;                           /* STEP_LATEST, or the lowest step of the ps. */

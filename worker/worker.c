@@ -356,7 +356,7 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
     membership_init(&worker->membership, &config->identity, &worker->ports);
     links_init(&worker->links, job->cluster.ps, &worker->ports.transport);
     training_loop_init(&worker->core, &(struct training_loop_config){
-                                          .mode = job->train.mode,
+                                          .strategy = strategy_of_job(job)->kind,
                                           .slices = job->train.slices,
                                           .ps = job->cluster.ps,
                                           .index = config->identity.task.index,

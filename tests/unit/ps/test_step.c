@@ -75,7 +75,7 @@ static void expect_refusal(uint64_t conn, enum refusal why)
 /* A ps of V slices that has loaded generation 1 at `step`. */
 static void serve_from(uint64_t step)
 {
-    ps_step_init(&s, &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V});
+    ps_step_init(&s, &(struct ps_step_config){.strategy = STRATEGY_PS_SYNC, .slices = V});
     order((struct run){.phase = RUN_LOADING,
                        .generation = 1,
                        .load_checkpoint = step > 0 ? 3 : 0,
@@ -317,7 +317,7 @@ static void test_other_generations_are_refused(void **state)
     expect_refusal(1, REFUSAL_GENERATION);
     push(1, 1, 1, 0, 1); /* A lost generation had the same number. */
     expect_refusal(1, REFUSAL_STEP_GONE);
-    ps_step_init(&s, &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V});
+    ps_step_init(&s, &(struct ps_step_config){.strategy = STRATEGY_PS_SYNC, .slices = V});
     pull(1, 0, STEP_LATEST);
     expect_refusal(1, REFUSAL_NOT_RUNNING);
 }
@@ -394,7 +394,7 @@ static void test_failed_load_waits_for_another_order(void **state)
 static void test_restarted_ps_does_not_load_a_running_generation(void **state)
 {
     (void)state;
-    ps_step_init(&s, &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V});
+    ps_step_init(&s, &(struct ps_step_config){.strategy = STRATEGY_PS_SYNC, .slices = V});
     order((struct run){.phase = RUN_RUNNING, .generation = 4, .load_checkpoint = 2});
     assert_int_equal(out.count, 0);
     assert_int_equal(s.generation, 0);

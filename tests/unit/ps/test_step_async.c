@@ -59,8 +59,9 @@ static bool pull(uint64_t conn, uint64_t step)
 
 static void serve(uint64_t max_staleness, uint64_t load_step, const uint64_t *clocks)
 {
-    ps_step_init(&s, &(struct ps_step_config){
-                         .mode = TRAIN_ASYNC, .slices = V, .max_staleness = max_staleness});
+    ps_step_init(&s, &(struct ps_step_config){.strategy = STRATEGY_PS_ASYNC,
+                                              .slices = V,
+                                              .max_staleness = max_staleness});
     struct run run = {
         .phase = RUN_LOADING, .generation = 1, .load_step = load_step, .until = UINT64_MAX};
     handle((struct ps_event){.type = PS_EV_RUN, .run = &run});

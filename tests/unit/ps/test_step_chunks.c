@@ -34,7 +34,7 @@ static void loaded(void)
 static int serve(void **state)
 {
     (void)state;
-    ps_step_init(&s, &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V});
+    ps_step_init(&s, &(struct ps_step_config){.strategy = STRATEGY_PS_SYNC, .slices = V});
     load(1);
     loaded();
     return 0;

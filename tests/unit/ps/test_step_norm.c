@@ -51,8 +51,9 @@ static void load(uint64_t generation, uint64_t step)
 static int serve(void **state)
 {
     (void)state;
-    ps_step_init(&s, &(struct ps_step_config){
-                         .mode = TRAIN_SYNC, .slices = V, .ps = PS, .index = OWN, .norms = true});
+    ps_step_init(
+        &s, &(struct ps_step_config){
+                .strategy = STRATEGY_PS_SYNC, .slices = V, .ps = PS, .index = OWN, .norms = true});
     load(1, 0);
     return 0;
 }
@@ -207,8 +208,8 @@ static void part_is_sent_at_the_gate(void **state)
 static void single_ps_applies_at_once(void **state)
 {
     (void)state;
-    ps_step_init(&s,
-                 &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V, .ps = 1, .norms = true});
+    ps_step_init(&s, &(struct ps_step_config){
+                         .strategy = STRATEGY_PS_SYNC, .slices = V, .ps = 1, .norms = true});
     load(1, 0);
     push_all();
     measure();

@@ -51,7 +51,7 @@ static const struct ps_action *find(enum ps_action_type type)
 
 static void recover(struct ps_memory memory)
 {
-    ps_step_init(&s, &(struct ps_step_config){.mode = TRAIN_SYNC, .slices = V, .ps = 1});
+    ps_step_init(&s, &(struct ps_step_config){.strategy = STRATEGY_PS_SYNC, .slices = V, .ps = 1});
     memory.generation = GENERATION;
     memory.run_ms = RUN_MS;
     memory.step = STEP;

@@ -76,11 +76,11 @@ static uint32_t number_of(enum loop_action_type type)
 }
 
 /* Both ps are connected, and generation 1 runs up to `until`; `owners` as in assign(). */
-static void begin(enum train_mode mode, const char owners[static V], uint64_t until)
+static void begin(enum strategy_kind strategy, const char owners[static V], uint64_t until)
 {
     now_ms = 0;
-    training_loop_init(
-        &loop, &(struct training_loop_config){.mode = mode, .slices = V, .ps = PS, .index = ME});
+    training_loop_init(&loop, &(struct training_loop_config){
+                                  .strategy = strategy, .slices = V, .ps = PS, .index = ME});
     link(0, true);
     link(1, true);
     order(RUN_RUNNING, 1, until, STEP_NONE);
@@ -88,9 +88,9 @@ static void begin(enum train_mode mode, const char owners[static V], uint64_t un
 }
 
 /* The same, with the values of `step`, and its slices computed and pushed. */
-static void begin_at(enum train_mode mode, const char owners[static V], uint64_t step)
+static void begin_at(enum strategy_kind strategy, const char owners[static V], uint64_t step)
 {
-    begin(mode, owners, step + 10);
+    begin(strategy, owners, step + 10);
     values(0, 1, step);
     values(1, 1, step);
     computed();
@@ -101,7 +101,7 @@ static void begin_at(enum train_mode mode, const char owners[static V], uint64_t
 static void test_step_is_gathered_computed_and_pushed(void **state)
 {
     (void)state;
-    begin(TRAIN_SYNC, "1100", 10);
+    begin(STRATEGY_PS_SYNC, "1100", 10);
     assert_int_equal(number_of(LOOP_DO_PULL), 2);
     assert_true(find(LOOP_DO_PULL, 0)->step == STEP_LATEST);
     values(0, 1, 5);
@@ -128,7 +128,7 @@ static void test_step_is_gathered_computed_and_pushed(void **state)
 static void test_lowest_step_is_gathered(void **state)
 {
     (void)state;
-    begin(TRAIN_SYNC, "1111", 10);
+    begin(STRATEGY_PS_SYNC, "1111", 10);
     values(0, 1, 6);
     values(1, 1, 5);
     assert_int_equal(number_of(LOOP_DO_PULL), 1);
@@ -145,7 +145,7 @@ static void test_lowest_step_is_gathered(void **state)
 static void test_gradients_are_resent_on_a_new_connection(void **state)
 {
     (void)state;
-    begin_at(TRAIN_SYNC, "1101", 5);
+    begin_at(STRATEGY_PS_SYNC, "1101", 5);
     link(1, false);
     assert_int_equal(out.count, 0);
     link(1, true);
@@ -163,7 +163,7 @@ static void test_gradients_are_resent_on_a_new_connection(void **state)
 static void test_gradients_are_pushed_afterwards(void **state)
 {
     (void)state;
-    begin(TRAIN_SYNC, "1000", 10);
+    begin(STRATEGY_PS_SYNC, "1000", 10);
     values(0, 1, 5);
     link(1, false);
     link(1, true);
@@ -189,7 +189,7 @@ static void test_gradients_are_pushed_afterwards(void **state)
 static void test_slices_assigned_within_a_step_are_computed(void **state)
 {
     (void)state;
-    begin_at(TRAIN_SYNC, "1122", 5);
+    begin_at(STRATEGY_PS_SYNC, "1122", 5);
     values(0, 1, 6); /* It had all slices; the other ps lacks slice 3. */
     assign("1121");
     const struct loop_action *compute = find(LOOP_DO_COMPUTE, 0);
@@ -207,7 +207,7 @@ static void test_slices_assigned_within_a_step_are_computed(void **state)
 static void test_worker_without_slices_is_idle(void **state)
 {
     (void)state;
-    begin_at(TRAIN_SYNC, "1111", 5);
+    begin_at(STRATEGY_PS_SYNC, "1111", 5);
     assign("1000");
     assert_int_equal(out.count, 0);
     values(0, 1, 6);
@@ -224,7 +224,7 @@ static void test_worker_without_slices_is_idle(void **state)
 static void test_nothing_is_computed_beyond_until(void **state)
 {
     (void)state;
-    begin(TRAIN_SYNC, "1111", 5);
+    begin(STRATEGY_PS_SYNC, "1111", 5);
     values(0, 1, 5);
     values(1, 1, 5);
     assert_int_equal(number_of(LOOP_DO_SWAP), 1);
@@ -237,7 +237,7 @@ static void test_nothing_is_computed_beyond_until(void **state)
 static void test_paused_worker_continues(void **state)
 {
     (void)state;
-    begin_at(TRAIN_SYNC, "1111", 5);
+    begin_at(STRATEGY_PS_SYNC, "1111", 5);
     order(RUN_PAUSED, 1, 15, STEP_NONE);
     values(0, 1, 6);
     values(1, 1, 6);
@@ -251,7 +251,7 @@ static void test_paused_worker_continues(void **state)
 static void test_new_generation_is_gathered(void **state)
 {
     (void)state;
-    begin_at(TRAIN_SYNC, "1111", 5);
+    begin_at(STRATEGY_PS_SYNC, "1111", 5);
     order(RUN_LOADING, 2, 15, STEP_NONE);
     assert_int_equal(number_of(LOOP_DO_FORGET), 1);
     assert_int_equal(loop.state, LOOP_IDLE);
@@ -269,7 +269,7 @@ static void test_new_generation_is_gathered(void **state)
 static void test_refusal_is_retried(void **state)
 {
     (void)state;
-    begin(TRAIN_SYNC, "1111", 10);
+    begin(STRATEGY_PS_SYNC, "1111", 10);
     assert_true(training_loop_deadline_ms(&loop) == UINT64_MAX);
     now_ms = 100;
     refused(1, 0, REFUSAL_NOT_RUNNING);
@@ -286,7 +286,7 @@ static void test_refusal_is_retried(void **state)
 static void test_missing_step_is_gathered_anew(void **state)
 {
     (void)state;
-    begin_at(TRAIN_SYNC, "1111", 5);
+    begin_at(STRATEGY_PS_SYNC, "1111", 5);
     refused(0, 1, REFUSAL_STEP_GONE);
     assert_int_equal(loop.state, LOOP_GATHER);
     now_ms = training_loop_deadline_ms(&loop);
@@ -303,7 +303,7 @@ static void test_missing_step_is_gathered_anew(void **state)
 static void test_owner_of_slice_0_evaluates(void **state)
 {
     (void)state;
-    begin_at(TRAIN_SYNC, "1222", 5);
+    begin_at(STRATEGY_PS_SYNC, "1222", 5);
     order(RUN_RUNNING, 1, 15, 6);
     assert_int_equal(number_of(LOOP_DO_EVALUATE), 0);
     values(0, 1, 6);
@@ -323,7 +323,7 @@ static void test_owner_of_slice_0_evaluates(void **state)
 static void test_evaluation_follows_slice_0(void **state)
 {
     (void)state;
-    begin(TRAIN_SYNC, "2111", 5);
+    begin(STRATEGY_PS_SYNC, "2111", 5);
     values(0, 1, 5);
     values(1, 1, 5);
     order(RUN_STOPPING, 1, 5, 5);
@@ -348,7 +348,7 @@ static void step_to(uint64_t step)
 static void test_new_owner_of_slice_0_goes_back(void **state)
 {
     (void)state;
-    begin_at(TRAIN_SYNC, "2111", 12);
+    begin_at(STRATEGY_PS_SYNC, "2111", 12);
     order(RUN_RUNNING, 1, 30, 10);
     assign("1111");
     computed();
@@ -367,7 +367,7 @@ static void test_new_owner_of_slice_0_goes_back(void **state)
 static void test_owner_of_slice_0_waits_for_the_result(void **state)
 {
     (void)state;
-    begin_at(TRAIN_SYNC, "1222", 5);
+    begin_at(STRATEGY_PS_SYNC, "1222", 5);
     loop.config.evaluate_every = 4;
     order(RUN_RUNNING, 1, 30, 8);
     step_to(11);
@@ -387,7 +387,7 @@ static void test_owner_of_slice_0_waits_for_the_result(void **state)
 static void test_async_evaluates_what_it_has(void **state)
 {
     (void)state;
-    begin_at(TRAIN_ASYNC, "1222", 9);
+    begin_at(STRATEGY_PS_ASYNC, "1222", 9);
     order(RUN_RUNNING, 1, 30, 8);
     assert_int_equal(find(LOOP_DO_EVALUATE, 0)->step, 8);
 }
@@ -396,7 +396,7 @@ static void test_async_evaluates_what_it_has(void **state)
 static void test_async_slices_are_pushed_separately(void **state)
 {
     (void)state;
-    begin(TRAIN_ASYNC, "1100", 10);
+    begin(STRATEGY_PS_ASYNC, "1100", 10);
     values(0, 1, 7);
     values(1, 1, 5);
     assert_int_equal(loop.step, 5);
@@ -416,7 +416,7 @@ static void test_async_slices_are_pushed_separately(void **state)
 static void test_async_assignment_begins_at_the_slowest_slice(void **state)
 {
     (void)state;
-    begin(TRAIN_ASYNC, "1100", 5);
+    begin(STRATEGY_PS_ASYNC, "1100", 5);
     values(0, 1, 5);
     values(1, 1, 5);
     assign("1110");
@@ -431,7 +431,7 @@ static void test_async_assignment_begins_at_the_slowest_slice(void **state)
 static void test_answers_of_older_rounds_are_ignored(void **state)
 {
     (void)state;
-    begin_at(TRAIN_ASYNC, "1100", 5);
+    begin_at(STRATEGY_PS_ASYNC, "1100", 5);
     uint64_t old_round = loop.round;
     assign("1110");
     handle((struct loop_event){
@@ -445,7 +445,7 @@ static void test_answers_of_older_rounds_are_ignored(void **state)
 static void test_worker_behind_at_the_end_catches_up(void **state)
 {
     (void)state;
-    begin_at(TRAIN_SYNC, "1111", 5);
+    begin_at(STRATEGY_PS_SYNC, "1111", 5);
     order(RUN_STOPPING, 1, 15, STEP_NONE);
     assert_int_equal(number_of(LOOP_DO_PULL), 2);
     values(0, 1, 15);
@@ -457,7 +457,7 @@ static void test_worker_behind_at_the_end_catches_up(void **state)
 static void test_loop_names_the_ps_it_waits_for(void **state)
 {
     (void)state;
-    begin_at(TRAIN_SYNC, "1111", 5);
+    begin_at(STRATEGY_PS_SYNC, "1111", 5);
     assert_true(training_loop_waits_for(&loop, 0));
     values(0, 1, 6);
     assert_false(training_loop_waits_for(&loop, 0));

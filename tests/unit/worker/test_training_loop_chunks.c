@@ -72,7 +72,7 @@ static int begin(void **state)
 {
     (void)state;
     training_loop_init(&loop, &(struct training_loop_config){
-                                  .mode = TRAIN_SYNC, .slices = V, .ps = PS, .index = 0});
+                                  .strategy = STRATEGY_PS_SYNC, .slices = V, .ps = PS, .index = 0});
     assign(V);
     order(1);
     for (uint32_t ps = 0; ps < PS; ps++) { link(ps, true); }

@@ -42,8 +42,8 @@ static int begin(void **state)
 {
     (void)state;
     const struct assignment assignment = {.generation = 1, .slice_count = 1};
-    training_loop_init(&loop,
-                       &(struct training_loop_config){.mode = TRAIN_ASYNC, .slices = 1, .ps = 1});
+    training_loop_init(
+        &loop, &(struct training_loop_config){.strategy = STRATEGY_PS_ASYNC, .slices = 1, .ps = 1});
     handle((struct loop_event){.type = LOOP_EV_LINK_UP});
     order(20);
     handle((struct loop_event){.type = LOOP_EV_ASSIGNMENT, .assignment = &assignment});
