@@ -98,6 +98,7 @@ static const struct chief_strategy ps_strategy = {
     .find_writer = find_ps_of_shard,
 };
 
+/* A local run has no chief. */
 static const struct chief_strategy *const strategies[] = {
     [STRATEGY_PS_SYNC] = &ps_strategy,
     [STRATEGY_PS_ASYNC] = &ps_strategy,

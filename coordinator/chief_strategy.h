@@ -43,7 +43,7 @@ struct chief_strategy {
                         struct chief_writer *writer);
 };
 
-/* Static storage. */
+/* Of a strategy that runs on a cluster. Static storage. */
 const struct chief_strategy *chief_strategy_of(enum strategy_kind kind);
 
 #endif

@@ -101,6 +101,7 @@ static enum tn_status read_job(const struct agent_options *given, const char *pa
     enum tn_status status = read_job_argument(&run->job, path, error);
     if (status == TN_OK) { status = cluster_spec_read_environment(spec, error); }
     if (status == TN_OK) { status = override_keys(&run->job, &given->local.set, error); }
+    if (status == TN_OK) { status = require_cluster(&run->job, error); }
     if (status == TN_OK) {
         created = local_options_use_index(&given->local, &run->job);
         status = job_columns_settle(&run->job, error);

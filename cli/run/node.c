@@ -130,6 +130,7 @@ static enum tn_status resolve_job(const struct node_options *o, enum role role,
     if (status == TN_OK && o->cluster != NULL) {
         snprintf(setup->job.name, sizeof setup->job.name, "%s", o->cluster);
     }
+    if (status == TN_OK) { status = require_cluster(&setup->job, error); }
     if (status == TN_OK) { status = job_check(&setup->job, error); }
     setup->task = spec->task;
     if (o->listen != NULL) {

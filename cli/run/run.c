@@ -13,6 +13,7 @@
 #include "cli/run/stored_digest.h"
 #include "cli/run/validate.h"
 #include "cli/run/warm_options.h"
+#include "common/cluster/strategy.h"
 #include "data/dataset.h"
 #include "data/job_columns.h"
 #include "model/model.h"
@@ -140,12 +141,12 @@ static int conclude(void *ctx, struct local_run *run)
 
 static enum tn_status refuse_option(const char *option, const char *reason, struct error *error)
 {
-    return error_set(error, TN_EINVAL, "%s has no meaning with --local, %s: leave it out", option,
-                     reason);
+    return error_set(error, TN_EINVAL,
+                     "%s has no meaning with --local (strategy.type local), %s: leave it out",
+                     option, reason);
 }
 
-static enum tn_status check_one_process(const struct run_options *given, const struct job *job,
-                                        struct error *error)
+static enum tn_status check_one_process(const struct run_options *given, struct error *error)
 {
     const struct local_options *local = &given->local;
     const struct zk_options *zk = &local->zk;
@@ -165,10 +166,7 @@ static enum tn_status check_one_process(const struct run_options *given, const s
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].given) { return refuse_option(rows[i].option, rows[i].reason, error); }
     }
-    if (job->train.mode == TRAIN_SYNC) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "train.mode is async, but --local has no workers that could be ahead of one "
-                     "another: leave out --local, or give --set train.mode=sync");
+    return TN_OK;
 }
 
 /* A run of a cluster has its state in ZooKeeper, too. A finished one is moved aside. */
@@ -181,14 +179,14 @@ static enum tn_status check_folder(const struct run_options *given, const struct
     if (run_folder_has_result(dir) && !given->local.resume) { return TN_OK; }
     return error_set(error, TN_EINVAL,
                      "%s contains the run of a cluster, whose state is in ZooKeeper: continue it "
-                     "without --local, or give another --dir",
+                     "without --local (strategy.type local), or give another --dir",
                      dir);
 }
 
 static enum tn_status run_in_one_process(const struct run_options *given, struct local_run *run,
                                          struct error *error)
 {
-    enum tn_status status = check_one_process(given, &run->job, error);
+    enum tn_status status = check_one_process(given, error);
     if (status == TN_OK) { status = check_folder(given, &run->job, error); }
     if (status == TN_OK) {
         status = validate_job(&run->job, &run->variables, &run->columns, error);
@@ -247,8 +245,8 @@ static enum tn_status run_settled(const struct run_options *given, struct local_
     status = warm_options_apply(&given->warm, dir, given->local.resume, &run->job, error);
     if (status != TN_OK) { return status; }
     run_hooks_open(&run->hooks, &run->job);
-    status = given->local.one_process ? run_in_one_process(given, run, error)
-                                      : run_on_cluster(given, run, error);
+    status = strategy_of_job(&run->job)->on_cluster ? run_on_cluster(given, run, error)
+                                                    : run_in_one_process(given, run, error);
     run_hooks_close(&run->hooks, status == TN_OK ? end_of(run) : status);
     return status;
 }
@@ -259,6 +257,7 @@ static enum tn_status run_job(void *ctx, const char *path, struct local_run *run
     const struct run_options *given = ctx;
     enum tn_status status = read_job(given, path, &run->job, error);
     if (status != TN_OK) { return status; }
+    if (given->local.one_process) { run->job.strategy.type = STRATEGY_TYPE_LOCAL; }
     const bool created = local_options_use_index(&given->local, &run->job);
     status = run_settled(given, run, error);
     if (status != TN_OK && created) { local_options_drop_index(&given->local, run); }
@@ -270,7 +269,8 @@ static void add_options(struct options *options, struct run_options *given)
     local_options_add(options, &given->local,
                       "How long to wait for ZooKeeper; default 60, with --zk 20.");
     options_flag(options, 0, "local", &given->local.one_process,
-                 "Train in this process: no ZooKeeper, no nodes, the same parameters.");
+                 "The same as --set strategy.type=local: train in this process, without "
+                 "ZooKeeper and nodes.");
     options_number(options, "seed", &given->seed, "N", "The same as --set seed=N.");
     warm_options_add(options, &given->warm);
     output_option_text(options, &given->output);

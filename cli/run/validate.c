@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/cluster/strategy.h"
 #include "common/cluster/variable_rules.h"
 #include "data/dataset.h"
 #include "data/job_columns.h"
@@ -43,6 +44,14 @@ enum tn_status load_job(struct job *job, const char *path, const struct option_t
     enum tn_status status = read_job_argument(job, path, error);
     if (status == TN_OK) { status = override_job(job, settings, error); }
     return status == TN_OK ? job_check(job, error) : status;
+}
+
+enum tn_status require_cluster(const struct job *job, struct error *error)
+{
+    if (strategy_of_job(job)->on_cluster) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "strategy.type is local: the job runs in one process, without nodes; use "
+                     "`tanist run`, or give --set strategy.type=ps");
 }
 
 static enum tn_status check_batch(const struct job *job, const struct dataset *train,

@@ -28,6 +28,9 @@ MUST_CHECK enum tn_status override_job(struct job *job, const struct option_text
 MUST_CHECK enum tn_status load_job(struct job *job, const char *path,
                                    const struct option_texts *settings, struct error *error);
 
+/* TN_EINVAL: the job runs in one process, so that a node has nothing to do. */
+MUST_CHECK enum tn_status require_cluster(const struct job *job, struct error *error);
+
 /* Check the keys, the model, the distribution over the ps and the data; fill `variables`. `columns`
  * is the text of dataset_columns().
  * TN_EINVAL, TN_ENOENT, TN_ECORRUPT, TN_EIO: the error names the problem and the remedy. */

@@ -3,7 +3,8 @@
 #include "common/cluster/job_key_rows.h"
 #include "common/cluster/manifest.h"
 
-static const char *const strategies[] = {"ranges", "round_robin", "greedy", NULL};
+static const char *const types[] = {"ps", "local", NULL};
+static const char *const placements[] = {"ranges", "round_robin", "greedy", NULL};
 static const char *const lanes[] = {"auto", "shm", "tcp", NULL};
 static const char *const policies[] = {"continue", "restore", NULL};
 
@@ -49,6 +50,11 @@ static const struct json_field fields[] = {
            "Whether the curves are also written for [TensorBoard](metrics.md#tensorboard)."),
     SWITCH("metrics.histograms", metrics.histograms, CHANGEABLE,
            "Whether they have a histogram of each variable and gradient at each evaluation."),
+    NAME(FIELD_ENUM, "strategy.type", strategy.type, types, CHANGEABLE,
+         "How the work is divided. `ps`: workers compute gradients, parameter servers hold the "
+         "parameters, as `train.mode` says. `local`: one process does all of it, without "
+         "ZooKeeper and `cluster`, as with `tanist run --local`; sync mode only. The parameters "
+         "are the same."),
     NUMBER(FIELD_UINT, "cluster.coordinators", cluster.coordinators, 1, COORDINATORS_MAX,
            CHANGEABLE, "Candidates for chief: one is the chief, the others wait to take over."),
     NUMBER(FIELD_UINT, "cluster.ps", cluster.ps, 1, PS_MAX, FIXED,
@@ -61,7 +67,7 @@ static const struct json_field fields[] = {
            "1: the task `evaluator:0` evaluates each committed checkpoint beside training, which "
            "never waits for it. The workers then evaluate only the last step, and "
            "`evaluate.every_steps` is ignored."),
-    NAME(FIELD_ENUM, "placement.strategy", placement.strategy, strategies, FIXED,
+    NAME(FIELD_ENUM, "placement.strategy", placement.strategy, placements, FIXED,
          "How the parameters are divided among the ps: `ranges`: into equal parts, which may cut "
          "variables; `round_robin`: whole variables in turn; `greedy`: whole variables, the "
          "largest first, each to the ps with the fewest bytes. See `tanist plan`."),
@@ -96,5 +102,5 @@ const struct json_part job_keys_run = {JSON_FIELDS(fields)};
 const char *placement_strategy_name(enum placement_strategy strategy)
 {
     assert(strategy <= PLACEMENT_GREEDY);
-    return strategies[strategy];
+    return placements[strategy];
 }

@@ -3,18 +3,20 @@
 #include <assert.h>
 
 static const struct strategy strategies[] = {
-    [STRATEGY_PS_SYNC] = {.kind = STRATEGY_PS_SYNC, .exact_steps = true},
-    [STRATEGY_PS_ASYNC] = {.kind = STRATEGY_PS_ASYNC, .slice_updates = true},
+    [STRATEGY_PS_SYNC] = {.kind = STRATEGY_PS_SYNC, .on_cluster = true, .exact_steps = true},
+    [STRATEGY_PS_ASYNC] = {.kind = STRATEGY_PS_ASYNC, .on_cluster = true, .slice_updates = true},
+    [STRATEGY_LOCAL] = {.kind = STRATEGY_LOCAL, .exact_steps = true},
 };
 
 const struct strategy *strategy_of_kind(enum strategy_kind kind)
 {
-    assert(kind < sizeof strategies / sizeof strategies[0]);
+    assert(kind <= STRATEGY_LOCAL);
     return &strategies[kind];
 }
 
 const struct strategy *strategy_of_job(const struct job *job)
 {
-    assert(job->train.mode <= TRAIN_ASYNC);
+    assert(job->strategy.type <= STRATEGY_TYPE_LOCAL);
+    if (job->strategy.type == STRATEGY_TYPE_LOCAL) { return strategy_of_kind(STRATEGY_LOCAL); }
     return strategy_of_kind(job->train.mode == TRAIN_SYNC ? STRATEGY_PS_SYNC : STRATEGY_PS_ASYNC);
 }

@@ -1,8 +1,9 @@
 /*
  * common/cluster/strategy.h: how the work of a job is divided among processes: one row for each
- * strategy. The facts that several roles need are here. What one role decides by its strategy is a
- * table of pure functions of its own: `struct chief_strategy` (coordinator/chief_strategy.h),
- * `struct ps_strategy` (ps/step_private.h).
+ * strategy, which follows from `strategy.type` and `train.mode`. The facts that several roles need
+ * are here. What one role decides by its strategy is a table of pure functions of its own:
+ * `struct chief_strategy` (coordinator/chief_strategy.h), `struct ps_strategy`
+ * (ps/step_private.h).
  *
  * Threads: the table is constant.
  */
@@ -13,10 +14,11 @@
 
 #include "common/cluster/job.h"
 
-enum strategy_kind { STRATEGY_PS_SYNC, STRATEGY_PS_ASYNC };
+enum strategy_kind { STRATEGY_PS_SYNC, STRATEGY_PS_ASYNC, STRATEGY_LOCAL };
 
 struct strategy {
     enum strategy_kind kind;
+    bool on_cluster;    /* False: one process does all the work, and no node exists. */
     bool exact_steps;   /* The values of a step are a function of the job alone (A2 to A7). */
     bool slice_updates; /* Each slice is pushed alone, and is an update of its own (A8). */
 };

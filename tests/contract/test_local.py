@@ -56,6 +56,21 @@ class Local(Cli):
         path.write_bytes(data)
 
 
+class Strategy(Local):
+    def test_a_job_file_chooses_one_process(self):
+        job = json.loads(Path(QUICK).read_text())
+        job["strategy"] = {"type": "local"}
+        path = self.folder / "job.json"
+        path.write_text(json.dumps(job))
+        result = json.loads(self.succeeds("run", path, "--dir", "file", "-o", "json", "--quiet"))
+        self.assertEqual((result["parameters_digest"], result["elections"]), (KNOWN, 0))
+        self.refused(3, ["strategy.type is local", "--set strategy.type=ps"], "worker", "--job", path, "--index", "0")
+        self.refused(3, ["strategy.type is local", "--set strategy.type=ps"], "agent", path, "--tasks", "ps:0", "--zk", "h:1")
+
+    def test_an_unknown_strategy_is_refused(self):
+        self.refused(3, ["strategy.type", "mirror", "ps", "local"], "run", QUICK, "--set", "strategy.type=mirror")
+
+
 class Digests(Local):
     def test_result_is_that_of_a_cluster(self):
         """Both print the same object but for times and for what only a cluster has."""
