@@ -9,7 +9,7 @@
 #include "graph/program.h"
 #include "graph/reference/backend.h"
 
-enum { STREAM_FIELDS = 1, STREAM_VALUES = 2, INTEGERS_DEFAULT = 2 };
+enum { STREAM_FIELDS = 1, STREAM_VALUES = 2, STREAM_ROWS = 3, INTEGERS_DEFAULT = 2 };
 
 /* The half width of a difference. Smaller: rounding dominates; larger: curvature. */
 static const double STEP = 1e-5;
@@ -98,38 +98,90 @@ static enum tn_status fill_values(const struct check *check, uint64_t seed)
     return TN_OK;
 }
 
-static double loss_at(struct check *check, uint64_t parameter, double value, double *gradient)
+/* The memory of the looked-up rows, and of their gradients. */
+struct wide_rows {
+    uint64_t count;
+    double *values;
+    const double *gradient;
+};
+
+/* False: the loss does not depend on them. */
+static bool wide_rows(const struct tn_program *program, const struct program_lookup *lookup,
+                      struct wide_rows *out)
 {
-    double before = check->values[parameter];
-    check->values[parameter] = value;
+    const tn_tensor rows = tensor_of(lookup->node, 0);
+    if (lookup->gradient.v == 0) { return false; }
+    *out = (struct wide_rows){
+        .count = (uint64_t)shape_elements(shape_of(program->graph, rows)),
+        .values = program_memory(program, &program->plan.places[rows.v - 1]),
+        .gradient = program_memory(program, &program->plan.places[lookup->gradient.v - 1]),
+    };
+    return true;
+}
+
+static void fill_rows(const struct tn_program *program, uint64_t seed)
+{
+    for (uint32_t i = 0; i < program->lookup_count; i++) {
+        struct wide_rows rows;
+        if (!wide_rows(program, &program->lookups[i], &rows)) { continue; }
+        for (uint64_t k = 0; k < rows.count; k++) {
+            rows.values[k] = (double)random_normal_at(seed, STREAM_ROWS + i, k);
+        }
+    }
+}
+
+static double loss_at(struct check *check, double *at, double value, double *gradient)
+{
+    double before = *at;
+    *at = value;
     enum tn_status status = program_run(check->program, &check->run, check->values, gradient, NULL);
     assert(status == TN_OK || check->program->check_numerics);
-    check->values[parameter] = before;
+    *at = before;
     return status == TN_OK ? check->run.loss_sum : (double)NAN;
 }
 
-static double difference_at(struct check *check, uint64_t parameter)
+/* The error of `exact`, the gradient of a parameter or of an element of a looked-up row. */
+static double difference_at(struct check *check, double *at, double exact)
 {
-    double value = check->values[parameter];
-    double above = loss_at(check, parameter, value + STEP, check->unused);
-    double below = loss_at(check, parameter, value - STEP, check->unused);
-    double numeric = (above - below) / (2 * STEP), exact = check->gradient[parameter];
+    double value = *at;
+    double above = loss_at(check, at, value + STEP, check->unused);
+    double below = loss_at(check, at, value - STEP, check->unused);
+    double numeric = (above - below) / (2 * STEP);
     double error = fabs(numeric - exact) / (fabs(numeric) + fabs(exact) + FLOOR);
     return isfinite(error) ? error : (double)INFINITY;
 }
 
-static double worst_difference(struct check *check, uint32_t samples)
+/* The rows of the lookups: their gradients lie in the arena, which the next run overwrites. */
+static double worst_of_rows(struct check *check, uint32_t samples)
 {
     double worst = 0;
-    if (check->program->parameters == 0) { return 0; }
-    loss_at(check, 0, check->values[0], check->gradient);
+    for (uint32_t i = 0; i < check->program->lookup_count; i++) {
+        const struct program_lookup *lookup = &check->program->lookups[i];
+        struct wide_rows rows;
+        if (!wide_rows(check->program, lookup, &rows)) { continue; }
+        const uint64_t stride = u64_max(1, rows.count / u64_max(samples, 1));
+        for (uint64_t k = 0; k < rows.count; k += stride) {
+            loss_at(check, check->values, check->values[0], check->unused);
+            worst = double_max(worst, difference_at(check, &rows.values[k], rows.gradient[k]));
+        }
+    }
+    return worst;
+}
+
+static double worst_difference(struct check *check, uint32_t samples)
+{
+    double worst = worst_of_rows(check, samples);
+    if (check->program->parameters == 0) { return worst; }
+    loss_at(check, check->values, check->values[0], check->gradient);
     for (uint32_t i = 0; i < check->program->variable_count; i++) {
         const struct program_variable *variable = &check->program->variables[i];
         const struct node *node = &check->program->graph->nodes[variable->node];
         if (node->attributes.variable->update != TN_UPDATE_OPTIMIZER) { continue; }
         uint64_t stride = u64_max(1, variable->count / u64_max(samples, 1));
         for (uint64_t k = 0; k < variable->count; k += stride) {
-            worst = double_max(worst, difference_at(check, variable->offset + k));
+            const uint64_t at = variable->offset + k;
+            worst =
+                double_max(worst, difference_at(check, &check->values[at], check->gradient[at]));
         }
     }
     return worst;
@@ -145,6 +197,7 @@ static enum tn_status open_check(struct check *check, uint64_t seed)
         return TN_ENOMEM;
     }
     enum tn_status status = fill_values(check, seed);
+    fill_rows(check->program, seed);
     return status == TN_OK ? fill_fields(check->program, seed) : status;
 }
 

@@ -13,6 +13,7 @@ struct tape {
 
 static bool is_trained(const struct node *node)
 {
+    if (node->op == &op_lookup) { return true; }
     return node->op == &op_variable && node->attributes.variable->update != TN_UPDATE_NEVER;
 }
 
@@ -78,17 +79,18 @@ static void back_through(struct tape *tape, uint32_t number)
     }
 }
 
-static void differentiate(struct tape *tape, tn_tensor *gradients)
+static void differentiate(struct tape *tape, tn_tensor *gradients, tn_tensor *lookups)
 {
     mark_wanted(tape);
     seed_losses(tape);
     for (uint32_t i = tape->forward; i-- > 0 && !graph_failed(tape->graph);) {
         if (tape->wanted[i] && has_gradient(tape, i)) { back_through(tape, i); }
     }
-    for (uint32_t i = 0, variable = 0; i < tape->forward; i++) {
+    for (uint32_t i = 0, variable = 0, lookup = 0; i < tape->forward; i++) {
         const struct node *node = &tape->graph->nodes[i];
-        if (node->op != &op_variable) { continue; }
-        gradients[variable++] = is_trained(node) ? tape->dy[i * OP_OUTPUTS_MAX] : TN_NONE;
+        const tn_tensor dy = is_trained(node) ? tape->dy[i * OP_OUTPUTS_MAX] : TN_NONE;
+        if (node->op == &op_variable) { gradients[variable++] = dy; }
+        if (node->op == &op_lookup && lookups != NULL) { lookups[lookup++] = dy; }
     }
 }
 
@@ -101,7 +103,7 @@ static bool has_loss(const struct tn_graph *graph)
 }
 
 enum tn_status graph_differentiate(struct tn_graph *graph,
-                                   tn_tensor gradients[static TN_VARIABLES_MAX],
+                                   tn_tensor gradients[static TN_VARIABLES_MAX], tn_tensor *lookups,
                                    struct error *error)
 {
     assert(!graph_failed(graph));
@@ -112,7 +114,7 @@ enum tn_status graph_differentiate(struct tn_graph *graph,
     tape.wanted = calloc(graph->count, sizeof *tape.wanted);
     tape.dy = calloc((size_t)graph->count * OP_OUTPUTS_MAX, sizeof *tape.dy);
     if (tape.wanted != NULL && tape.dy != NULL) {
-        differentiate(&tape, gradients);
+        differentiate(&tape, gradients, lookups);
     } else {
         graph_fail(graph, TN_ENOMEM, "out of memory: make the model smaller");
     }

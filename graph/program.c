@@ -7,12 +7,12 @@
 
 #include "common/base/minmax.h"
 #include "graph/canonical.h"
-#include "graph/differentiate.h"
+#include "graph/lookups.h"
 #include "graph/openblas/backend.h"
 #include "graph/ops/ops.h"
-#include "graph/passes/passes.h"
 #include "graph/portable/backend.h"
 #include "graph/reference/backend.h"
+#include "graph/roots.h"
 #include "graph/schedule.h"
 
 static enum tn_status out_of_memory(struct error *error)
@@ -39,105 +39,6 @@ static enum tn_status list_variables(struct tn_program *program, struct error *e
     return TN_OK;
 }
 
-static enum tn_status differentiate(struct tn_program *program, struct error *error)
-{
-    tn_tensor *gradients = calloc(TN_VARIABLES_MAX, sizeof *gradients);
-    if (gradients == NULL) { return out_of_memory(error); }
-    enum tn_status status = graph_differentiate(program->graph, gradients, error);
-    for (uint32_t i = 0; i < program->variable_count; i++) {
-        program->variables[i].gradient = gradients[i];
-    }
-    free(gradients);
-    return status;
-}
-
-/* The roots in the order of their computation. The gradients' order is that of their nodes: those
- * of the last layers first, so that what only they read is free early. */
-static int by_node(const void *left, const void *right)
-{
-    const tn_tensor *a = left, *b = right;
-    return a->v < b->v ? -1 : a->v > b->v;
-}
-
-static enum tn_status list_roots(struct tn_program *program, struct error *error)
-{
-    const struct tn_graph *graph = program->graph;
-    bool outputs = program->options.mode == TN_EVALUATE || program->options.keep_outputs;
-    program->roots =
-        calloc((size_t)graph->mark_count + program->variable_count + 1, sizeof *program->roots);
-    if (program->roots == NULL) { return out_of_memory(error); }
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        for (uint32_t i = 0; i < graph->mark_count; i++) {
-            bool is_loss = graph->marks[i].kind == MARK_LOSS;
-            if (pass == 0 ? is_loss : !is_loss && outputs) {
-                program->roots[program->root_count++] = graph->marks[i].value;
-            }
-        }
-        if (pass == 1) { break; }
-        tn_tensor *gradients = program->roots + program->root_count;
-        for (uint32_t i = 0; i < program->variable_count; i++) {
-            tn_tensor gradient = program->variables[i].gradient;
-            if (gradient.v != 0) { program->roots[program->root_count++] = gradient; }
-        }
-        qsort(gradients, (size_t)(program->roots + program->root_count - gradients),
-              sizeof *gradients, by_node);
-    }
-    if (program->root_count > 0) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "the graph computes nothing: call tn_loss(), tn_metric() or tn_output()");
-}
-
-/* The passes rewrite the roots; gradients and marks follow by the old value. */
-static enum tn_status run_passes(struct tn_program *program, struct error *error)
-{
-    uint32_t marks = program->graph->mark_count, variables = program->variable_count;
-    tn_tensor *values = calloc((size_t)marks + variables + 1, sizeof *values);
-    if (values == NULL) { return out_of_memory(error); }
-    for (uint32_t i = 0; i < marks; i++) { values[i] = program->graph->marks[i].value; }
-    for (uint32_t i = 0; i < variables; i++) { values[marks + i] = program->variables[i].gradient; }
-    struct pass pass = {program->graph, program->backend, values, marks + variables};
-    enum tn_status status = pass_fold(&pass, &program->facts.folded, error);
-    if (status == TN_OK) { status = pass_share(&pass, &program->facts.shared, error); }
-    if (status == TN_OK) { status = pass_fuse(&pass, &program->facts.fused, error); }
-    if (status == TN_OK) { status = pass_fuse_gradients(&pass, &program->facts.fused, error); }
-    for (uint32_t i = 0; i < marks; i++) { program->graph->marks[i].value = values[i]; }
-    for (uint32_t i = 0; i < variables; i++) { program->variables[i].gradient = values[marks + i]; }
-    free(values);
-    return status;
-}
-
-static tn_tensor through_views(const struct tn_graph *graph, tn_tensor value)
-{
-    while (node_of(graph, value)->op->traits.view) { value = input_of(graph, value, 0); }
-    return value;
-}
-
-/* Each gradient is computed in its place of the gradient vector. A value that is at another place
- * already, or is the gradient of two variables, is copied. */
-static enum tn_status separate_gradients(struct tn_program *program, struct error *error)
-{
-    struct tn_graph *graph = program->graph;
-    size_t before = (size_t)graph->count * OP_OUTPUTS_MAX;
-    bool *claimed = calloc(before + 1, sizeof *claimed);
-    if (claimed == NULL) { return out_of_memory(error); }
-    for (uint32_t i = 0; i < graph->mark_count; i++) {
-        claimed[through_views(graph, graph->marks[i].value).v - 1] = true;
-    }
-    for (uint32_t i = 0; i < program->variable_count; i++) {
-        tn_tensor *gradient = &program->variables[i].gradient;
-        if (gradient->v == 0) { continue; }
-        tn_tensor root = through_views(graph, *gradient);
-        if (claimed[root.v - 1] || node_of(graph, root)->op->traits.leaf) {
-            graph_enter(graph, node_of(graph, *gradient));
-            *gradient = graph_add1(graph, &op_copy, *gradient);
-        } else {
-            claimed[root.v - 1] = true;
-        }
-    }
-    free(claimed);
-    return graph_failed(graph) ? out_of_memory(error) : TN_OK;
-}
-
 static void fix_places(struct tn_program *program)
 {
     const struct tn_graph *graph = program->graph;
@@ -145,7 +46,7 @@ static void fix_places(struct tn_program *program)
     for (uint32_t i = 0; i < graph->count; i++) {
         struct place *place = &program->fixed[i * OP_OUTPUTS_MAX];
         if (graph->nodes[i].op == &op_constant) { *place = (struct place){SPACE_CONSTANTS, i}; }
-        if (graph->nodes[i].op == &op_placeholder) {
+        if (graph->nodes[i].op == &op_placeholder || graph->nodes[i].op == &op_lookup) {
             *place = (struct place){SPACE_FIELDS, program->field_bytes};
             program->field_bytes += plan_bytes(graph, tensor_of(i, 0), program->backend->wide);
         }
@@ -155,7 +56,7 @@ static void fix_places(struct tn_program *program)
         uint64_t offset = variable->offset * size;
         program->fixed[variable->node * OP_OUTPUTS_MAX] = (struct place){SPACE_VALUES, offset};
         if (variable->gradient.v != 0) {
-            tn_tensor root = through_views(graph, variable->gradient);
+            tn_tensor root = program_through_views(graph, variable->gradient);
             program->fixed[root.v - 1] = (struct place){SPACE_GRADIENT, offset};
         }
     }
@@ -208,7 +109,7 @@ static void collect_needs(struct tn_program *program, struct instruction *instru
     for (uint32_t i = 0; i < call->node->input_count; i++) {
         const struct tn_graph *graph = program->graph;
         bool is_variable =
-            node_of(graph, through_views(graph, call->node->inputs[i]))->op == &op_variable;
+            node_of(graph, program_through_views(graph, call->node->inputs[i]))->op == &op_variable;
         call->steady |= (uint32_t)is_variable << i;
     }
     if (program->backend->needs == NULL) { return; }
@@ -371,13 +272,16 @@ static enum tn_status compile(struct tn_program *program, const struct tn_graph 
     enum tn_status status =
         graph_canonical(graph, options->mode == TN_EVALUATE, &program->graph, error);
     if (status == TN_OK) { status = list_variables(program, error); }
-    if (status == TN_OK && options->mode == TN_TRAIN) { status = differentiate(program, error); }
+    if (status == TN_OK) { status = program_list_lookups(program, error); }
+    if (status == TN_OK && options->mode == TN_TRAIN) {
+        status = program_differentiate(program, error);
+    }
     if (status != TN_OK) { return status; }
     graph_specialise(program->graph, options->examples, program->backend->wide);
     if (graph_failed(program->graph)) { return out_of_memory(error); }
-    if (!options->without_passes) { status = run_passes(program, error); }
-    if (status == TN_OK) { status = separate_gradients(program, error); }
-    if (status == TN_OK) { status = list_roots(program, error); }
+    if (!options->without_passes) { status = program_run_passes(program, error); }
+    if (status == TN_OK) { status = program_separate_gradients(program, error); }
+    if (status == TN_OK) { status = program_list_roots(program, error); }
     if (status == TN_OK) { status = schedule(program, error); }
     if (status == TN_OK) { status = list_instructions(program, error); }
     if (status == TN_OK) { status = plan(program, error); }
@@ -472,6 +376,7 @@ void tn_program_destroy(struct tn_program *program)
     tn_graph_destroy(program->graph);
     plan_destroy(&program->plan);
     free(program->variables);
+    free(program->lookups);
     free(program->roots);
     free(program->order);
     free(program->fixed);

@@ -27,12 +27,20 @@ struct program_variable {
     tn_tensor gradient; /* TN_NONE: none flows. */
 };
 
+/* A lookup in a table; its keys and rows are in the memory of fields. */
+struct program_lookup {
+    uint32_t node;
+    tn_tensor gradient; /* The gradient of the rows. TN_NONE: none flows. */
+};
+
 struct tn_program {
     struct tn_graph *graph; /* Canonical, differentiated, specialised; owned. */
     const struct backend *backend;
     struct tn_program_options options;
     struct program_variable *variables;
     uint32_t variable_count;
+    struct program_lookup *lookups;
+    uint32_t lookup_count;
     uint64_t parameters, field_bytes;
     tn_tensor *roots; /* Losses, gradients in the order of their nodes, metrics and outputs. */
     uint32_t root_count;

@@ -8,6 +8,7 @@
 
 #include "common/base/text.h"
 #include "common/cluster/variable_placement.h"
+#include "graph/lookups.h"
 #include "graph/variables.h"
 #include "model/job_graph.h"
 #include "model/warm_start.h"
@@ -96,6 +97,16 @@ static enum tn_status add_variable(void *to, const struct graph_variable *variab
     return TN_OK;
 }
 
+/* Programs can look rows up, but no node keeps them yet. */
+static enum tn_status refuse_table(void *to, const struct graph_table *table, struct error *error)
+{
+    (void)to;
+    return error_set(error, TN_EINVAL,
+                     "the model has the table '%s', and tables are not trained yet: use "
+                     "tn_gather() from a variable",
+                     table->name);
+}
+
 enum tn_status model_open_graph(struct tn_graph *graph, struct model **out, struct error *error)
 {
     assert(graph != NULL && out != NULL);
@@ -107,6 +118,7 @@ enum tn_status model_open_graph(struct tn_graph *graph, struct model **out, stru
     }
     model->graph = graph;
     enum tn_status status = graph_variables(graph, add_variable, &model->table, error);
+    if (status == TN_OK) { status = graph_tables(graph, refuse_table, NULL, error); }
     model->table.graph_hash = tn_graph_hash(graph);
     if (status == TN_OK && model->table.count == 0) {
         status = error_set(error, TN_EINVAL,

@@ -75,6 +75,11 @@ extern const struct op_type op_gather_gradient; /* ids, dy -> gradient of the ro
 extern const struct op_type op_one_hot;         /* ids; integer 0: depth */
 extern const struct op_type op_cast;            /* x; attribute type; number 0: factor */
 
+/* lookup.c */
+extern const struct op_type op_table;     /* attributes name, shape; integer 0: rows; number 0 */
+extern const struct op_type op_lookup;    /* table, keys -> rows; integers: first, count */
+extern const struct op_type op_key_share; /* keys; integers: first, count -> [batch, 1] */
+
 /* classify.c: logits, labels; number 0: label smoothing */
 extern const struct op_type op_softmax_cross_entropy;
 extern const struct op_type op_softmax_cross_entropy_gradient; /* output 0, labels, dy */

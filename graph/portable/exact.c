@@ -19,6 +19,7 @@
     X(pad)                                                                                         \
     X(gather)                                                                                      \
     X(gather_gradient)                                                                             \
+    X(key_share)                                                                                   \
     X(one_hot)                                                                                     \
     X(cast)                                                                                        \
     X(is_correct)                                                                                  \

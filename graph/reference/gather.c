@@ -81,8 +81,22 @@ static void cast(const struct kernel_call *call)
     }
 }
 
+/* One over the number of keys in a bag; 1 of an empty one. */
+static void key_share(const struct kernel_call *call)
+{
+    const int64_t *integers = call->node->attributes.integers;
+    const int64_t *keys = (const int64_t *)call->in[0].data + integers[0];
+    const int64_t each = call->in[0].shape.dims[1];
+    real *out = real_output(call, 0);
+    for (int64_t i = 0; i < output_elements(call); i++, keys += each) {
+        int64_t present = 0;
+        for (int64_t k = 0; k < integers[1]; k++) { present += keys[k] != TN_KEY_NONE; }
+        out[i] = 1 / (real)(present > 0 ? present : 1);
+    }
+}
+
 const struct kernel_row REAL(reference_gather)[] = {
-    {&op_gather, gather},   {&op_gather_gradient, gather_gradient},
-    {&op_one_hot, one_hot}, {&op_cast, cast},
-    {NULL, NULL},
+    {&op_gather, gather},       {&op_gather_gradient, gather_gradient},
+    {&op_one_hot, one_hot},     {&op_cast, cast},
+    {&op_key_share, key_share}, {NULL, NULL},
 };

@@ -25,7 +25,13 @@
 extern "C" {
 #endif
 
-enum { TN_GRAPH_NODES_MAX = 1 << 16, TN_VARIABLES_MAX = 4096, TN_SCOPES_MAX = 16 };
+enum {
+    TN_GRAPH_NODES_MAX = 1 << 16,
+    TN_VARIABLES_MAX = 4096,
+    TN_TABLES_MAX = 256,
+    TN_LOOKUPS_MAX = 1024,
+    TN_SCOPES_MAX = 16,
+};
 
 struct tn_graph;
 
@@ -166,6 +172,37 @@ TN_API tn_tensor tn_one_hot(struct tn_graph *graph, tn_tensor ids, int64_t depth
 /* x * scale as float32; or, with scale 1, an integer as a wider one, or a float as an integer: its
  * whole part, and -1 of numbers below 0, from 2^31 on, and NaN. */
 TN_API tn_tensor tn_cast(struct tn_graph *graph, tn_tensor x, enum tn_type type, float scale);
+
+/* ------------------------------------------------------------------------------ tables */
+
+/* A table of rows by key: not a value, because it has no end. */
+typedef struct {
+    uint32_t v; /* 0: the graph has an error. */
+} tn_table;
+
+enum { TN_TABLE_WIDTH_MAX = 4096 };
+#define TN_KEY_NONE INT64_C(-1) /* Fills bags of keys up to their length; its row is zeros. */
+
+enum tn_pooling { TN_POOL_NONE, TN_POOL_SUM, TN_POOL_MEAN };
+
+/* The default of each field is zero. */
+struct tn_table_options {
+    uint64_t rows; /* Keys are hashed into so many rows; 0: each key has a row of its own. */
+    float scale;   /* Initial values are uniform in +-`scale`; 0: 1 / sqrt(width). */
+};
+
+/* Rows of `width` floats, at most TN_TABLE_WIDTH_MAX. A row that was never trained needs no memory:
+ * its values are a function of the seed, the table, the key and the column. Only rows that a batch
+ * reads are fetched and updated, by the job's train.table_optimizer. The same name again is the
+ * same table, and must have the same width; its options then are ignored. `options` may be NULL. */
+TN_API tn_table tn_table_create(struct tn_graph *graph, const char *name, uint32_t width,
+                                const struct tn_table_options *options);
+/* The rows of the keys in columns [first, first + count) of `keys`, a placeholder of type int64
+ * with the shape [batch, n]: keys are TN_KEY_NONE or from 0 to 2^63-1. The result is
+ * [batch][count][width], or, as the sum or the mean of a bag, [batch][width]. TN_KEY_NONE takes no
+ * part in a mean; the mean of an empty bag is zeros. */
+TN_API tn_tensor tn_lookup(struct tn_graph *graph, tn_table table, tn_tensor keys, uint32_t first,
+                           uint32_t count, enum tn_pooling pooling);
 
 struct tn_window {
     uint32_t height, width;               /* 0: 1; of a convolution: those of the weights. */

@@ -25,7 +25,7 @@ static void gradients_meet_in_descending_order_of_consumers(void **state)
     tn_tensor sum = tn_add(graph, tn_scale(graph, y, 2), tn_scale(graph, y, 3));
     tn_loss(graph, tn_add(graph, sum, tn_scale(graph, y, 4)), 1);
     graph = canonical_of(graph);
-    assert_int_equal(graph_differentiate(graph, gradients, NULL), TN_OK);
+    assert_int_equal(graph_differentiate(graph, gradients, NULL, NULL), TN_OK);
     /* ((dy * 4) + (dy * 3)) + (dy * 2) */
     static const double expected[] = {4, 3, 2};
     uint32_t found = 0;
@@ -55,7 +55,7 @@ static void frozen_and_unread_variables_have_no_gradient(void **state)
     tn_tensor product = tn_multiply(graph, tn_multiply(graph, x, a), b);
     tn_loss(graph, tn_multiply(graph, product, tn_stop_gradient(graph, c)), 1);
     graph = canonical_of(graph);
-    assert_int_equal(graph_differentiate(graph, gradients, NULL), TN_OK);
+    assert_int_equal(graph_differentiate(graph, gradients, NULL, NULL), TN_OK);
     assert_int_not_equal(gradients[0].v, 0);
     assert_int_equal(gradients[1].v, 0);
     assert_int_equal(gradients[2].v, 0);
@@ -75,7 +75,7 @@ static void an_operation_without_a_gradient_is_refused(void **state)
     tn_loss(graph, graph_add2(graph, &op_clip_gradient, y, y), 1);
     tn_scope_end(graph);
     graph = canonical_of(graph);
-    assert_int_equal(graph_differentiate(graph, gradients, &error), TN_EINVAL);
+    assert_int_equal(graph_differentiate(graph, gradients, NULL, &error), TN_EINVAL);
     assert_non_null(strstr(error.text, "scope 'deep': clip_gradient has no gradient"));
     tn_graph_destroy(graph);
 }
@@ -88,7 +88,7 @@ static void a_graph_without_a_loss_is_refused(void **state)
     struct tn_graph *graph = new_graph();
     tn_output(graph, "w", weights_of(graph, "w", TN_SHAPE(1)));
     graph = canonical_of(graph);
-    assert_int_equal(graph_differentiate(graph, gradients, &error), TN_EINVAL);
+    assert_int_equal(graph_differentiate(graph, gradients, NULL, &error), TN_EINVAL);
     assert_non_null(strstr(error.text, "call tn_loss()"));
     tn_graph_destroy(graph);
 }
@@ -99,7 +99,7 @@ static void gradients_have_the_scope_of_their_operation(void **state)
     (void)state;
     static tn_tensor gradients[TN_VARIABLES_MAX];
     struct tn_graph *graph = canonical_of(layered_graph(2));
-    assert_int_equal(graph_differentiate(graph, gradients, NULL), TN_OK);
+    assert_int_equal(graph_differentiate(graph, gradients, NULL, NULL), TN_OK);
     for (uint32_t i = 0; i < graph->variable_count; i++) {
         const char *scope = node_of(graph, gradients[i])->scope;
         assert_string_equal(scope, i < 2 ? "layer0" : "layer1");

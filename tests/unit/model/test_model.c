@@ -166,6 +166,21 @@ static void models_that_ps_cannot_hold_are_refused(void **state)
     expect_refusal(graph, "broken on purpose");
 }
 
+/* No node keeps their rows. */
+static void models_with_tables_are_refused(void **state)
+{
+    (void)state;
+    struct tn_graph *graph = new_graph();
+    tn_tensor keys = tn_placeholder(graph, "keys", TN_INT64, TN_SHAPE(TN_BATCH, 2));
+    const tn_table table = tn_table_create(graph, "users", 4, NULL);
+    tn_tensor row = tn_lookup(graph, table, keys, 0, 2, TN_POOL_SUM);
+    const struct tn_variable_options ones = {.init = TN_INIT_ONES};
+    tn_tensor weights = tn_variable(graph, "w", TN_SHAPE(4), &ones);
+    const uint32_t columns = 1;
+    tn_loss(graph, tn_sum(graph, tn_multiply(graph, row, weights), &columns, 1), 1);
+    expect_refusal(graph, "the model has the table 'users'");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +190,7 @@ int main(void)
         cmocka_unit_test(tables_have_averages),
         cmocka_unit_test(tables_identify_given_values),
         cmocka_unit_test(models_that_ps_cannot_hold_are_refused),
+        cmocka_unit_test(models_with_tables_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,10 +110,25 @@ static void add_loss(struct tn_graph *graph, tn_tensor y)
     tn_loss(graph, loss, 1.5F);
 }
 
+static void fill_case_rows(const struct tn_program *program, uint32_t number)
+{
+    const tn_tensor value = tensor_of(number, 0);
+    void *rows = program_memory(program, &program->plan.places[value.v - 1]);
+    for (int64_t k = 0; rows != NULL && k < shape_elements(shape_of(program->graph, value)); k++) {
+        const float element = random_normal_at(6, number, (uint64_t)k);
+        if (program->backend->wide) {
+            ((double *)rows)[k] = (double)element;
+        } else {
+            ((float *)rows)[k] = element;
+        }
+    }
+}
+
 static void fill_case_fields(const struct tn_program *program, int64_t limit)
 {
     for (uint32_t i = 0; i < program->graph->count; i++) {
         const struct node *node = &program->graph->nodes[i];
+        if (node->op == &op_lookup) { fill_case_rows(program, i); }
         if (node->op != &op_placeholder) { continue; }
         struct tn_view field = tn_program_field(program, node->attributes.name);
         for (int64_t k = 0; field.data != NULL && k < shape_elements(&field.shape); k++) {

@@ -10,6 +10,7 @@
 #include "tests/unit/graph/ops/cases_fused.h"
 #include "tests/unit/graph/ops/cases_gather.h"
 #include "tests/unit/graph/ops/cases_leaves.h"
+#include "tests/unit/graph/ops/cases_lookup.h"
 #include "tests/unit/graph/ops/cases_matmul.h"
 #include "tests/unit/graph/ops/cases_normalize.h"
 #include "tests/unit/graph/ops/cases_pool.h"
@@ -44,6 +45,7 @@ static void every_operation_has_its_cases(void **state)
     RUN_CASES(cases_fused)
     RUN_CASES(cases_gather)
     RUN_CASES(cases_leaves)
+    RUN_CASES(cases_lookup)
     RUN_CASES(cases_matmul)
     RUN_CASES(cases_normalize)
     RUN_CASES(cases_pool)

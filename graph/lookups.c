@@ -1,0 +1,79 @@
+#include "graph/lookups.h"
+
+#include <stdlib.h>
+
+#include "graph/canonical.h"
+#include "graph/ops/ops.h"
+
+enum tn_status graph_tables(const struct tn_graph *graph,
+                            enum tn_status (*add)(void *to, const struct graph_table *table,
+                                                  struct error *error),
+                            void *to, struct error *error)
+{
+    struct tn_graph *canonical = NULL;
+    assert(graph != NULL && add != NULL);
+    enum tn_status status = graph_canonical(graph, false, &canonical, error);
+    for (uint32_t i = 0; status == TN_OK && i < canonical->count; i++) {
+        const struct node *node = &canonical->nodes[i];
+        if (node->op != &op_table) { continue; }
+        const struct graph_table table = {
+            .name = node->attributes.name,
+            .width = (uint32_t)node->shapes[0].dims[0],
+            .rows = (uint64_t)node->attributes.integers[0],
+            .scale = (float)node->attributes.numbers[0],
+        };
+        status = add(to, &table, error);
+    }
+    tn_graph_destroy(canonical);
+    return status;
+}
+
+enum tn_status program_list_lookups(struct tn_program *program, struct error *error)
+{
+    const struct tn_graph *graph = program->graph;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graph->count; i++) { count += graph->nodes[i].op == &op_lookup; }
+    if (count > TN_LOOKUPS_MAX) {
+        return error_set(error, TN_EINVAL, "the graph has %u lookups: use at most %d", count,
+                         TN_LOOKUPS_MAX);
+    }
+    program->lookups = calloc((size_t)count + 1, sizeof *program->lookups);
+    if (program->lookups == NULL) {
+        return error_set(error, TN_ENOMEM, "out of memory: make the model smaller");
+    }
+    for (uint32_t i = 0; i < graph->count; i++) {
+        if (graph->nodes[i].op == &op_lookup) {
+            program->lookups[program->lookup_count++].node = i;
+        }
+    }
+    return TN_OK;
+}
+
+uint32_t program_lookups(const struct tn_program *program)
+{
+    assert(program != NULL);
+    return program->lookup_count;
+}
+
+static void *memory_of(const struct tn_program *program, tn_tensor value)
+{
+    return value.v == 0 ? NULL : program_memory(program, &program->plan.places[value.v - 1]);
+}
+
+struct lookup_view program_lookup(const struct tn_program *program, uint32_t i)
+{
+    assert(i < program->lookup_count);
+    const struct program_lookup *lookup = &program->lookups[i];
+    const struct node *node = &program->graph->nodes[lookup->node];
+    const tn_tensor table = node->inputs[0], keys = node->inputs[1];
+    return (struct lookup_view){
+        .table = node_of(program->graph, table)->attributes.name,
+        .width = (uint32_t)shape_last(&node->shapes[0]),
+        .keys = memory_of(program, keys),
+        .keys_each = (uint32_t)shape_last(shape_of(program->graph, keys)),
+        .first = (uint32_t)node->attributes.integers[0],
+        .count = (uint32_t)node->attributes.integers[1],
+        .rows = memory_of(program, tensor_of(lookup->node, 0)),
+        .gradient = memory_of(program, lookup->gradient),
+    };
+}
