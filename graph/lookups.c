@@ -1,6 +1,7 @@
 #include "graph/lookups.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/canonical.h"
 #include "graph/ops/ops.h"
@@ -26,6 +27,19 @@ enum tn_status graph_tables(const struct tn_graph *graph,
     }
     tn_graph_destroy(canonical);
     return status;
+}
+
+uint64_t graph_table_keys(const struct tn_graph *graph, const char *path)
+{
+    uint64_t keys = 0;
+    for (uint32_t i = 0; i < graph->count; i++) {
+        const struct node *node = &graph->nodes[i];
+        if (node->op != &op_lookup) { continue; }
+        if (strcmp(node_of(graph, node->inputs[0])->attributes.name, path) == 0) {
+            keys += (uint64_t)node->attributes.integers[1];
+        }
+    }
+    return keys;
 }
 
 enum tn_status program_list_lookups(struct tn_program *program, struct error *error)

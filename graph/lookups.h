@@ -25,6 +25,9 @@ MUST_CHECK enum tn_status graph_tables(const struct tn_graph *graph,
                                                              struct error *error),
                                        void *to, struct error *error);
 
+/* The keys of an example that all lookups of the table of this path read. */
+uint64_t graph_table_keys(const struct tn_graph *graph, const char *path);
+
 /* For program_create(). TN_ENOMEM; TN_EINVAL: more than TN_LOOKUPS_MAX. */
 MUST_CHECK enum tn_status program_list_lookups(struct tn_program *program, struct error *error);
 

@@ -97,14 +97,33 @@ static enum tn_status add_variable(void *to, const struct graph_variable *variab
     return TN_OK;
 }
 
-/* Programs can look rows up, but no node keeps them yet. */
-static enum tn_status refuse_table(void *to, const struct graph_table *table, struct error *error)
+static enum tn_status add_table(void *to, const struct graph_table *table, struct error *error)
 {
-    (void)to;
+    struct model *model = to;
+    const size_t count = (size_t)model->table_count + 1;
+    struct model_table *grown = realloc(model->tables, count * sizeof *grown);
+    if (grown == NULL) { return error_set(error, TN_ENOMEM, "out of memory for tables"); }
+    model->tables = grown;
+    if (strlen(table->name) >= MODEL_TABLE_NAME_MAX) {
+        return error_set(error, TN_EINVAL,
+                         "table '%s': the path has %zu characters: give at most %d", table->name,
+                         strlen(table->name), MODEL_TABLE_NAME_MAX - 1);
+    }
+    struct model_table *added = &model->tables[model->table_count++];
+    *added =
+        (struct model_table){.width = table->width, .rows = table->rows, .scale = table->scale};
+    text_set(added->name, sizeof added->name, table->name);
+    return TN_OK;
+}
+
+/* No node keeps their rows. */
+static enum tn_status refuse_tables(const struct model *model, struct error *error)
+{
+    if (model->table_count == 0) { return TN_OK; }
     return error_set(error, TN_EINVAL,
-                     "the model has the table '%s', and tables are not trained yet: use "
+                     "the model has the table '%s', and jobs do not train tables yet: use "
                      "tn_gather() from a variable",
-                     table->name);
+                     model->tables[0].name);
 }
 
 enum tn_status model_open_graph(struct tn_graph *graph, struct model **out, struct error *error)
@@ -118,7 +137,7 @@ enum tn_status model_open_graph(struct tn_graph *graph, struct model **out, stru
     }
     model->graph = graph;
     enum tn_status status = graph_variables(graph, add_variable, &model->table, error);
-    if (status == TN_OK) { status = graph_tables(graph, refuse_table, NULL, error); }
+    if (status == TN_OK) { status = graph_tables(graph, add_table, model, error); }
     model->table.graph_hash = tn_graph_hash(graph);
     if (status == TN_OK && model->table.count == 0) {
         status = error_set(error, TN_EINVAL,
@@ -145,6 +164,7 @@ enum tn_status model_open(const struct job *job, struct model **out, struct erro
         return status;
     }
     status = model_open_graph(graph, out, error);
+    if (status == TN_OK) { status = refuse_tables(*out, error); }
     if (status == TN_OK) { status = variables_place(&(*out)->table, job, error); }
     if (status != TN_OK) {
         model_close(*out);
@@ -157,6 +177,7 @@ void model_close(struct model *model)
 {
     if (model == NULL) { return; }
     tn_graph_destroy(model->graph);
+    free(model->tables);
     free(model);
 }
 

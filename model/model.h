@@ -12,13 +12,26 @@
 #include "common/cluster/variables.h"
 #include "tanist/graph.h"
 
+enum { MODEL_TABLE_NAME_MAX = 64 };
+
+/* A table of rows by key: tn_table_create(). */
+struct model_table {
+    char name[MODEL_TABLE_NAME_MAX]; /* The path. */
+    uint32_t width;
+    uint64_t rows; /* Keys are hashed into so many; 0: each key has its own. */
+    float scale;   /* Initial values are uniform in [-scale, scale). */
+};
+
 struct model {
     struct tn_graph *graph;      /* Owned. */
     struct variable_table table; /* Numbered in the canonical order of the graph. */
+    struct model_table *tables;  /* In canonical order; owned. */
+    uint32_t table_count;
 };
 
 /*
- * Build the model of a job, its variables placed.
+ * Build the model of a job, its variables placed. A model with tables is refused until jobs train
+ * them.
  *
  *   TN_EINVAL  the error names the key, its value and the remedy
  *   TN_ENOMEM  out of memory
@@ -27,7 +40,7 @@ MUST_CHECK enum tn_status model_open(const struct job *job, struct model **out,
                                      struct error *error);
 
 /* The same for a graph, unplaced, which belongs to the model afterwards, also after a failure.
- * TN_EINVAL: it has an error, or a variable that does not fit the table. */
+ * TN_EINVAL: it has an error, or a variable that does not fit the table; TN_ENOMEM. */
 MUST_CHECK enum tn_status model_open_graph(struct tn_graph *graph, struct model **out,
                                            struct error *error);
 void model_close(struct model *model); /* NULL is allowed. */

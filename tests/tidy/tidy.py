@@ -66,7 +66,7 @@ ARROWS = {
     "model/onnx": {"include/tanist", "common/base", "common/cluster"},
     "model/export": {"include/tanist", "common/base", "common/cluster", "graph/core", "graph/ops", "graph"},
     "model/metrics": {"common/base"},
-    "model": {"include/tanist", "common/base", "common/cluster", "graph", "graph/core", "model/onnx"},
+    "model": {"include/tanist", "common/base", "common/cluster", "kernels/sparse", "graph", "graph/core", "model/onnx"},
     "coordinator": COMMON,
     "ps/store": COMMON,
     "ps/table": {"common/base", "kernels/sparse"},

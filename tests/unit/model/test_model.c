@@ -166,19 +166,32 @@ static void models_that_ps_cannot_hold_are_refused(void **state)
     expect_refusal(graph, "broken on purpose");
 }
 
-/* No node keeps their rows. */
-static void models_with_tables_are_refused(void **state)
+/* Tables are listed in canonical order, each once. */
+static void models_list_their_tables(void **state)
 {
     (void)state;
+    struct model *model = NULL;
     struct tn_graph *graph = new_graph();
-    tn_tensor keys = tn_placeholder(graph, "keys", TN_INT64, TN_SHAPE(TN_BATCH, 2));
-    const tn_table table = tn_table_create(graph, "users", 4, NULL);
-    tn_tensor row = tn_lookup(graph, table, keys, 0, 2, TN_POOL_SUM);
-    const struct tn_variable_options ones = {.init = TN_INIT_ONES};
-    tn_tensor weights = tn_variable(graph, "w", TN_SHAPE(4), &ones);
     const uint32_t columns = 1;
-    tn_loss(graph, tn_sum(graph, tn_multiply(graph, row, weights), &columns, 1), 1);
-    expect_refusal(graph, "the model has the table 'users'");
+    const struct tn_variable_options ones = {.init = TN_INIT_ONES};
+    const struct tn_table_options options = {.rows = 1000, .scale = 0.25F};
+    tn_tensor keys = tn_placeholder(graph, "keys", TN_INT64, TN_SHAPE(TN_BATCH, 2));
+    const tn_table items = tn_table_create(graph, "items", 4, NULL);
+    tn_scope_begin(graph, "wide");
+    const tn_table users = tn_table_create(graph, "users", 4, &options);
+    tn_scope_end(graph);
+    tn_tensor row = tn_lookup(graph, users, keys, 0, 2, TN_POOL_SUM);
+    row = tn_add(graph, row, tn_lookup(graph, items, keys, 0, 1, TN_POOL_SUM));
+    row = tn_add(graph, row, tn_lookup(graph, users, keys, 1, 1, TN_POOL_SUM));
+    row = tn_multiply(graph, row, tn_variable(graph, "w", TN_SHAPE(4), &ones));
+    tn_loss(graph, tn_sum(graph, row, &columns, 1), 1);
+    assert_int_equal(model_open_graph(graph, &model, NULL), TN_OK);
+    assert_int_equal(model->table_count, 2);
+    assert_string_equal(model->tables[0].name, "wide/users");
+    assert_string_equal(model->tables[1].name, "items");
+    assert_int_equal(model->tables[0].rows, 1000);
+    assert_true(model->tables[0].scale == 0.25F && model->tables[1].scale == 0.5F);
+    model_close(model);
 }
 
 int main(void)
@@ -190,7 +203,7 @@ int main(void)
         cmocka_unit_test(tables_have_averages),
         cmocka_unit_test(tables_identify_given_values),
         cmocka_unit_test(models_that_ps_cannot_hold_are_refused),
-        cmocka_unit_test(models_with_tables_are_refused),
+        cmocka_unit_test(models_list_their_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
