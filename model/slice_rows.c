@@ -54,11 +54,12 @@ enum tn_status slice_rows_open(const struct model *model, uint32_t examples,
         *out = rows;
         return TN_OK;
     }
+    const uint64_t positions = rows->positions;
     slice_rows_close(rows);
     return error_set(error, TN_ENOMEM,
                      "out of memory for %" PRIu64 " table rows of %" PRIu32
                      " examples: use more slices or a smaller batch",
-                     rows->positions, examples);
+                     positions, examples);
 }
 
 void slice_rows_close(struct slice_rows *rows)
