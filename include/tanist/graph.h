@@ -194,7 +194,11 @@ struct tn_table_options {
 /* Rows of `width` floats, at most TN_TABLE_WIDTH_MAX. A row that was never trained needs no memory:
  * its values are a function of the seed, the table, the key and the column. Only rows that a batch
  * reads are fetched and updated, by the job's train.table_optimizer. The same name again is the
- * same table, and must have the same width; its options then are ignored. `options` may be NULL. */
+ * same table, and must have the same width; its options then are ignored. `options` may be NULL.
+ *
+ * Jobs with tables are refused in this version, because no node keeps their rows;
+ * tn_check_gradients() checks such a model with random rows, and a program of tn_program_create()
+ * has rows of zeros. */
 TN_API tn_table tn_table_create(struct tn_graph *graph, const char *name, uint32_t width,
                                 const struct tn_table_options *options);
 /* The rows of the keys in columns [first, first + count) of `keys`, a placeholder of type int64
