@@ -4,7 +4,8 @@
 
 #include "coordinator/chief_private.h"
 
-/* ----------------------------------- ps: each ps holds one shard, and all must hold theirs (C5) */
+/* ----------------------------------- ps: each ps holds one shard, and all must hold their shards
+ * (C5) */
 
 static bool ps_have_reported(const struct chief *c)
 {

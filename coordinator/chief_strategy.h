@@ -1,7 +1,8 @@
 /*
- * coordinator/chief_strategy.h: what the chief decides by the strategy of the job: who must hold
- * the values of a generation, when the run pauses, which workers own slices, who writes a
- * checkpoint, and when the run stops. Private to the chief_*.c files, as chief_private.h is.
+ * coordinator/chief_strategy.h: the decisions of the chief that depend on the strategy of the job:
+ * the nodes that must hold the values of a generation, when the run pauses, which workers own
+ * slices, the writers of a checkpoint, and when the run stops. Private to the chief_*.c files, as
+ * chief_private.h is.
  *
  * The functions are pure: they read the members, and change nothing.
  */
@@ -24,26 +25,26 @@ struct chief_writer {
 };
 
 struct chief_strategy {
-    /* Who holds values. All who may have reported, so that the rest is known: */
+    /* Whether all nodes that may hold values have reported, so that the rest is known. */
     bool (*has_reported)(const struct chief *c);
-    /* All who must hold `run`'s generation do. */
+    /* Whether all nodes that must hold `run`'s generation do. */
     bool (*is_held)(const struct chief *c, const struct run *run);
-    /* Nobody holds values of any generation. */
+    /* Whether no node holds values of any generation. */
     bool (*is_empty)(const struct chief *c);
     /* The highest step that was reported in `run`'s generation; 0: none. */
     uint64_t (*highest_step)(const struct chief *c, const struct run *run);
     /* When to pause: the first loss; false: none. */
     bool (*find_loss)(const struct chief *c, const struct run *run, struct chief_loss *loss);
-    /* When to stop: whether the values of `step` are held by all who must hold them. */
+    /* When to stop: whether all nodes that must hold the values of `step` do. */
     bool (*has_reached)(const struct chief *c, const struct run *run, uint64_t step);
-    /* What is assigned: whether the worker may get slices. */
+    /* Whether the worker may get slices. */
     bool (*may_own)(const struct chief *c, const struct run *run, uint32_t worker);
-    /* Who writes shard `shard` of a checkpoint; false: there are fewer shards. */
+    /* The node that writes shard `shard` of a checkpoint; false: there are fewer shards. */
     bool (*find_writer)(const struct chief *c, const struct run *run, uint32_t shard,
                         struct chief_writer *writer);
 };
 
-/* Of a strategy that runs on a cluster. Static storage. */
+/* The decisions of a strategy that runs on a cluster. Static storage. */
 const struct chief_strategy *chief_strategy_of(enum strategy_kind kind);
 
 #endif

@@ -107,32 +107,31 @@ static bool is_slot(uint32_t slot)
     return slot < KEPT_SLOTS;
 }
 
-static bool is_slot_or_none(uint32_t slot)
+/* Whether it is a slot if one is `wanted`, and none if not. */
+static bool is_as_wanted(uint32_t slot, bool wanted)
 {
-    return slot < KEPT_SLOTS || slot == BUFFER_NO_SLOT;
+    return wanted ? is_slot(slot) : slot == BUFFER_NO_SLOT;
 }
 
 static bool is_consistent(const struct kept_memory *kept, const struct kept_record *record)
 {
     const bool begun = record->begun != 0, saves = record->checkpoint_step != 0;
-    if (!is_slot(record->answer) || !is_slot_or_none(record->previous)) { return false; }
-    if (record->evaluation_step != 0 ? !is_slot(record->evaluation)
-                                     : record->evaluation != BUFFER_NO_SLOT) {
-        return false;
-    }
+    const bool previous = record->previous != BUFFER_NO_SLOT;
+    if (!is_slot(record->answer) || !is_as_wanted(record->previous, previous)) { return false; }
+    if (!is_as_wanted(record->evaluation, record->evaluation_step != 0)) { return false; }
     for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) {
         const bool used = a < kept->arrays;
-        if (used != is_slot(record->current[a])) { return false; }
-        if ((used && saves) != is_slot(record->saves[a])) { return false; }
-        if ((used && begun) != is_slot(record->next[a])) { return false; }
+        if (!is_as_wanted(record->current[a], used)) { return false; }
+        if (!is_as_wanted(record->saves[a], used && saves)) { return false; }
+        if (!is_as_wanted(record->next[a], used && begun)) { return false; }
         for (uint32_t b = 0; used && b < a; b++) {
             if (record->current[a] == record->current[b]) { return false; }
         }
         if (used && begun && !is_apart(record, a)) { return false; }
     }
     /* An update begins with the release of the previous values. */
-    if (begun && record->previous != BUFFER_NO_SLOT) { return false; }
-    if (begun != is_slot(record->next_answer)) { return false; }
+    if (begun && previous) { return false; }
+    if (!is_as_wanted(record->next_answer, begun)) { return false; }
     return !begun || is_apart(record, OPTIMIZER_ARRAYS_MAX);
 }
 

@@ -35,13 +35,13 @@ void ps_collect(struct ps_step *s, const struct ps_event *event, struct ps_actio
  * generation was loaded. */
 bool ps_collect_last(struct ps_step *s, const struct ps_event *event);
 
-/* What depends on the strategy. A generation is being served. */
+/* The part that depends on the strategy. A generation is being served. */
 struct ps_strategy {
     /* The caller has checked that the event is of the generation being served. */
     void (*push)(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
     void (*pull)(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
     void (*applied)(struct ps_step *s, struct ps_actions *out);
-    /* Do what became possible: save, release what is kept, apply pushes, answer. */
+    /* Do what became possible: save, release kept values, apply pushes, answer. */
     void (*advance)(struct ps_step *s, struct ps_actions *out);
     /* Whether the shard contains contributions at or above `step` already. */
     bool (*is_past)(const struct ps_step *s, uint64_t step);

@@ -216,7 +216,7 @@ static void loaded(struct ps_step *s, const uint64_t *clocks)
     assert(!s->applying);
 }
 
-/* What a connection has pushed stays valid. */
+/* The pushes of a connection stay valid. */
 static void conn_closed(struct ps_step *s, conn_id conn)
 {
     (void)s;

@@ -223,10 +223,10 @@ static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned list, s
 }
 
 /* Give a slot huge pages when it is first used; its contents stay. Memory files get none on their
- * own unless the administrator says so (shmem_enabled), and an update that walks several arrays in
- * step waits for translations of small ones. A page that is in use is collapsed with those around
- * it, which costs no copy as long as these do not exist. A hint: where Linux is older or memory is
- * short, small pages stay. */
+ * own unless the administrator asks for it (shmem_enabled), and an update that walks several arrays
+ * in step waits for translations of small ones. A page that is in use is collapsed with those
+ * around it, which costs no copy as long as these do not exist. A hint: where Linux is older or
+ * memory is short, small pages stay. */
 static void collapse_slot(struct owned_buffer *slot)
 {
     if (slot->collapsed) { return; }

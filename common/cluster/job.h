@@ -43,7 +43,7 @@ enum {
 #define JOB_OUTPUTS_MAX (UINT32_C(1) << 31) /* Labels are below it: they fit into an int32_t. */
 
 enum train_mode { TRAIN_SYNC, TRAIN_ASYNC };
-/* What a job file chooses; with the mode, it decides the strategy (common/cluster/strategy.h). */
+/* The choice in a job file; with the mode, it decides the strategy (common/cluster/strategy.h). */
 enum strategy_type { STRATEGY_TYPE_PS, STRATEGY_TYPE_LOCAL };
 enum job_kernels { JOB_KERNELS_PORTABLE, JOB_KERNELS_OPENBLAS };
 /* The way of frames between workers and ps. */

@@ -52,7 +52,7 @@ static const struct json_field fields[] = {
            "Whether they have a histogram of each variable and gradient at each evaluation."),
     NAME(FIELD_ENUM, "strategy.type", strategy.type, types, CHANGEABLE,
          "How the work is divided. `ps`: workers compute gradients, parameter servers hold the "
-         "parameters, as `train.mode` says. `local`: one process does all of it, without "
+         "parameters, by `train.mode`. `local`: one process does all of it, without "
          "ZooKeeper and `cluster`, as with `tanist run --local`; sync mode only. The parameters "
          "are the same."),
     NUMBER(FIELD_UINT, "cluster.coordinators", cluster.coordinators, 1, COORDINATORS_MAX,

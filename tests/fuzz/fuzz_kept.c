@@ -119,7 +119,7 @@ static struct kept_record make_record(uint8_t options)
     return record;
 }
 
-/* Edit the record, or with `behind` what is behind both of them. */
+/* Edit the record, or with `behind` the bytes behind both of them. */
 static void edit_all(const uint8_t *edits, size_t size, uint8_t *record, bool behind)
 {
     enum { BEHIND_FROM = 192 };
@@ -138,6 +138,11 @@ static void continue_from(const struct kept_record *record)
     shard_recover(&shard, record);
     assert(shard.next.done <= COUNT && (record->begun != 0 || shard.next.done == 0));
     push_all();
+    /* As a ps does before an update. */
+    struct kept_record begun = *record;
+    const bool begins = shard_begin_update(&shard), whole = shard_describe(&shard, &begun);
+    assert(begins && whole);
+    kept_memory_write(&kept, &begun);
     const bool applied = shard_apply(&shard, nodes, V);
     assert(applied && shard.updates == record->updates + 1);
     assert(shard.answer->size == COUNT * sizeof(float));

@@ -1,4 +1,4 @@
-/* What the chief decides by the strategy with ps. */
+/* The decisions of the chief by the strategy with ps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

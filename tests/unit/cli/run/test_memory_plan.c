@@ -68,7 +68,7 @@ static void test_worker_holds_its_nodes_and_levels(void **state)
     assert_int_equal(plan.worker.gradients, 3 * 64 * MIB);
 }
 
-/* Worker and ps share the memory of their lane, which is there only if they may use one. */
+/* Worker and ps share the memory of their lane, which exists only if they may use one. */
 static void test_lanes_count_once_for_each_pair(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The table of strategies: which row a job has, and what it says. */
+/* The table of strategies: which row a job has, and its facts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static enum tn_status read_text(struct job *job, const char *text, struct error 
     return job_read_text(job, text, strlen(text), "test", error);
 }
 
-/* Without a strategy a job runs on parameter servers, as its mode says. */
+/* Without a strategy a job runs on parameter servers, by its mode. */
 static void mode_chooses_among_the_strategies_with_ps(void **state)
 {
     (void)state;
