@@ -91,6 +91,7 @@ class Example:
         folder.mkdir()
         job = json.loads((self.folder / "local/job.json").read_text())
         job["model"].update(type="library", path=str(folder / "clang.so"))
+        job["strategy"] = {"type": "ps"}
         job["cluster"] = {"coordinators": 1, "ps": 1, "workers": 2, "min_workers": 2}
         (folder / "job.json").write_text(json.dumps(job))
         with Server(folder) as zookeeper:

@@ -84,6 +84,9 @@ static void set_option(const char *word)
         config.checkpoint_every_ms = number(value);
     } else if ((value = value_of(word, "evaluate_every")) != NULL) {
         config.evaluate_every = number(value);
+    } else if ((value = value_of(word, "best")) != NULL) {
+        assert_string_equal(value, "loss");
+        config.best = BEST_LOSS;
     } else if ((value = value_of(word, "target_accuracy")) != NULL) {
         config.target_accuracy = strtod(value, NULL);
     } else if ((value = value_of(word, "patience")) != NULL) {
