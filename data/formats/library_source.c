@@ -21,7 +21,7 @@ struct library_options {
 
 struct library_state {
     const struct tn_source *type;
-    struct tn_table table;
+    struct tn_source_table table;
     char *path;
 };
 
@@ -100,7 +100,7 @@ static bool fits(const struct tn_column *column)
     return elements > 0;
 }
 
-static enum tn_status take_columns(const struct tn_table *table, const char *path,
+static enum tn_status take_columns(const struct tn_source_table *table, const char *path,
                                    struct source *source, struct error *error)
 {
     static const enum source_kind kinds[] = {

@@ -17,7 +17,7 @@ static const struct tn_column columns[] = {
     {"class", TN_COLUMN_NUMBER, 0, {0}},
 };
 
-static enum tn_status open_records(const struct tn_file *file, struct tn_table *table,
+static enum tn_status open_records(const struct tn_file *file, struct tn_source_table *table,
                                    struct tn_error *error)
 {
     if (file->size % RECORD_BYTES != 0) {
@@ -31,8 +31,8 @@ static enum tn_status open_records(const struct tn_file *file, struct tn_table *
     return TN_OK;
 }
 
-static enum tn_status read_record(const struct tn_table *table, uint64_t number, struct tn_row *row,
-                                  struct tn_error *error)
+static enum tn_status read_record(const struct tn_source_table *table, uint64_t number,
+                                  struct tn_row *row, struct tn_error *error)
 {
     float class;
     const uint8_t *record = (const uint8_t *)table->state + number * RECORD_BYTES;

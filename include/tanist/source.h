@@ -56,7 +56,7 @@ struct tn_file {
 };
 
 /* The contents of a file, filled by `open`. */
-struct tn_table {
+struct tn_source_table {
     uint64_t rows; /* At least 1. */
     uint32_t column_count;
     const struct tn_column *columns; /* Read when `open` has returned. */
@@ -70,11 +70,11 @@ struct tn_source {
     uint32_t api_version; /* TN_API_VERSION. */
     const char *name;
     uint32_t version;
-    enum tn_status (*open)(const struct tn_file *file, struct tn_table *table,
+    enum tn_status (*open)(const struct tn_file *file, struct tn_source_table *table,
                            struct tn_error *error);
-    enum tn_status (*read)(const struct tn_table *table, uint64_t row_number, struct tn_row *row,
-                           struct tn_error *error);
-    void (*close)(struct tn_table *table); /* NULL: nothing is to be freed. */
+    enum tn_status (*read)(const struct tn_source_table *table, uint64_t row_number,
+                           struct tn_row *row, struct tn_error *error);
+    void (*close)(struct tn_source_table *table); /* NULL: nothing is to be freed. */
 };
 
 /* Define the constant `tanist_source`. `close_function` may be NULL. */

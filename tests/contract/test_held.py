@@ -74,8 +74,12 @@ class OneHost(Held):
             newest = max(self.committed())
             taken = [folder for folder in taken if int(folder) >= newest]
         for folder in taken:
-            (self.folder / name / folder).mkdir(parents=True)
-            (checkpoints / folder / SHARD).rename(self.folder / name / folder / SHARD)
+            away = self.folder / name / folder
+            away.mkdir(parents=True)
+            try:
+                (checkpoints / folder / SHARD).rename(away / SHARD)
+            except FileNotFoundError:  # ps:1 has collected it meanwhile: it is old.
+                away.rmdir()
         os.kill(pid, signal.SIGKILL)
         status = self.wait_phase("held")
         self.check_held(status, "run/checkpoints")
