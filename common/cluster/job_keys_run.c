@@ -38,10 +38,12 @@ static const struct json_field fields[] = {
            "Seconds between checkpoints; 0: not by time. There is always one at the end."),
     NUMBER(FIELD_UINT, "checkpoint.keep", checkpoint.keep, 1, CHECKPOINT_KEEP_MAX, CHANGEABLE,
            "Committed checkpoints that are kept on disk."),
-    NAME(FIELD_ENUM, "checkpoint.best", checkpoint.best, best_metric_names, CHANGEABLE,
-         "The metric, `loss` or `accuracy`, by which the best checkpoint is kept beside the newest "
-         "ones; `none`: no checkpoint is. Needs `cluster.evaluators`, or sync mode and evaluations "
-         "at steps of checkpoints."),
+    NAME(
+        FIELD_ENUM, "checkpoint.best", checkpoint.best, best_metric_names, CHANGEABLE,
+        "The metric, `loss` or `accuracy`, by which the best checkpoint is kept beside the newest "
+        "ones; `none`: no checkpoint is. Needs `cluster.evaluators`, or sync mode and evaluations "
+        "at steps of checkpoints. A checkpoint of an evaluated step is not skipped: training waits "
+        "for the disk."),
     NUMBER(FIELD_UINT, "metrics.every_steps", metrics.every_steps, 1, 10000, CHANGEABLE,
            "Steps between the points of [the curves](metrics.md)."),
     NUMBER(FIELD_UINT, "metrics.every_seconds", metrics.every_seconds, 0, 1e6, CHANGEABLE,
