@@ -92,7 +92,7 @@ static struct positions begin(const struct slice_rows *rows, const struct tn_pro
     return (struct positions){.program = program, .table = &rows->model->tables[table]};
 }
 
-/* False: there is no other lookup. */
+/* Go to the next lookup of the table. False: there is none. */
 static bool next(struct positions *positions)
 {
     positions->first += positions->count;

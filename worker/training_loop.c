@@ -365,7 +365,7 @@ static void proceed(struct training_loop *loop, uint64_t now_ms, struct loop_act
     if (loop->state == LOOP_GATHER && all_held(loop)) { settle_gather(loop, now_ms, out); }
     bool outdated = must_go_back(loop, loop->step) || loop->end_moved || is_behind_end(loop);
     if (loop->state == LOOP_WHOLE && free && outdated) { begin_gather(loop, now_ms, out); }
-    if (loop->state == LOOP_WHOLE && !loop->computing && !loop->evaluating) {
+    if (loop->state == LOOP_WHOLE && free) {
         bool due = must_evaluate(loop) && loop->step == loop->evaluate_step;
         if (all_held(loop) && !due) { become_whole(loop, loop->step + 1, now_ms, out); }
         compute_missing(loop, now_ms, out);

@@ -46,7 +46,7 @@ void buffer_pool_destroy(struct buffer_pool *pool);
  * released one of the same capacity, newest first, else allocates. Capacities are powers of two and
  * 1.5 times these up to 1 MiB, and whole pages above. NULL: out of memory or over the limit. */
 struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size);
-/* A certain slot, with its contents. NULL: it is in use, or there is no such slot. */
+/* Slot `slot` of the pool, with its contents. NULL: it is in use, or its number is too high. */
 struct buffer *buffer_acquire_slot(struct buffer_pool *pool, uint32_t slot, size_t size);
 /* The slot of `pool` that the buffer is; BUFFER_NO_SLOT: none. */
 uint32_t buffer_slot(const struct buffer_pool *pool, const struct buffer *buffer);

@@ -146,8 +146,8 @@ static void rotate_before(size_t size)
 }
 
 /* Whether a line can be written without waiting for the reader of a pipe or a terminal: a pipe
- * that is ready takes PIPE_BUF bytes. A descriptor that is no longer valid is for write() to find.
- * Files are always ready. */
+ * that is ready takes PIPE_BUF bytes. Files are always ready; so is a closed descriptor, and
+ * write() fails then. */
 static bool stderr_has_room(void)
 {
     struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};

@@ -1,8 +1,9 @@
 /*
  * common/base/log.h: one event per line on stderr, as text or JSON (`log_format`), with time,
  * level, task, epoch and generation. Lines are valid UTF-8 whatever the message contains. Threads:
- * any; a line is written whole. Never blocking: a line for which stderr has no room, because its
- * reader is stopped or slow, is left out, and the next line that fits is preceded by their number.
+ * any; a line is written whole. A line for which stderr has no room, because its reader is stopped
+ * or slow, is left out, and the next line that fits is preceded by the number of those left out:
+ * only threads that log at the same moment can wait for the reader.
  */
 #ifndef COMMON_BASE_LOG_H
 #define COMMON_BASE_LOG_H

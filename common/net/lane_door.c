@@ -79,7 +79,7 @@ static void close_all(int fds[static DESCRIPTORS])
     }
 }
 
-/* The descriptors that came with a message, at most two: there is no space for more. */
+/* Take the descriptors of a message, at most two, since the control buffer has space for two. */
 static unsigned take_descriptors(struct msghdr *head, int fds[static DESCRIPTORS])
 {
     unsigned count = 0;

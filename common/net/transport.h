@@ -119,11 +119,11 @@ void transport_close(struct transport *transport);
 struct transport_port transport_port_of(struct transport *transport);
 
 /* With `owner_polls`: deliver the frames that have arrived on lanes, and send those that wait for
- * space. True: something was done. The sink is called before it returns. The bell rings when there
- * is something to do; its owner is the thread that polls. NULL: there are no lanes, nothing to
- * poll.
- */
+ * space. True: something was done. The sink is called before it returns. */
 bool transport_poll(struct transport *transport);
+
+/* Rings when transport_poll() has something to do. Borrowed; its owner is the thread that polls.
+ * NULL: the transport has no lanes, and need not be polled. */
 struct bell *transport_bell(struct transport *transport);
 
 /* The address that peers dial, with the port that was picked: "tcp://127.0.0.1:40123"; `listen` as

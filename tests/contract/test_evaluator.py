@@ -98,7 +98,8 @@ class Evaluator(Cli):
         """Results that do not improve end the run, which is done before its last step.
 
         From step 200 on the rate is too small to change a parameter, so the result at step 200 is the last better one,
-        and the number of evaluations is small. At a steady rate chance decides when two in a row are no better.
+        and the number of evaluations is small. With a constant rate the losses fluctuate, and the number of
+        evaluations until two in a row are no better is random.
         """
         run = self.start("--set", "train.steps=50000000", *EVALUATOR, "--set", "checkpoint.every_steps=100",
                          "--set", "train.schedule.type=piecewise", "--set", "train.schedule.boundaries=[200]",
