@@ -75,8 +75,8 @@ static void run_optimizer(void)
     job.train.weight_decay = kind == OPTIMIZER_ADAMW ? 0.01 : 0;
     struct optimizer optimizer = optimizer_of_job(&job, &shard_variables);
     optimizer_apply(&optimizer, kernels_cpu(), 1, 0, SHARD, shard[0],
-                    (const float *const[]){shard[2], shard[3], shard[4]},
-                    (float *const[]){shard[5], shard[6], shard[7]});
+                    (const float *const[OPTIMIZER_ARRAYS_MAX]){shard[2], shard[3], shard[4]},
+                    (float *const[OPTIMIZER_ARRAYS_MAX]){shard[5], shard[6], shard[7]});
 }
 
 static double median(double *times)
