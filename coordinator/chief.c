@@ -197,12 +197,14 @@ static void on_member(struct chief *c, const struct chief_event *event)
     if (joined) { queue_entry(c, HISTORY_TASK_UP, event->member.task, peer->pid, 0, NULL); }
 }
 
-/* The measurement starts with the first report that a ps sends in our term. Steps made before it
- * must not count: the rate would be far too high, and the next checkpoint out of reach. */
+/* The measurement starts with the first report that a holder sends in our term. Steps made before
+ * it must not count: the rate would be far too high, and the next checkpoint out of reach. */
 static void measure_rate(struct chief *c, const struct report *report)
 {
     assert(c->rate_at_ms <= c->now_ms);
-    if (report->task.role != ROLE_PS || report->generation != c->run.generation) { return; }
+    if (report->task.role != c->strategy->holder || report->generation != c->run.generation) {
+        return;
+    }
     uint64_t step = chief_max_step(c, &c->run), passed_ms = c->now_ms - c->rate_at_ms;
     bool known = c->rate_step != STEP_NONE;
     if (known && passed_ms < CHIEF_RATE_MS) { return; }
@@ -374,8 +376,9 @@ static uint64_t epoch_on_disks(const struct chief *c)
 {
     assert(c->elected);
     uint64_t highest = 0;
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (c->ps[i].reported) { highest = u64_max(highest, c->ps[i].report.disk_epoch); }
+    for (uint32_t i = 0; i < chief_holder_count(c); i++) {
+        const struct chief_peer *holder = chief_holder(c, i);
+        if (holder->reported) { highest = u64_max(highest, holder->report.disk_epoch); }
     }
     return highest == c->epoch && c->committed ? 0 : highest;
 }
@@ -393,7 +396,9 @@ static void begin_write(struct chief *c, const struct plan *plan, struct chief_a
     if (c->write.assigns) { c->lost &= ~(unsigned)CHIEF_LOST_ASSIGNMENT; }
     if (c->write.commits) { c->boost /= 2; }
     if (plan->late) { c->boost = u64_min(c->boost * 2 + chief_lead(c), CHIEF_LEAD_MAX); }
-    for (uint32_t i = 0; plan->clears_lost && i < c->config.ps; i++) { c->ps[i].lost = false; }
+    for (uint32_t i = 0; plan->clears_lost && i < chief_holder_count(c); i++) {
+        peer_of(c, chief_holder_task(c, i))->lost = false;
+    }
     run->epoch = c->epoch;
     run->revision = ++c->revision;
     run->changed_wall_ms = c->wall_ms;

@@ -104,9 +104,9 @@ static struct best best_as_of(const struct plan *p, uint64_t checkpoint)
     for (uint32_t i = 0; i < c->checkpoint_count; i++) {
         if (c->checkpoints[i].id == checkpoint) { found = c->checkpoints[i].best; }
     }
-    for (uint32_t i = 0; i < c->config.ps && found.checkpoint == 0; i++) {
-        const struct report *report = &c->ps[i].report;
-        if (chief_ps_reported(c, i) && report->disk_checkpoint == checkpoint) {
+    for (uint32_t i = 0; i < chief_holder_count(c) && found.checkpoint == 0; i++) {
+        const struct report *report = &chief_holder(c, i)->report;
+        if (chief_holder_reported(c, i) && report->disk_checkpoint == checkpoint) {
             found = report->disk_best;
         }
     }

@@ -12,21 +12,12 @@
 #include "common/base/text.h"
 #include "coordinator/chief_private.h"
 
-/* The first ps that leaves; `config.ps`: none does. */
-static uint32_t leaving_ps(const struct chief *c)
-{
-    assert(c->config.ps <= PS_MAX);
-    uint32_t i = 0;
-    while (i < c->config.ps && !(chief_ps_reported(c, i) && c->ps[i].report.leaving != 0)) { i++; }
-    return i;
-}
-
-/* Whether no ps passes the gate any more, and its checkpoint is committed. A ps that has not read
- * of the gate may still apply pushes that were sent before. */
+/* Whether no holder passes the gate any more, and its checkpoint is committed. A ps that has not
+ * read of the gate may still apply pushes that were sent before. */
 static bool is_at_gate(const struct chief *c, const struct run *run)
 {
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (c->ps[i].report.gate != run->gate) { return false; }
+    for (uint32_t i = 0; i < chief_holder_count(c); i++) {
+        if (chief_holder(c, i)->report.gate != run->gate) { return false; }
     }
     return run->gate != 0 && run->committed_step == run->gate &&
            c->strategy->has_reached(c, run, run->gate);
@@ -61,11 +52,12 @@ void plan_gate(struct plan *p)
 {
     const struct chief *c = p->c;
     struct run *run = p->run;
+    uint32_t holder;
     if (run->phase != RUN_RUNNING) { return; }
     uint64_t reached = chief_max_step(c, run), last = u64_max(run->until, reached);
-    if (leaving_ps(c) == c->config.ps) {
+    if (!c->strategy->find_leaving(c, &holder)) {
         /* A new chief waits for the reports of all ps before it takes the order back. */
-        if (c->strategy->has_reported(c)) { set_gate(p, 0); }
+        if (chief_has_reported(c)) { set_gate(p, 0); }
     } else if (run->gate == 0) {
         set_gate_ahead(p, chief_lead(c));
     } else if (reached > run->gate || p->late) {
@@ -79,16 +71,17 @@ void plan_drained(struct plan *p)
 {
     const struct chief *c = p->c;
     struct run *run = p->run;
-    const uint32_t ps = leaving_ps(c);
-    if (run->phase != RUN_RUNNING || run->gate == 0 || ps == c->config.ps) { return; }
+    uint32_t holder;
+    if (run->phase != RUN_RUNNING || run->gate == 0) { return; }
+    if (!c->strategy->find_leaving(c, &holder)) { return; }
     const bool ends = run->ending && run->gate >= run->until;
     const bool evaluated = run->evaluate_step == STEP_NONE || run->evaluate_step > run->gate;
     if (ends || !evaluated || !is_at_gate(c, run)) { return; }
     char cause[RUN_TEXT_MAX];
     struct text text = text_begin(cause, sizeof cause);
     text_add(&text, RUN_DRAINED_CAUSE " from ");
-    text_add(&text, c->ps[ps].report.place);
-    plan_interrupt(p, RECOVERY_PS, (struct task){.role = ROLE_PS, .index = ps}, cause);
+    text_add(&text, chief_holder(c, holder)->report.place);
+    plan_interrupt(p, c->strategy->recovery, chief_holder_task(c, holder), cause);
 }
 
 bool plan_watch_leaving(struct plan *p)
@@ -97,9 +90,9 @@ bool plan_watch_leaving(struct plan *p)
     struct run *run = p->run;
     char reason[RUN_TEXT_MAX];
     struct text text = text_begin(reason, sizeof reason);
-    const uint32_t ps = leaving_ps(c);
+    uint32_t holder;
     assert(run->phase == RUN_PAUSED);
-    if (ps == c->config.ps || !c->strategy->is_held(c, run)) { return false; }
+    if (!c->strategy->find_leaving(c, &holder) || !c->strategy->is_held(c, run)) { return false; }
     if (run->recovery.kind == RECOVERY_CHIEF) { return false; }
     if (run->recovery.kind == RECOVERY_OPERATOR || !is_at_gate(c, run)) {
         /* A ps was lost, and has kept its values: the run continues as without a drain. */
@@ -109,9 +102,9 @@ bool plan_watch_leaving(struct plan *p)
         set_gate_ahead(p, 0);
         return true;
     }
-    task_append(&text, (struct task){.role = ROLE_PS, .index = ps});
+    task_append(&text, chief_holder_task(c, holder));
     text_add(&text, " leaves ");
-    text_add(&text, c->ps[ps].report.place);
+    text_add(&text, chief_holder(c, holder)->report.place);
     text_add(&text, " (drained)");
     plan_reason(p, reason);
     return true;

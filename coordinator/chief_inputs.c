@@ -49,8 +49,8 @@ static void adopt_worker(struct plan *p, uint32_t index)
     adopt(p, &p->c->workers[index].report.inputs, from);
 }
 
-/* A checkpoint comes first, also one that only a disk has; so no worker counts before every ps has
- * reported. */
+/* A checkpoint comes first, also one that only a disk has; so no worker counts before every holder
+ * has reported. */
 void plan_inputs(struct plan *p)
 {
     const struct chief *c = p->c;
@@ -61,9 +61,9 @@ void plan_inputs(struct plan *p)
         const struct chief_checkpoint *last = &c->checkpoints[c->checkpoint_count - 1];
         adopt_checkpoint(p, &last->inputs, last->id);
     }
-    if (!c->strategy->has_reported(c)) { return; }
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        const struct report *report = &c->ps[i].report;
+    if (!chief_has_reported(c)) { return; }
+    for (uint32_t i = 0; i < chief_holder_count(c); i++) {
+        const struct report *report = &chief_holder(c, i)->report;
         if (report->disk_checkpoint == 0) { continue; }
         if (newest == NULL || report->disk_checkpoint > newest->disk_checkpoint) {
             newest = report;

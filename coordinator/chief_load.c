@@ -18,10 +18,10 @@ enum { HOLD_NAMED_MAX = 4 }; /* So that the remedy fits into the reason. */
 /* C11: a generation that no node has ever seen, not even before a wipe. */
 static uint64_t fresh_generation(const struct plan *p)
 {
-    assert(p->c->config.ps <= PS_MAX);
     uint64_t highest = p->run->generation;
-    for (uint32_t i = 0; i < p->c->config.ps; i++) {
-        const struct report *report = &p->c->ps[i].report;
+    assert(p->c->config.workers <= WORKERS_MAX);
+    for (uint32_t i = 0; i < chief_holder_count(p->c); i++) {
+        const struct report *report = &chief_holder(p->c, i)->report;
         highest = u64_max(highest, u64_max(report->generation, report->disk_generation));
     }
     for (uint32_t i = 0; i < p->c->config.workers; i++) {
@@ -47,9 +47,9 @@ void plan_load(struct plan *p, struct chief_checkpoint from)
     run->save_checkpoint = run->save_step = 0;
     run->gate = 0;
     clear_hold(run);
-    for (uint32_t i = 0; i < p->c->config.ps; i++) {
+    for (uint32_t i = 0; i < chief_holder_count(p->c); i++) {
         run->last_checkpoint =
-            u64_max(run->last_checkpoint, p->c->ps[i].report.disk_last_checkpoint);
+            u64_max(run->last_checkpoint, chief_holder(p->c, i)->report.disk_last_checkpoint);
     }
     /* Steps after the checkpoint are lost, and with them the evaluation of such a step. */
     if (run->evaluation.step != STEP_NONE && run->evaluation.step > from.step) {
@@ -88,9 +88,9 @@ static struct chief_checkpoint newest_known(const struct chief *c)
     assert(c->checkpoint_count <= CHIEF_CHECKPOINTS_MAX);
     struct chief_checkpoint found = {0};
     if (c->checkpoint_count > 0) { found = c->checkpoints[c->checkpoint_count - 1]; }
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        const struct report *report = &c->ps[i].report;
-        if (!chief_ps_reported(c, i) || report->disk_checkpoint <= found.id) { continue; }
+    for (uint32_t i = 0; i < chief_holder_count(c); i++) {
+        const struct report *report = &chief_holder(c, i)->report;
+        if (!chief_holder_reported(c, i) || report->disk_checkpoint <= found.id) { continue; }
         found = (struct chief_checkpoint){.id = report->disk_checkpoint, .step = report->disk_step};
     }
     return found;
@@ -107,13 +107,6 @@ void plan_adopt_from_disks(struct plan *p)
 }
 
 /* ------------------------------------------------------------------- failures */
-
-static bool has_failed(const struct plan *p, uint32_t index)
-{
-    const struct report *report = &p->c->ps[index].report;
-    return chief_ps_reported(p->c, index) && report->failed_load_generation == p->run->generation &&
-           report->failed_load == p->run->load_checkpoint;
-}
 
 static void note_unloadable(struct run *run, uint64_t checkpoint)
 {
@@ -143,7 +136,7 @@ static void describe_hold(struct plan *p)
     const uint32_t named = u32_min(run->missing_count, HOLD_NAMED_MAX);
     for (uint32_t i = 0; i < named; i++) {
         if (i > 0) { text_add(&text, ", "); }
-        task_append(&text, (struct task){.role = ROLE_PS, .index = run->missing[i]});
+        task_append(&text, chief_holder_task(p->c, run->missing[i]));
     }
     if (run->missing_count > named) {
         text_add(&text, " and ");
@@ -158,13 +151,14 @@ static void describe_hold(struct plan *p)
     plan_reason(p, reason);
 }
 
-/* Record which ps cannot load the checkpoint of the hold. */
+/* Record which holders cannot load the checkpoint of the hold. */
 static void list_missing(struct plan *p)
 {
     struct run *run = p->run;
     run->missing_count = 0;
-    for (uint32_t i = 0; i < p->c->config.ps; i++) {
-        if (has_failed(p, i)) { run->missing[run->missing_count++] = (uint16_t)i; }
+    for (uint32_t i = 0; i < chief_holder_count(p->c); i++) {
+        if (!chief_load_failed(p->c, run, i)) { continue; }
+        run->missing[run->missing_count++] = (uint16_t)i;
     }
     describe_hold(p);
 }
@@ -175,7 +169,7 @@ static void hold(struct plan *p, uint32_t index)
     struct history_entry *entry = plan_entry(p, HISTORY_HELD);
     entry->checkpoint = run->load_checkpoint;
     entry->step = run->load_step;
-    entry->task = (struct task){.role = ROLE_PS, .index = index};
+    entry->task = chief_holder_task(p->c, index);
     run->held_checkpoint = run->load_checkpoint;
     run->held_step = run->load_step;
     run->save_checkpoint = run->save_step = 0;
@@ -187,11 +181,10 @@ static void hold(struct plan *p, uint32_t index)
 static void fall_back(struct plan *p, uint32_t index)
 {
     struct run *run = p->run;
-    struct task task = {.role = ROLE_PS, .index = index};
+    const struct task task = chief_holder_task(p->c, index);
     char cause[RUN_TEXT_MAX];
     struct text text = text_begin(cause, sizeof cause);
     assert(run->phase == RUN_LOADING);
-    assert(index < p->c->config.ps);
     task_append(&text, task);
     if (run->load_checkpoint == 0) {
         text_add(&text, " cannot make the initial values");
@@ -200,7 +193,7 @@ static void fall_back(struct plan *p, uint32_t index)
     }
     note_unloadable(run, run->load_checkpoint);
     struct chief_checkpoint older = newest_loadable(p, run->load_checkpoint, UINT64_MAX);
-    if (older.id == 0 || p->c->ps[index].report.failed_load_missing != 0) {
+    if (older.id == 0 || chief_holder(p->c, index)->report.failed_load_missing != 0) {
         hold(p, index);
         return;
     }
@@ -217,9 +210,9 @@ static void fall_back(struct plan *p, uint32_t index)
 void plan_watch_loading(struct plan *p)
 {
     assert(p->run->phase == RUN_LOADING);
-    for (uint32_t i = 0; i < p->c->config.ps; i++) {
-        if (!has_failed(p, i)) { continue; }
-        fall_back(p, i);
+    uint32_t holder;
+    if (p->c->strategy->find_failed_load(p->c, p->run, &holder)) {
+        fall_back(p, holder);
         return;
     }
     if (p->c->strategy->is_held(p->c, p->run)) { plan_resume(p); }
@@ -227,12 +220,13 @@ void plan_watch_loading(struct plan *p)
 
 /* ----------------------------------------------------------------------- held */
 
-/* Whether the ps has not tried to load the checkpoint of the hold: it has restarted since. */
+/* Whether the holder has not tried to load the checkpoint of the hold: it has restarted since. */
 static bool is_untried(const struct plan *p, uint32_t index)
 {
-    const struct report *report = &p->c->ps[index].report;
+    const struct report *report = &chief_holder(p->c, index)->report;
     return report->generation != p->run->generation &&
-           report->loading_generation != p->run->generation && !has_failed(p, index);
+           report->loading_generation != p->run->generation &&
+           !chief_load_failed(p->c, p->run, index);
 }
 
 /* The missing files may exist again, so every checkpoint may be loadable again. That of the hold is
@@ -254,14 +248,14 @@ void plan_watch_held(struct plan *p)
     char reason[RUN_TEXT_MAX];
     bool untried = false, failed = false;
     assert(run->phase == RUN_HELD);
-    if (!p->c->strategy->has_reported(p->c)) {
+    if (!chief_has_reported(p->c)) {
         (void)chief_name_missing(p->c, run, reason);
         plan_reason(p, reason);
         return;
     }
-    for (uint32_t i = 0; i < p->c->config.ps; i++) {
+    for (uint32_t i = 0; i < chief_holder_count(p->c); i++) {
         untried = untried || is_untried(p, i);
-        failed = failed || has_failed(p, i);
+        failed = failed || chief_load_failed(p->c, run, i);
     }
     /* A ps that restarted before it read of the hold may have loaded the generation. */
     if (untried || !failed) {

@@ -1,5 +1,5 @@
-/* The state of the members, as their reports show it: which ps hold the generation, which steps
- * they have reached, and which tasks are missing. */
+/* The state of the members, as their reports show it: which nodes hold the generation, which
+ * steps they have reached, and which tasks are missing. */
 #include <assert.h>
 
 #include "common/base/text.h"
@@ -80,17 +80,54 @@ bool chief_worker_ready(const struct chief_peer *peer)
     return peer->present && peer->reported && peer->report.ready != 0;
 }
 
-bool chief_ps_reported(const struct chief *c, uint32_t index)
+uint32_t chief_holder_count(const struct chief *c)
 {
-    assert(index < c->config.ps);
-    return c->ps[index].present && c->ps[index].reported;
+    assert(c->strategy->holder == ROLE_PS || c->strategy->holder == ROLE_WORKER);
+    return c->strategy->holder == ROLE_PS ? c->config.ps : c->config.workers;
 }
 
-bool chief_ps_holds(const struct chief *c, const struct run *run, uint32_t index)
+const struct chief_peer *chief_holder(const struct chief *c, uint32_t index)
 {
-    assert(index < c->config.ps);
-    return chief_ps_reported(c, index) && c->ps[index].report.generation == run->generation &&
-           run->generation != 0;
+    assert(index < chief_holder_count(c));
+    return c->strategy->holder == ROLE_PS ? &c->ps[index] : &c->workers[index];
+}
+
+struct task chief_holder_task(const struct chief *c, uint32_t index)
+{
+    assert(index < chief_holder_count(c));
+    return (struct task){.role = c->strategy->holder, .index = index};
+}
+
+bool chief_holder_reported(const struct chief *c, uint32_t index)
+{
+    const struct chief_peer *holder = chief_holder(c, index);
+    assert(holder->known || !holder->present);
+    return holder->present && holder->reported;
+}
+
+bool chief_has_reported(const struct chief *c)
+{
+    const uint32_t count = chief_holder_count(c);
+    assert(count > 0);
+    for (uint32_t i = 0; i < count; i++) {
+        if (c->strategy->is_awaited(c, i)) { return false; }
+    }
+    return true;
+}
+
+bool chief_holds(const struct chief *c, const struct run *run, uint32_t index)
+{
+    assert(run != NULL);
+    return chief_holder_reported(c, index) &&
+           chief_holder(c, index)->report.generation == run->generation && run->generation != 0;
+}
+
+bool chief_load_failed(const struct chief *c, const struct run *run, uint32_t index)
+{
+    const struct report *report = &chief_holder(c, index)->report;
+    assert(run != NULL);
+    return chief_holder_reported(c, index) && report->failed_load_generation == run->generation &&
+           report->failed_load == run->load_checkpoint;
 }
 
 uint64_t chief_max_step(const struct chief *c, const struct run *run)
@@ -110,25 +147,25 @@ static uint32_t workers_ready(const struct chief *c, const struct run *run)
     return count;
 }
 
-/* Why a ps is absent; "": unknown. A chief that was elected after the ps had left finds it in /run.
- */
-static const char *cause_of_absence(const struct run *run, const struct chief_peer *peer,
-                                    uint32_t index)
+/* Why a holder is absent; "": unknown. A chief that was elected after the holder had left finds it
+ * in /run. */
+static const char *cause_of_absence(const struct chief *c, const struct run *run, uint32_t index)
 {
     const struct recovery *recovery = &run->recovery;
+    const struct chief_peer *peer = chief_holder(c, index);
     assert(!peer->present);
     if (peer->cause[0] != '\0') { return peer->cause; }
-    bool recorded = recovery->kind == RECOVERY_PS && recovery->task.role == ROLE_PS &&
-                    recovery->task.index == index;
+    bool recorded = recovery->kind == c->strategy->recovery &&
+                    recovery->task.role == c->strategy->holder && recovery->task.index == index;
     return recorded ? recovery->cause : "";
 }
 
-static void name_ps(struct text *text, const struct run *run, const struct chief_peer *peer,
-                    uint32_t index)
+static void name_holder(struct text *text, const struct chief *c, const struct run *run,
+                        uint32_t index)
 {
-    assert(!peer->present || !peer->reported);
-    task_append(text, (struct task){.role = ROLE_PS, .index = index});
-    const char *cause = peer->present ? "no report yet" : cause_of_absence(run, peer, index);
+    const struct chief_peer *peer = chief_holder(c, index);
+    task_append(text, chief_holder_task(c, index));
+    const char *cause = peer->present ? "no report yet" : cause_of_absence(c, run, index);
     if (cause[0] != '\0') {
         text_add(text, " (");
         text_add(text, cause);
@@ -160,10 +197,10 @@ bool chief_name_missing(const struct chief *c, const struct run *run,
     struct text text = text_begin(reason, RUN_TEXT_MAX);
     text_add(&text, "waiting for ");
     uint32_t named = 0;
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (chief_ps_reported(c, i)) { continue; }
+    for (uint32_t i = 0; i < chief_holder_count(c); i++) {
+        if (!c->strategy->is_awaited(c, i)) { continue; }
         if (named++ > 0) { text_add(&text, ", "); }
-        name_ps(&text, run, &c->ps[i], i);
+        name_holder(&text, c, run, i);
     }
     uint32_t ready = workers_ready(c, run), wanted = c->config.min_workers;
     if (run->phase == RUN_FORMING && ready < wanted) {

@@ -89,7 +89,7 @@ void plan_resume(struct plan *p)
     struct history_entry *entry = plan_entry(p, first ? HISTORY_RUNNING : HISTORY_RECOVERED);
     if (restored) { entry->checkpoint = run->load_checkpoint; }
     if (first) { return; }
-    const bool warm = run->recovery.kind == RECOVERY_PS && !restored;
+    const bool warm = run->recovery.kind == p->c->strategy->recovery && !restored;
     entry->recovery = warm ? RECOVERY_WARM : run->recovery.kind;
     entry->task = run->recovery.task;
     text_set(entry->cause, sizeof entry->cause, run->recovery.cause);
@@ -156,7 +156,7 @@ static void watch_loss(struct plan *p)
     struct chief_loss loss;
     assert(p->run->phase == RUN_RUNNING || p->run->phase == RUN_STOPPING);
     if (!p->c->strategy->find_loss(p->c, p->run, &loss)) { return; }
-    plan_interrupt(p, RECOVERY_PS, loss.task, loss.cause);
+    plan_interrupt(p, p->c->strategy->recovery, loss.task, loss.cause);
 }
 
 static void watch_pause(struct plan *p)
@@ -164,7 +164,7 @@ static void watch_pause(struct plan *p)
     struct run *run = p->run;
     char reason[RUN_TEXT_MAX];
     assert(run->phase == RUN_PAUSED);
-    if (!p->c->strategy->has_reported(p->c)) {
+    if (!chief_has_reported(p->c)) {
         (void)chief_name_missing(p->c, run, reason);
         plan_reason(p, reason);
         return;

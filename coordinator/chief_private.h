@@ -137,9 +137,17 @@ void chief_take_over_lost_run(struct chief *c);
 const struct report *chief_early_report(const struct chief_peer *peer, uint64_t incarnation);
 void chief_keep_early(struct chief_peer *peer, const struct report *report);
 bool chief_worker_ready(const struct chief_peer *peer);
-bool chief_ps_reported(const struct chief *c, uint32_t index);
-/* Whether the ps is present and serves `run`'s generation. */
-bool chief_ps_holds(const struct chief *c, const struct run *run, uint32_t index);
+/* The holders: the nodes that may hold values, by the strategy. */
+uint32_t chief_holder_count(const struct chief *c);
+const struct chief_peer *chief_holder(const struct chief *c, uint32_t index);
+struct task chief_holder_task(const struct chief *c, uint32_t index);
+bool chief_holder_reported(const struct chief *c, uint32_t index);
+/* Whether all holders that are awaited have reported. */
+bool chief_has_reported(const struct chief *c);
+/* Whether the holder is present and has the values of `run`'s generation. */
+bool chief_holds(const struct chief *c, const struct run *run, uint32_t index);
+/* Whether the holder cannot load the checkpoint that `run` orders. */
+bool chief_load_failed(const struct chief *c, const struct run *run, uint32_t index);
 /* The highest step that is known to be reached in `run`'s generation: a report has it, or /run. */
 uint64_t chief_max_step(const struct chief *c, const struct run *run);
 /* Writes into `reason` which tasks the run waits for, as far as they fit. False: for none. */

@@ -7,20 +7,17 @@
 /* ----------------------------------- ps: each ps holds one shard, and all must hold their shards
  * (C5) */
 
-static bool ps_have_reported(const struct chief *c)
+static bool ps_is_awaited(const struct chief *c, uint32_t ps)
 {
     assert(c->config.ps > 0);
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (!chief_ps_reported(c, i)) { return false; }
-    }
-    return true;
+    return !chief_holder_reported(c, ps);
 }
 
 static bool ps_hold(const struct chief *c, const struct run *run)
 {
     assert(c->config.ps > 0);
     for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (!chief_ps_holds(c, run, i)) { return false; }
+        if (!chief_holds(c, run, i)) { return false; }
     }
     return true;
 }
@@ -32,6 +29,28 @@ static bool ps_are_empty(const struct chief *c)
         if (c->ps[i].report.generation != 0) { return false; }
     }
     return true;
+}
+
+static bool find_ps_failed_load(const struct chief *c, const struct run *run, uint32_t *ps)
+{
+    assert(c->config.ps <= PS_MAX);
+    for (uint32_t i = 0; i < c->config.ps; i++) {
+        if (!chief_load_failed(c, run, i)) { continue; }
+        *ps = i;
+        return true;
+    }
+    return false;
+}
+
+static bool find_leaving_ps(const struct chief *c, uint32_t *ps)
+{
+    assert(c->config.ps <= PS_MAX);
+    for (uint32_t i = 0; i < c->config.ps; i++) {
+        if (!chief_holder_reported(c, i) || c->ps[i].report.leaving == 0) { continue; }
+        *ps = i;
+        return true;
+    }
+    return false;
 }
 
 static uint64_t highest_step_of_ps(const struct chief *c, const struct run *run)
@@ -52,7 +71,7 @@ static bool find_lost_ps(const struct chief *c, const struct run *run, struct ch
     for (uint32_t i = 0; i < c->config.ps; i++) {
         const struct chief_peer *peer = &c->ps[i];
         bool gone = peer->known && !peer->present;
-        bool other = chief_ps_reported(c, i) && !chief_ps_holds(c, run, i);
+        bool other = chief_holder_reported(c, i) && !chief_holds(c, run, i);
         if (!gone && !peer->lost && !other) { continue; }
         const char *cause = peer->cause[0] != '\0' ? peer->cause : "not running";
         if (!gone && !peer->lost) { cause = "does not hold the values of this generation"; }
@@ -66,7 +85,7 @@ static bool ps_have_reached(const struct chief *c, const struct run *run, uint64
 {
     assert(c->config.ps > 0);
     for (uint32_t i = 0; i < c->config.ps; i++) {
-        if (!chief_ps_holds(c, run, i) || c->ps[i].report.step != step) { return false; }
+        if (!chief_holds(c, run, i) || c->ps[i].report.step != step) { return false; }
     }
     return true;
 }
@@ -83,15 +102,19 @@ static bool find_ps_of_shard(const struct chief *c, const struct run *run, uint3
     *writer = (struct chief_writer){
         .task = {.role = ROLE_PS, .index = shard},
         .report = &c->ps[shard].report,
-        .holds = chief_ps_holds(c, run, shard),
+        .holds = chief_holds(c, run, shard),
     };
     return true;
 }
 
 static const struct chief_strategy ps_strategy = {
-    .has_reported = ps_have_reported,
+    .holder = ROLE_PS,
+    .recovery = RECOVERY_PS,
+    .is_awaited = ps_is_awaited,
     .is_held = ps_hold,
     .is_empty = ps_are_empty,
+    .find_failed_load = find_ps_failed_load,
+    .find_leaving = find_leaving_ps,
     .highest_step = highest_step_of_ps,
     .find_loss = find_lost_ps,
     .has_reached = ps_have_reached,

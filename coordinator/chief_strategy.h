@@ -24,13 +24,20 @@ struct chief_writer {
     bool holds; /* The generation, so that the report is about it. */
 };
 
+/* A holder is a node of the role whose nodes may hold values; these write and load checkpoints. */
 struct chief_strategy {
-    /* Whether all nodes that may hold values have reported, so that the rest is known. */
-    bool (*has_reported)(const struct chief *c);
+    enum role holder;
+    enum recovery_kind recovery; /* That of a run which a lost holder has paused. */
+    /* Whether the holder has to report before the run is known to hold values or not. */
+    bool (*is_awaited)(const struct chief *c, uint32_t holder);
     /* Whether all nodes that must hold `run`'s generation do. */
     bool (*is_held)(const struct chief *c, const struct run *run);
     /* Whether no node holds values of any generation. */
     bool (*is_empty)(const struct chief *c);
+    /* Whether the ordered checkpoint cannot be loaded, and by which holder; false: not known. */
+    bool (*find_failed_load)(const struct chief *c, const struct run *run, uint32_t *holder);
+    /* The first holder without whose values training cannot go on, and that leaves; false: none. */
+    bool (*find_leaving)(const struct chief *c, uint32_t *holder);
     /* The highest step that was reported in `run`'s generation; 0: none. */
     uint64_t (*highest_step)(const struct chief *c, const struct run *run);
     /* When to pause: the first loss; false: none. */

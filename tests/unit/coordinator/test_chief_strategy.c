@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "coordinator/chief_strategy.h"
+#include "coordinator/chief_private.h"
 
 static struct chief chief;
 static struct run run;
@@ -19,6 +19,7 @@ static int set_up(void **state)
     (void)state;
     strategy = chief_strategy_of(STRATEGY_PS_SYNC);
     memset(&chief, 0, sizeof chief);
+    chief.strategy = strategy;
     run = (struct run){.generation = 1};
     chief.config = (struct chief_config){.ps = 2, .workers = 1};
     for (uint32_t i = 0; i < 2; i++) {
@@ -35,16 +36,44 @@ static int set_up(void **state)
 static void every_ps_must_hold_its_shard(void **state)
 {
     (void)state;
-    assert_true(strategy->has_reported(&chief));
+    assert_true(chief_has_reported(&chief));
     assert_true(strategy->is_held(&chief, &run));
     chief.ps[1].report.generation = 0;
-    assert_true(strategy->has_reported(&chief));
+    assert_true(chief_has_reported(&chief));
     assert_false(strategy->is_held(&chief, &run));
     assert_false(strategy->is_empty(&chief));
     chief.ps[0].report.generation = 0;
     assert_true(strategy->is_empty(&chief));
     chief.ps[0].reported = false;
-    assert_false(strategy->has_reported(&chief));
+    assert_false(chief_has_reported(&chief));
+}
+
+/* A load that one ps cannot carry out fails as a whole: no other has its shard. */
+static void one_failed_load_is_enough(void **state)
+{
+    (void)state;
+    uint32_t ps = 0;
+    run.load_checkpoint = 4;
+    assert_false(strategy->find_failed_load(&chief, &run, &ps));
+    chief.ps[1].report.failed_load = 4;
+    assert_false(strategy->find_failed_load(&chief, &run, &ps));
+    chief.ps[1].report.failed_load_generation = 1;
+    assert_true(strategy->find_failed_load(&chief, &run, &ps));
+    assert_int_equal(ps, 1);
+}
+
+/* A ps that leaves takes the only values of its shard with it; a worker leaves without a gate. */
+static void a_ps_that_leaves_is_found(void **state)
+{
+    (void)state;
+    uint32_t ps = 0;
+    chief.workers[0].report.leaving = 1;
+    assert_false(strategy->find_leaving(&chief, &ps));
+    chief.ps[1].report.leaving = 1;
+    assert_true(strategy->find_leaving(&chief, &ps));
+    assert_int_equal(ps, 1);
+    chief.ps[1].reported = false;
+    assert_false(strategy->find_leaving(&chief, &ps));
 }
 
 /* The end is reached by the slowest ps, the highest step by the fastest, also by one that died. */
@@ -108,6 +137,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(every_ps_must_hold_its_shard, set_up),
+        cmocka_unit_test_setup(one_failed_load_is_enough, set_up),
+        cmocka_unit_test_setup(a_ps_that_leaves_is_found, set_up),
         cmocka_unit_test_setup(steps_of_the_ps, set_up),
         cmocka_unit_test_setup(a_lost_ps_pauses_the_run, set_up),
         cmocka_unit_test_setup(each_ps_writes_its_shard, set_up),
