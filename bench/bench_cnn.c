@@ -58,7 +58,7 @@ static uint64_t digest(void)
 
 static void print_digests(void)
 {
-    static const char *const names[] = {"scalar", "avx2", "avx512"};
+    static const char *const names[] = {"scalar", "avx2", "avx512", "neon"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const struct portable *kernels;
         struct error error;

@@ -50,6 +50,8 @@ static const struct backend backends[] = {
 #if defined(__x86_64__)
     BACKEND(portable_avx2),
     BACKEND(portable_avx512),
+#elif defined(__aarch64__)
+    BACKEND(portable_neon),
 #endif
 };
 

@@ -4,8 +4,8 @@
  *
  * tn_program_create() allocates all memory. Running allocates nothing. A result is a function of
  * (graph, examples, kernels, values, inputs, seed, step, first), with kernels "portable" on every
- * processor: the class that TANIST_ISA names (scalar, avx2, avx512; default the fastest) has the
- * same bits.
+ * processor: the class that TANIST_ISA names (scalar, avx2, avx512, neon; default the fastest) has
+ * the same bits.
  *
  * Threads: a program belongs to one thread at a time.
  */

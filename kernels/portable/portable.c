@@ -15,14 +15,14 @@ static bool has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
-#else
+#endif
+
 static bool has_not(void)
 {
     return false;
 }
-#endif
 
-static bool has_scalar(void)
+static bool has_any(void)
 {
     return true;
 }
@@ -40,7 +40,12 @@ static const struct {
     {"avx512", "x86-64", has_not, NULL},
     {"avx2", "x86-64", has_not, NULL},
 #endif
-    {"scalar", "nothing", has_scalar, &portable_scalar},
+#if defined(__aarch64__)
+    {"neon", "nothing", has_any, &portable_neon},
+#else
+    {"neon", "AArch64", has_not, NULL},
+#endif
+    {"scalar", "nothing", has_any, &portable_scalar},
 };
 
 enum { CLASSES = sizeof classes / sizeof classes[0] };
@@ -75,6 +80,6 @@ enum tn_status portable_open(const char *name, const struct portable **out, stru
         *out = classes[i].kernels;
         return TN_OK;
     }
-    return error_set(error, TN_EINVAL, "%s '%s': use one of auto, avx512, avx2, scalar", source,
-                     name);
+    return error_set(error, TN_EINVAL, "%s '%s': use one of auto, avx512, avx2, neon, scalar",
+                     source, name);
 }

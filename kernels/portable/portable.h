@@ -1,7 +1,7 @@
 /*
  * kernels/portable/portable.h: kernels with the same bits on every processor, as a table of
- * families per class of processors: scalar (plain C, any processor), avx2 (AVX2 and FMA) and avx512
- * (AVX-512 F, BW, DQ, VL).
+ * families per class of processors: scalar (plain C, any processor), avx2 (AVX2 and FMA), avx512
+ * (AVX-512 F, BW, DQ, VL) and neon (AArch64).
  *
  * Equal bits: for equal inputs and sizes, every function of every class returns the same bits,
  * whatever compiler built it. Only the sign and payload of a NaN may differ. Each family's header
@@ -51,9 +51,9 @@ struct portable {
 MUST_CHECK enum tn_status portable_open(const char *name, const struct portable **out,
                                         struct error *error);
 
-/* The classes, for tables of them; the last two exist on x86-64 only. A program chooses one by
- * portable_open(). */
-extern const struct portable portable_scalar, portable_avx2, portable_avx512;
+/* The classes, for tables of them; avx2 and avx512 exist on x86-64 only, neon on AArch64. A program
+ * chooses one by portable_open(). */
+extern const struct portable portable_scalar, portable_avx2, portable_avx512, portable_neon;
 
 /* The fastest class that this processor has: never NULL. */
 const struct portable *portable_fastest(void);

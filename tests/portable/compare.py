@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The portable kernels, and programs of networks over them, have the same bits whatever compiler built
-them and wherever they run: gcc and clang, plain C, AVX2 and AVX-512, and aarch64 under qemu. A compiler or
+them and wherever they run: gcc and clang, plain C, AVX2 and AVX-512, and plain C and NEON for aarch64 under qemu. A compiler or
 emulator that is not installed is skipped with a notice. Takes minutes, so it is not part of ctest: run it after a change of kernels/portable or graph.
 
   tests/portable/compare.py [NAME]...     only these builds: gcc, clang, aarch64
@@ -19,14 +19,15 @@ SKIPPED = 77
 FLAGS = ["-std=c17", "-D_GNU_SOURCE", f"-I{ROOT}", f"-I{ROOT}/include", "-ffp-contract=off",
          "-fno-math-errno", "-fno-trapping-math", "-w"]
 CLASSES = {"scalar": [], "avx2": ["-mavx2", "-mfma"],
-           "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"]}
+           "avx512": ["-mavx2", "-mfma", "-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl"],
+           "neon": ["-DPORTABLE_NEON"]}
 GRAPH = ("graph", "graph/core", "graph/ops", "graph/passes", "graph/reference", "graph/portable")
 XXHASH = Path("/usr/include/xxhash.h")
 # The builds: name, compiler, options beside FLAGS, classes, the emulator.
 BUILDS = [
-    ("gcc", "gcc", ["-O3"], CLASSES, []),
-    ("clang", "clang", ["-O2"], CLASSES, []),
-    ("aarch64", "aarch64-linux-gnu-gcc", ["-O2", "-static"], ["scalar"], ["qemu-aarch64"]),
+    ("gcc", "gcc", ["-O3"], ["scalar", "avx2", "avx512"], []),
+    ("clang", "clang", ["-O2"], ["scalar", "avx2", "avx512"], []),
+    ("aarch64", "aarch64-linux-gnu-gcc", ["-O2", "-static"], ["scalar", "neon"], ["qemu-aarch64"]),
 ]
 
 

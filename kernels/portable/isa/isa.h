@@ -1,7 +1,8 @@
 /*
  * kernels/portable/isa/isa.h: the class of processors for which this folder is compiled. CMake
- * compiles every file of the folder once per class and defines PORTABLE_ISA: scalar, avx2 or
- * avx512. ISA(name) is `name` with the class as its suffix, so that all objects link together.
+ * compiles every file of the folder once per class and defines PORTABLE_ISA: scalar, avx2, avx512
+ * or neon (and then PORTABLE_NEON, because every compiler for AArch64 has NEON). ISA(name) is
+ * `name` with the class as its suffix, so that all objects link together.
  */
 #ifndef KERNELS_PORTABLE_ISA_ISA_H
 #define KERNELS_PORTABLE_ISA_ISA_H
@@ -14,7 +15,7 @@
 #define ISA_TEXT(text)    ISA_TEXT_OF(text)
 #define ISA_INLINE        static inline __attribute__((always_inline, unused))
 /* A longer function: inlined only where a vector is a register, else it is compiled once. */
-#if defined(__AVX2__)
+#if defined(__AVX2__) || defined(PORTABLE_NEON)
 #define ISA_FUNCTION ISA_INLINE
 #else
 #define ISA_FUNCTION static __attribute__((noinline, unused))

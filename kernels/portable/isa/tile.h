@@ -2,8 +2,8 @@
  * kernels/portable/isa/tile.h: the register tile of the matrix product: up to TILE_ROWS rows by up
  * to two vectors of columns, in one instance for each size. Only product.c includes it.
  *
- * A full tile has 28 (AVX-512) or 12 (AVX2) independent accumulators; two fma units with a latency
- * of 4 cycles need 8. Accumulators, two vectors of b and one of a fit the registers.
+ * A full tile has 28 (AVX-512, NEON) or 12 (AVX2) independent accumulators; two fma units with a
+ * latency of 4 cycles need 8. Accumulators, two vectors of b and one of a fit the registers.
  */
 #ifndef KERNELS_PORTABLE_ISA_TILE_H
 #define KERNELS_PORTABLE_ISA_TILE_H
@@ -12,7 +12,7 @@
 #include "kernels/portable/product.h"
 
 enum { TILE_VECTORS = 2, PANEL = VEC_LANES * TILE_VECTORS };
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(PORTABLE_NEON)
 #define TILE_ROWS 14
 #else
 #define TILE_ROWS 6

@@ -2,13 +2,13 @@
  * kernels/portable/isa/vector.h: the operations in which all kernels are written, for one class of
  * processors.
  *
- * `vec` is a register of VEC_LANES floats: 1, 8 or 16. Only the tile of the matrix product uses it,
- * because its size is a matter of the register file.
+ * `vec` is a register of VEC_LANES floats: 1, 4, 8 or 16. Only the tile of the matrix product uses
+ * it, because its size is a matter of the register file.
  *
- * `wide` is 16 floats in every class: one register with AVX-512, two with AVX2, an array in plain
- * C. All other kernels use it. Their sums have 16 lanes and one fixed tree, so their bits do not
- * depend on the registers. `ints` is 16 integers of 32 bits, `doubles` 16 doubles, `lanes` 16 truth
- * values.
+ * `wide` is 16 floats in every class: one register with AVX-512, two with AVX2, four with NEON,
+ * an array in plain C. All other kernels use it. Their sums have 16 lanes and one fixed tree, so
+ * their bits do not depend on the registers. `ints` is 16 integers of 32 bits, `doubles` 16
+ * doubles, `lanes` 16 truth values.
  *
  * Each operation is IEEE 754's, rounded once; no class uses approximate instructions. A NaN stays a
  * NaN, but its sign and payload differ between processors and compilers.
@@ -29,6 +29,8 @@ enum { WIDE = 16 };
 #include "kernels/portable/isa/vector_avx512.h"
 #elif defined(__AVX2__)
 #include "kernels/portable/isa/vector_avx2.h"
+#elif defined(PORTABLE_NEON)
+#include "kernels/portable/isa/vector_neon.h"
 #else
 #include "kernels/portable/isa/vector_scalar.h"
 #endif

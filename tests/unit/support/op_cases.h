@@ -252,7 +252,7 @@ static void check_backend(struct tn_graph *graph, const struct op_case *test,
 static void check_portable(struct tn_graph *graph, const struct op_case *test,
                            const struct case_result *wide)
 {
-    static const char *const classes[] = {"scalar", "avx2", "avx512"};
+    static const char *const classes[] = {"scalar", "avx2", "avx512", "neon"};
     struct case_result first = {0};
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
         const struct backend *backend = NULL;

@@ -15,7 +15,7 @@
 #include "graph/reference/backend.h"
 #include "tests/portable/networks.h"
 
-static const char *const classes[] = {"scalar", "avx2", "avx512"};
+static const char *const classes[] = {"scalar", "avx2", "avx512", "neon"};
 
 enum { CLASSES = sizeof classes / sizeof classes[0] };
 

@@ -16,7 +16,7 @@
 #include "common/base/random.h"
 #include "kernels/portable/portable.h"
 
-enum { CLASSES_MAX = 3, GUARD = 19 };
+enum { CLASSES_MAX = 4, GUARD = 19 };
 
 /* The classes that this machine can run, plain C first. */
 static const struct portable *classes[CLASSES_MAX];
@@ -25,7 +25,7 @@ static size_t class_count;
 static inline int find_classes(void **state)
 {
     (void)state;
-    static const char *const names[CLASSES_MAX] = {"scalar", "avx2", "avx512"};
+    static const char *const names[CLASSES_MAX] = {"scalar", "avx2", "avx512", "neon"};
     struct error error;
     class_count = 0;
     for (size_t i = 0; i < CLASSES_MAX; i++) {

@@ -42,7 +42,7 @@ static void test_an_unknown_class_is_refused(void **state)
     assert_int_equal(portable_open(NULL, &kernels, &error), TN_EINVAL);
     assert_null(kernels);
     assert_non_null(strstr(error.text, PORTABLE_VARIABLE " 'sse9'"));
-    assert_non_null(strstr(error.text, "auto, avx512, avx2, scalar"));
+    assert_non_null(strstr(error.text, "auto, avx512, avx2, neon, scalar"));
     unsetenv(PORTABLE_VARIABLE);
     assert_int_equal(portable_open("", &kernels, &error), TN_EINVAL);
 }
@@ -52,8 +52,8 @@ static void test_an_unknown_class_is_refused(void **state)
 static void test_a_missing_class_names_the_remedy(void **state)
 {
     (void)state;
-    static const char *const names[] = {"avx512", "avx2"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const names[] = {"avx512", "avx2", "neon"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const struct portable *kernels;
         struct error error;
         enum tn_status status = portable_open(names[i], &kernels, &error);
