@@ -143,6 +143,7 @@ struct side {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     uint64_t answers;
+    bool closing;
 };
 
 /* Whether it is the chunk that is sent last: `count` is the size of the whole body. */
@@ -168,6 +169,11 @@ static void serve(void *ctx, const struct transport_event *event)
 static void count_answer(void *ctx, const struct transport_event *event)
 {
     struct side *side = ctx;
+    if (event->type == TRANSPORT_CLOSED && !side->closing) {
+        (void)fprintf(stderr, "bench_transport: the connection was closed: %s\n",
+                      tanist_strerror(event->status));
+        exit(1);
+    }
     if (event->type == TRANSPORT_FRAME) { buffer_release(event->body); }
     if (!is_complete(event)) { return; }
     pthread_mutex_lock(&side->mutex);
@@ -244,6 +250,7 @@ static void open_pair(struct pair *pair)
 
 static void close_pair(struct pair *pair)
 {
+    pair->client.closing = true;
     transport_close(pair->client.transport);
     transport_close(pair->server.transport);
     buffer_pool_destroy(pair->client.pool);

@@ -422,10 +422,12 @@ void connection_shut(struct connection *connection)
     pthread_mutex_unlock(&connection->mutex);
 }
 
-/* One more tick passes before these, as the first may follow at once. */
+/* At least 1, however long a tick is. One more passes before these, as the first may follow at
+ * once. */
 static unsigned greeting_ticks_max(const struct connection_host *host)
 {
-    return TRANSPORT_GREETING_MS * TICKS_PER_INTERVAL / host->config.heartbeat_ms;
+    const unsigned heartbeat_ms = host->config.heartbeat_ms;
+    return (TRANSPORT_GREETING_MS * TICKS_PER_INTERVAL + heartbeat_ms - 1) / heartbeat_ms;
 }
 
 void connection_tick(struct connection *connection)

@@ -360,6 +360,28 @@ static void slow_greeting_is_closed(void **state)
     probe_close(server);
 }
 
+/* Half a second for the first header is not too long, even if a tick passes in it and ticks are
+ * much longer. */
+static void greeting_is_awaited_over_a_tick(void **state)
+{
+    (void)state;
+    enum { HEARTBEAT_MS = 12000, TICK_MS = HEARTBEAT_MS / 4, APART_MS = 500 };
+    enum { PEERS = TICK_MS / APART_MS + 2 };
+    struct probe *server =
+        probe_open((struct probe_options){.listen = LOOPBACK, .heartbeat_ms = HEARTBEAT_MS});
+    uint8_t bytes[WIRE_HEADER_BYTES];
+    int peers[PEERS];
+    encode(bytes, FRAME_PUSH, 64); /* The body never comes. */
+    for (unsigned i = 0; i < PEERS; i++) {
+        peers[i] = raw_connect(server->address);
+        (void)poll(NULL, 0, APART_MS);
+        raw_send(peers[i], bytes, sizeof bytes);
+    }
+    WAIT_UNTIL(server, server->opened == PEERS);
+    for (unsigned i = 0; i < PEERS; i++) { close(peers[i]); }
+    probe_close(server);
+}
+
 /* The error gives the cause. */
 static void listen_errors_are_explained(void **state)
 {
@@ -402,6 +424,7 @@ int main(void)
         cmocka_unit_test(connections_are_bounded),
         cmocka_unit_test(unknown_peers_take_no_slots),
         cmocka_unit_test(slow_greeting_is_closed),
+        cmocka_unit_test(greeting_is_awaited_over_a_tick),
         cmocka_unit_test(listen_errors_are_explained),
     };
     int failed = cmocka_run_group_tests_name("over TCP", tests, NULL, NULL);
