@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-FOLDERS = ("common", "graph", "model", "kernels", "coordinator", "ps", "data", "worker", "evaluator", "library", "local", "agent", "checker",
+FOLDERS = ("common", "graph", "model", "kernels", "coordinator", "ps", "data", "worker", "evaluator", "library", "local", "mirror", "agent", "checker",
            "chaos", "cli", "include", "examples", "bench", "tests")
 SUFFIXES = (".c", ".h", ".cu", ".cuh")
 

@@ -68,6 +68,7 @@ ARROWS = {
     "model/metrics": {"common/base"},
     "model": {"include/tanist", "common/base", "common/cluster", "kernels/sparse", "graph", "graph/core", "model/onnx"},
     "coordinator": COMMON,
+    "mirror": COMMON,
     "ps/store": COMMON,
     "ps/table": {"common/base", "kernels/sparse"},
     "ps": COMMON | {"kernels", "kernels/optimizer", "ps/store"},

@@ -1,0 +1,30 @@
+/*
+ * mirror/ranges.h: the ranges of the vector of parameters in a run without ps, and their owners. A
+ * range is placement_range() (common/cluster/placement.h) for as many parts as there are ranges.
+ *
+ * Owners follow from /assignment alone: workers that own slices have the values of the generation,
+ * so they can own ranges as well. Range i belongs to worker i if that owns slices; else the owners
+ * of slices take turns. So the death of a worker moves its own range alone.
+ *
+ * Pure. Threads: any.
+ */
+#ifndef MIRROR_RANGES_H
+#define MIRROR_RANGES_H
+
+#include <stdint.h>
+
+#include "common/cluster/task.h"
+#include "common/cluster/znodes.h"
+
+enum { RANGES_MAX = PS_MAX, RANGE_WITHOUT_OWNER = UINT16_MAX };
+
+/* The number of ranges for so many workers and parameters: one for each worker, at most RANGES_MAX,
+ * and none of them is empty. */
+uint32_t ranges_count(uint32_t workers, uint64_t parameters);
+
+/* The owners of the ranges 0 to ranges - 1, to out[]; RANGE_WITHOUT_OWNER for all if no worker owns
+ * slices. Owners of slices that are not below `workers` do not count. */
+void ranges_owners(const struct assignment *assignment, uint32_t workers, uint32_t ranges,
+                   uint16_t out[static RANGES_MAX]);
+
+#endif

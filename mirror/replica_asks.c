@@ -1,0 +1,108 @@
+/* The questions to peers: pushes and pulls for the sums of the present step, and values. */
+#include <assert.h>
+
+#include "mirror/replica_private.h"
+
+static bool is_reachable(const struct replica *r, uint32_t worker)
+{
+    assert(worker < r->config.workers || worker == REPLICA_NONE);
+    return worker != REPLICA_NONE && worker != r->config.index && r->link_up[worker];
+}
+
+static void pull(const struct replica *r, uint32_t range, uint32_t peer,
+                 struct replica_actions *out)
+{
+    struct replica_action *action = replica_act(out, REPLICA_DO_PULL);
+    assert(is_reachable(r, peer));
+    action->peer = peer;
+    action->range = range;
+    action->generation = r->generation;
+    action->step = r->step;
+}
+
+static void push(struct replica *r, uint32_t range, struct replica_actions *out)
+{
+    struct replica_ask *ask = &r->asks[range];
+    struct replica_action *action = replica_act(out, REPLICA_DO_PUSH);
+    assert(ask->sent < r->node_count);
+    action->peer = ask->to;
+    action->range = range;
+    action->generation = r->generation;
+    action->step = r->step;
+    action->first_node = ask->sent;
+    action->node_count = r->node_count - ask->sent;
+    ask->sent = (uint16_t)r->node_count;
+}
+
+/* The owner's own gradients are terms of its sum as they are. */
+static void hold_own(struct replica *r, uint32_t range, struct replica_actions *out)
+{
+    struct replica_ask *ask = &r->asks[range];
+    struct replica_sum *sum = replica_sum_of(r, range, r->step);
+    assert(!r->computing);
+    for (; ask->held < r->node_count; ask->held++) {
+        (void)replica_hold(sum, r->nodes[ask->held], ask->held);
+    }
+    replica_reduce(r, range, out);
+}
+
+static void turn_to(struct replica_ask *ask, uint32_t peer)
+{
+    assert(peer < WORKERS_MAX);
+    if (ask->to == peer) { return; }
+    *ask = (struct replica_ask){.to = (uint16_t)peer, .held = ask->held};
+}
+
+void replica_ask(struct replica *r, uint32_t range, struct replica_actions *out)
+{
+    struct replica_ask *ask = &r->asks[range];
+    const uint32_t owner = r->owners[range];
+    assert(range < r->config.ranges);
+    if (r->have[range]) { return; }
+    if (owner == r->config.index && !r->computing) { hold_own(r, range, out); }
+    if (r->have[range] || r->now_ms < ask->again_ms) { return; }
+    const bool by_owner = is_reachable(r, owner);
+    if (!by_owner && !is_reachable(r, r->ahead)) { return; }
+    turn_to(ask, by_owner ? owner : r->ahead);
+    const bool pushes = r->node_count > 0 || slice_set_count(&r->owned) > 0;
+    if (by_owner && pushes) {
+        if (ask->sent < r->node_count && !r->computing) { push(r, range, out); }
+    } else if (!ask->pulled) {
+        ask->pulled = true;
+        pull(r, range, ask->to, out);
+    }
+}
+
+void replica_ask_around(struct replica *r, struct replica_actions *out)
+{
+    const bool is_due = r->probe_at_ms != 0 && r->now_ms >= r->probe_at_ms;
+    if (r->probe_at_ms == 0 || is_due) { r->probe_at_ms = r->now_ms + REPLICA_RETRY_MS; }
+    if (r->computing) { r->probe_at_ms = 0; /* Its own gradients come first. */ }
+    if (!is_due || r->computing) { return; }
+    for (uint32_t i = 0; i < r->config.workers; i++) {
+        r->probed = (uint16_t)((r->probed + 1) % r->config.workers);
+        if (is_reachable(r, r->probed)) { break; }
+    }
+    if (!is_reachable(r, r->probed)) { return; }
+    for (uint32_t range = 0; range < r->config.ranges; range++) {
+        if (r->owners[range] != r->config.index || r->have[range]) { continue; }
+        pull(r, range, r->probed, out);
+    }
+}
+
+void replica_fetch(struct replica *r, struct replica_actions *out)
+{
+    if (!replica_is_active(r) || r->fetching || replica_is_busy(r)) { return; }
+    if ((r->whole && !r->is_behind) || r->now_ms < r->fetch_at_ms) { return; }
+    for (uint32_t i = 0; i < r->config.workers; i++) {
+        const uint32_t peer = (r->donor + i) % r->config.workers;
+        if (!is_reachable(r, peer)) { continue; }
+        struct replica_action *action = replica_act(out, REPLICA_DO_PULL_VALUES);
+        action->peer = peer;
+        action->generation = r->generation;
+        action->step = r->whole ? r->step : STEP_NONE;
+        r->donor = (uint16_t)peer;
+        r->fetching = true;
+        return;
+    }
+}

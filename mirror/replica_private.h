@@ -1,0 +1,52 @@
+/* mirror/replica_private.h: shared by the replica*.c files; no other file includes it. */
+#ifndef MIRROR_REPLICA_PRIVATE_H
+#define MIRROR_REPLICA_PRIVATE_H
+
+#include "mirror/replica.h"
+
+struct replica_action *replica_act(struct replica_actions *out, enum replica_action_type type);
+
+/* Whether the orders let it train. */
+bool replica_is_active(const struct replica *r);
+/* Its values are being read by a computation. */
+bool replica_is_busy(const struct replica *r);
+struct replica_sum *replica_sum_of(struct replica *r, uint32_t range, uint64_t step);
+/* The present step is over, or was abandoned. */
+void replica_forget_step(struct replica *r, struct replica_actions *out);
+
+/* replica_sums.c: the terms of a sum, and the questions that wait for it. */
+/* Nodes are nested or disjoint. False: the slices are covered, so the gradient is not needed. */
+bool replica_hold(struct replica_sum *sum, struct slice_node node, uint16_t own);
+/* M4: make the sum of the present step, once all slices are covered. */
+void replica_reduce(struct replica *r, uint32_t range, struct replica_actions *out);
+/* The sum of the present step is here: send it to those that wait for it. */
+void replica_answer_waiters(struct replica *r, uint32_t range, struct replica_actions *out);
+/* False: too many wait. */
+bool replica_add_waiter(struct replica *r, uint32_t conn, uint32_t range, uint64_t step);
+void replica_remove_waiter(struct replica *r, uint32_t index);
+void replica_answer(const struct replica *r, uint32_t conn, uint32_t range, uint64_t step,
+                    struct replica_actions *out);
+void replica_refuse(const struct replica *r, uint32_t conn, uint32_t range,
+                    enum replica_refusal refusal, struct replica_actions *out);
+
+/* replica_frames.c: the frames of peers. */
+void replica_on_question(struct replica *r, const struct replica_event *event,
+                         struct replica_actions *out);
+void replica_on_pull_values(struct replica *r, const struct replica_event *event,
+                            struct replica_actions *out);
+void replica_on_sum(struct replica *r, const struct replica_event *event,
+                    struct replica_actions *out);
+void replica_on_values(struct replica *r, const struct replica_event *event,
+                       struct replica_actions *out);
+void replica_on_refused(struct replica *r, const struct replica_event *event);
+
+/* replica_asks.c: the questions to peers. */
+/* The gradients of the present step that the owner of the range lacks, or the question for its sum.
+ */
+void replica_ask(struct replica *r, uint32_t range, struct replica_actions *out);
+/* M6. */
+void replica_ask_around(struct replica *r, struct replica_actions *out);
+/* Ask a peer for its values, if they are needed. */
+void replica_fetch(struct replica *r, struct replica_actions *out);
+
+#endif
