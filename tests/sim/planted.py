@@ -2,7 +2,7 @@
 """Planted errors that a normal test of ./test.sh must find, each with that test.
 
 Unlike those of mutants.py, they are not errors of the protocol alone: the tests are those of the store, the
-agent, the digest, and of graphs (planted_graph.py). Each is built in a copy of the tree, and passes if its test fails.
+agent, the digest, of graphs (planted_graph.py) and of replicas (planted_replicas.py). Each is built in a copy of the tree, and passes if its test fails.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import tempfile
 
 import mutants
 import planted_graph
+import planted_replicas
 
 # (name, file, text, replacement, targets to build, test that must fail)
 PLANTED = [
@@ -178,7 +179,7 @@ def main():
     parser.add_argument("--only", default="", help="a part of names")
     parser.add_argument("--check", action="store_true", help="only check that every error applies")
     options = parser.parse_args()
-    rows = [resolved(planted) for planted in [*PLANTED, *planted_graph.PLANTED] if options.only in planted[0]]
+    rows = [resolved(planted) for planted in [*PLANTED, *planted_graph.PLANTED, *planted_replicas.PLANTED] if options.only in planted[0]]
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     stale = [row[0] for row in rows if mutants.is_stale(root, (row[0], row[1], row[2]))]
     for name in stale:
