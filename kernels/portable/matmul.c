@@ -46,6 +46,14 @@ static void run_rows(const struct portable *kernels, const struct matmul *task, 
                                         task->out_row)
                        : product_plain(kernels->product, m, task->n, task->k, a, task->b.data,
                                        task->b.row, task->out, task->out_row);
+    if (task->runs > 1) {
+        assert(task->k % task->runs == 0);
+        product.run = task->k / task->runs;
+        product.runs = task->runs;
+        product.a_jump = (ptrdiff_t)product.run * product.a_step;
+        product.b_jump = product.run * product.b_step;
+        product.tree = true;
+    }
     product.accumulate = task->accumulate;
     product.bias = task->bias;
     product.addend = task->addend;

@@ -28,6 +28,9 @@ struct matmul {
     float *out;
     size_t out_batch, out_row;
     bool accumulate; /* Start from the values in `out`. */
+    /* k is cut into this many equal runs, whose sums are added over a tree (product.h); it divides
+     * k. 0 or 1: one sum. Not with `accumulate`. */
+    size_t runs;
     /* Epilogue in this order, each operation rounded by itself (product.h). */
     const float *bias;   /* [n]. NULL: none. */
     const float *addend; /* Laid out as `out`; may be `out`. NULL: none. */

@@ -4,7 +4,8 @@
  *
  * The bits: each output has one accumulator. It starts at +0, or at the value in `out`, and takes
  * fma(a, b, accumulator) for k ascending. IEEE 754 defines each fma, so the bits depend on no size
- * of a register, tile or block, and a row does not depend on its neighbours.
+ * of a register, tile or block, and a row does not depend on its neighbours. With `tree`, the bits
+ * are those of one product for each run, added over the tree.
  *
  * Threads: any, each on its own memory. Nothing allocates, blocks or fails.
  */
@@ -37,6 +38,9 @@ struct product {
     size_t out_row;
     /* Start from the values in `out`. */
     bool accumulate;
+    /* Sum each run by itself, from +0, and add the sums of the runs over the tree of slices (rule
+     * A5), of which they are the leaves. Not with `accumulate`. */
+    bool tree;
     /* Epilogue, in this order. Each operation is rounded by itself, so the bits are those of
      * separate passes. */
     const float *bias;   /* [columns]. NULL: none. */

@@ -105,6 +105,7 @@ static void run(const struct product *task)
     assert(task->columns >= 1);
     assert(task->run >= 1);
     assert(task->runs >= 1);
+    assert(!task->tree || (!task->accumulate && task->runs < (size_t)1 << TILE_WAITING_MAX));
     if (task->runs > 1 || task->run <= BLOCK) {
         run_block(task);
         return;

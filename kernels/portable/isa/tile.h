@@ -17,6 +17,8 @@ enum { TILE_VECTORS = 2, PANEL = VEC_LANES * TILE_VECTORS };
 #else
 #define TILE_ROWS 6
 #endif
+/* Sums that wait for their right sibling in a tree: enough for 2^16 runs. */
+enum { TILE_WAITING_MAX = 16 };
 enum { TILE_GROUPS = (TILE_ROWS + PRODUCT_GROUP - 1) / PRODUCT_GROUP };
 
 /* Where a tile begins in each array of its task, and the lanes of its last vector. */
@@ -73,26 +75,67 @@ ISA_INLINE void tile_add(struct tile_size size, ptrdiff_t a_row, vec_mask last,
     }
 }
 
+/* One run, from its first places in `a` and `b` on. */
+ISA_INLINE void tile_add_run(struct tile_size size, const struct product *task, vec_mask last,
+                             const float *a, const float *b, vec sum[TILE_ROWS][TILE_VECTORS])
+{
+    const ptrdiff_t a_row = task->a_row, a_step = task->a_step;
+    const size_t b_step = task->b_step, run = task->run;
+    const float *group[TILE_GROUPS];
+    ISA_UNROLL for (size_t g = 0; g * PRODUCT_GROUP < size.rows; g++)
+    {
+        group[g] = a + (ptrdiff_t)g * task->a_group;
+    }
+    for (size_t p = 0; p < run; p++, b += b_step) {
+        tile_add(size, a_row, last, group, b, sum);
+        ISA_UNROLL for (size_t g = 0; g * PRODUCT_GROUP < size.rows; g++)
+        {
+            group[g] += a_step;
+        }
+    }
+}
+
 ISA_INLINE void tile_sum(struct tile_size size, const struct product *task,
                          const struct tile_place *place, vec sum[TILE_ROWS][TILE_VECTORS])
 {
     const float *a = place->a, *b = place->b;
-    const ptrdiff_t a_row = task->a_row, a_step = task->a_step;
-    const size_t b_step = task->b_step, run = task->run;
-    const vec_mask last = place->last;
+    tile_begin(size, task, place, sum);
     for (size_t r = 0; r < task->runs; r++, a += task->a_jump, b += task->b_jump) {
-        const float *group[TILE_GROUPS], *at = b;
-        ISA_UNROLL for (size_t g = 0; g * PRODUCT_GROUP < size.rows; g++)
-        {
-            group[g] = a + (ptrdiff_t)g * task->a_group;
-        }
-        for (size_t p = 0; p < run; p++, at += b_step) {
-            tile_add(size, a_row, last, group, at, sum);
-            ISA_UNROLL for (size_t g = 0; g * PRODUCT_GROUP < size.rows; g++)
+        tile_add_run(size, task, place->last, a, b, sum);
+    }
+}
+
+/* The leaves come in order: a sum waits until that of its right sibling is complete. With
+ * run r as many sums are complete as r ends with bits that are set. */
+ISA_INLINE void tile_sum_tree(struct tile_size size, const struct product *task,
+                              const struct tile_place *place, vec sum[TILE_ROWS][TILE_VECTORS])
+{
+    vec waiting[TILE_WAITING_MAX][TILE_ROWS][TILE_VECTORS];
+    const float *a = place->a, *b = place->b;
+    size_t depth = 0, r = 0;
+    for (;;) {
+        const bool is_last = r + 1 == task->runs;
+        tile_begin(size, task, place, sum);
+        tile_add_run(size, task, place->last, a, b, sum);
+        for (size_t bits = r; depth > 0 && (is_last || (bits & 1) != 0); bits >>= 1) {
+            depth--;
+            ISA_UNROLL for (size_t i = 0; i < size.rows; i++)
             {
-                group[g] += a_step;
+                ISA_UNROLL for (size_t v = 0; v < size.vectors; v++)
+                {
+                    sum[i][v] = vec_add(waiting[depth][i][v], sum[i][v]);
+                }
             }
         }
+        if (is_last) { return; }
+        ISA_UNROLL for (size_t i = 0; i < size.rows; i++)
+        {
+            ISA_UNROLL for (size_t v = 0; v < size.vectors; v++)
+            {
+                waiting[depth][i][v] = sum[i][v];
+            }
+        }
+        depth++, r++, a += task->a_jump, b += task->b_jump;
     }
 }
 
@@ -126,8 +169,11 @@ ISA_INLINE void tile_run(struct tile_size size, const struct product *task,
                          const struct tile_place *place)
 {
     vec sum[TILE_ROWS][TILE_VECTORS];
-    tile_begin(size, task, place, sum);
-    tile_sum(size, task, place, sum);
+    if (task->tree) {
+        tile_sum_tree(size, task, place, sum);
+    } else {
+        tile_sum(size, task, place, sum);
+    }
     tile_end(size, task, place, sum);
 }
 

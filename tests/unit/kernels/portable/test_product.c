@@ -9,7 +9,7 @@
 /* A product with `runs` runs and uneven groups of rows, as convolutions have. */
 struct shape {
     size_t m, n, run, runs;
-    bool transposed, uneven, accumulate, epilogue;
+    bool transposed, uneven, accumulate, epilogue, tree;
 };
 
 struct arrays {
@@ -32,6 +32,7 @@ static struct product task_of(const struct shape *shape, const struct arrays *ar
     task.b_jump = task.b_step * shape->run;
     if (shape->uneven) { task.a_group += 7; }
     task.accumulate = shape->accumulate;
+    task.tree = shape->tree;
     if (shape->epilogue) {
         task.bias = arrays->bias;
         task.addend = arrays->addend;
@@ -63,6 +64,23 @@ static void free_arrays(struct arrays *arrays)
     free(arrays->a), free(arrays->b), free(arrays->bias), free(arrays->addend), free(arrays->start);
 }
 
+/* The sum of runs [first, first + count), split at the largest power of two below `count`. */
+static float sum_of_runs(const struct shape *shape, const struct product *task, const float *a,
+                         const float *b, size_t first, size_t count)
+{
+    if (count > 1) {
+        size_t half = 1;
+        while (2 * half < count) { half *= 2; }
+        const float left = sum_of_runs(shape, task, a, b, first, half);
+        return left + sum_of_runs(shape, task, a, b, first + half, count - half);
+    }
+    float sum = 0.0F;
+    for (size_t p = first * shape->run; p < (first + 1) * shape->run; p++) {
+        sum = fmaf(a[(ptrdiff_t)p * task->a_step], b[p * task->b_step], sum);
+    }
+    return sum;
+}
+
 /* One output by the definition in product.h. Its distance to a sum in double stays below the bound
  * of k roundings. */
 static float textbook(const struct shape *shape, const struct product *task, size_t i, size_t j)
@@ -79,6 +97,7 @@ static float textbook(const struct shape *shape, const struct product *task, siz
         size += fabs((double)x * (double)y);
     }
     assert_true(fabs((double)sum - exact) <= (double)(k + 1) * 0x1p-24 * size + 0x1p-100);
+    if (task->tree) { sum = sum_of_runs(shape, task, a, task->b + j, 0, shape->runs); }
     if (task->bias != NULL) { sum = sum + task->bias[j]; }
     if (task->addend != NULL) { sum = sum + task->addend[at]; }
     bool is_cut = task->relu && sum < 0.0F;
@@ -152,6 +171,30 @@ static void test_every_class_has_the_bits_of_the_textbook(void **state)
     }
 }
 
+/* Every number of runs up to 20, so every form of a tree; the bits are not those of one sum. */
+static void test_runs_are_added_over_a_tree(void **state)
+{
+    (void)state;
+    for (size_t runs = 1; runs <= 20; runs++) {
+        check(&(struct shape){.m = 17, .n = 40, .run = 5, .runs = runs, .tree = true});
+        check(&(struct shape){.m = 40,
+                              .n = 7,
+                              .run = 3,
+                              .runs = runs,
+                              .transposed = true,
+                              .epilogue = true,
+                              .tree = true});
+    }
+    const struct shape shape = {.m = 30, .n = 30, .run = 5, .runs = 4, .tree = true};
+    struct shape one = shape;
+    one.tree = false;
+    struct arrays arrays = make_arrays(&shape);
+    float *added = expected_of(&shape, &arrays), *summed = expected_of(&one, &arrays);
+    assert_memory_not_equal(added, summed, arrays.out_size * sizeof *added);
+    free(added), free(summed);
+    free_arrays(&arrays);
+}
+
 /* Sums longer than a block of k, and more rows than a block of rows. */
 static void test_blocks_do_not_change_the_bits(void **state)
 {
@@ -222,6 +265,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_class_has_the_bits_of_the_textbook),
+        cmocka_unit_test(test_runs_are_added_over_a_tree),
         cmocka_unit_test(test_blocks_do_not_change_the_bits),
         cmocka_unit_test(test_copied_rows_do_not_change_the_bits),
         cmocka_unit_test(test_packing_takes_any_strides),
