@@ -7,6 +7,7 @@
 
 #include "common/base/minmax.h"
 #include "graph/canonical.h"
+#include "graph/joined.h"
 #include "graph/lookups.h"
 #include "graph/openblas/backend.h"
 #include "graph/ops/ops.h"
@@ -284,6 +285,7 @@ static enum tn_status compile(struct tn_program *program, const struct tn_graph 
     if (status == TN_OK) { status = program_list_roots(program, error); }
     if (status == TN_OK) { status = schedule(program, error); }
     if (status == TN_OK) { status = list_instructions(program, error); }
+    if (status == TN_OK && program->slices > 0) { status = joined_prepare(program, error); }
     if (status == TN_OK) { status = plan(program, error); }
     if (status != TN_OK) { return status; }
     bind(program);
@@ -292,7 +294,7 @@ static enum tn_status compile(struct tn_program *program, const struct tn_graph 
 
 /* A program without memory for its values. */
 static enum tn_status begin(const struct tn_graph *graph, const struct tn_program_options *options,
-                            const struct backend *backend, struct tn_program **out,
+                            uint32_t slices, const struct backend *backend, struct tn_program **out,
                             struct error *error)
 {
     assert(graph != NULL && options != NULL && backend != NULL);
@@ -303,6 +305,7 @@ static enum tn_status begin(const struct tn_graph *graph, const struct tn_progra
     struct tn_program *program = calloc(1, sizeof *program);
     if (program == NULL) { return out_of_memory(error); }
     program->options = *options;
+    program->slices = slices;
     program->backend = backend;
     const char *check = getenv("TANIST_CHECK_NUMERICS");
     program->check_numerics = check != NULL && strcmp(check, "1") == 0;
@@ -315,12 +318,12 @@ static enum tn_status begin(const struct tn_graph *graph, const struct tn_progra
     return status;
 }
 
-enum tn_status program_create(const struct tn_graph *graph,
-                              const struct tn_program_options *options,
-                              const struct backend *backend, struct tn_program **out,
-                              struct error *error)
+enum tn_status program_create_joined(const struct tn_graph *graph,
+                                     const struct tn_program_options *options, uint32_t slices,
+                                     const struct backend *backend, struct tn_program **out,
+                                     struct error *error)
 {
-    enum tn_status status = begin(graph, options, backend, out, error);
+    enum tn_status status = begin(graph, options, slices, backend, out, error);
     if (status == TN_OK) { status = allocate(*out, error); }
     if (status == TN_OK) { return TN_OK; }
     tn_program_destroy(*out);
@@ -328,9 +331,16 @@ enum tn_status program_create(const struct tn_graph *graph,
     return status;
 }
 
-/* The backend called `name`. */
-static enum tn_status find_backend(const char *name, const struct backend **out,
-                                   struct error *error)
+enum tn_status program_create(const struct tn_graph *graph,
+                              const struct tn_program_options *options,
+                              const struct backend *backend, struct tn_program **out,
+                              struct error *error)
+{
+    return program_create_joined(graph, options, 0, backend, out, error);
+}
+
+enum tn_status program_find_backend(const char *name, const struct backend **out,
+                                    struct error *error)
 {
     if (name == NULL || strcmp(name, "portable") == 0) {
         return backend_portable(NULL, out, error);
@@ -352,7 +362,7 @@ enum tn_status tn_program_create(const struct tn_graph *graph,
     struct error text = {.status = TN_OK};
     const struct backend *backend = NULL;
     *out = NULL;
-    enum tn_status status = find_backend(options->kernels, &backend, &text);
+    enum tn_status status = program_find_backend(options->kernels, &backend, &text);
     if (status == TN_OK) { status = program_create(graph, options, backend, out, &text); }
     return status == TN_OK ? TN_OK : error_export(&text, error);
 }
@@ -362,8 +372,8 @@ enum tn_status program_bytes(const struct tn_graph *graph, const struct tn_progr
 {
     const struct backend *backend = NULL;
     struct tn_program *program = NULL;
-    enum tn_status status = find_backend(options->kernels, &backend, error);
-    if (status == TN_OK) { status = begin(graph, options, backend, &program, error); }
+    enum tn_status status = program_find_backend(options->kernels, &backend, error);
+    if (status == TN_OK) { status = begin(graph, options, 0, backend, &program, error); }
     if (status != TN_OK) { return status; }
     *bytes = bytes_of(program);
     tn_program_destroy(program);

@@ -57,6 +57,7 @@ struct tn_program {
     const void *values;                    /* Those of the last run. */
     void *gradient;
     bool check_numerics;
+    uint32_t slices; /* As in graph/joined.h; 0: one, by any operation. */
     struct tn_program_facts facts;
 };
 
@@ -65,6 +66,16 @@ MUST_CHECK enum tn_status program_create(const struct tn_graph *graph,
                                          const struct tn_program_options *options,
                                          const struct backend *backend, struct tn_program **out,
                                          struct error *error);
+
+/* The same for several slices: graph/joined.h. */
+MUST_CHECK enum tn_status program_create_joined(const struct tn_graph *graph,
+                                                const struct tn_program_options *options,
+                                                uint32_t slices, const struct backend *backend,
+                                                struct tn_program **out, struct error *error);
+
+/* The backend called `name`; NULL: the default. TN_ENOENT as tn_program_create(). */
+MUST_CHECK enum tn_status program_find_backend(const char *name, const struct backend **out,
+                                               struct error *error);
 
 /* The memory that tn_program_create() allocates for values; this allocates none of it. Its errors.
  */

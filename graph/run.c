@@ -1,11 +1,12 @@
 /* graph/run.c: running a program, its inputs, outputs and initial values. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/random.h"
+#include "graph/joined.h"
 #include "graph/ops/ops.h"
-#include "graph/program.h"
 
 /* The first random stream of the initial values; each variable has one. */
 #define STREAM_INITIAL UINT64_C(0x696e697469616c00)
@@ -168,8 +169,8 @@ static void clear_unused_gradients(const struct tn_program *program)
     }
 }
 
-/* Examples in ascending order, loss by loss. */
-static double sum_losses(const struct tn_program *program)
+/* The examples [first, first + count) in ascending order, loss by loss. */
+static double sum_losses(const struct tn_program *program, uint32_t first, uint32_t count)
 {
     double total = 0;
     for (uint32_t i = 0; i < program->graph->mark_count; i++) {
@@ -178,7 +179,7 @@ static double sum_losses(const struct tn_program *program)
         const void *data = value_view(program, mark->value).data;
         double sum = 0;
         assert(data != NULL);
-        for (uint32_t e = 0; e < program->options.examples; e++) {
+        for (uint32_t e = first; e < first + count; e++) {
             sum += program->backend->wide ? ((const double *)data)[e]
                                           : (double)((const float *)data)[e];
         }
@@ -187,12 +188,36 @@ static double sum_losses(const struct tn_program *program)
     return total;
 }
 
+double joined_loss(const struct tn_program *program, uint32_t slice)
+{
+    assert(slice < program->slices);
+    const uint32_t count = program->options.examples / program->slices;
+    return sum_losses(program, slice * count, count);
+}
+
+/* The sums of slices over their tree: one waits until its right sibling is complete. */
+static double sum_all_losses(const struct tn_program *program)
+{
+    double waiting[CHAR_BIT * sizeof program->slices + 1];
+    uint32_t depth = 0;
+    if (program->slices == 0) { return sum_losses(program, 0, program->options.examples); }
+    for (uint32_t s = 0; s < program->slices; s++) {
+        const bool is_last = s + 1 == program->slices;
+        waiting[depth] = joined_loss(program, s);
+        for (uint32_t bits = s; depth > 0 && (is_last || (bits & 1) != 0); bits >>= 1, depth--) {
+            waiting[depth - 1] += waiting[depth];
+        }
+        depth++;
+    }
+    return waiting[0];
+}
+
 /* Report the elements that the instruction has made final. Those from `*from` on were before. */
 static void report_final(const struct tn_program *program, const struct instruction *instruction,
                          struct tn_run *run, uint64_t *from)
 {
     if (run->became_final == NULL || instruction->final_from >= *from) { return; }
-    if (*from == program->parameters) { run->loss_sum = sum_losses(program); }
+    if (*from == program->parameters) { run->loss_sum = sum_all_losses(program); }
     *from = instruction->final_from;
     run->became_final(run->user, *from);
 }
@@ -223,7 +248,7 @@ enum tn_status program_run(struct tn_program *program, struct tn_run *run, const
         if (train) { report_final(program, &program->instructions[i], run, &final_from); }
     }
     program->packed_version = run->version;
-    run->loss_sum = sum_losses(program);
+    run->loss_sum = sum_all_losses(program);
     return TN_OK;
 }
 

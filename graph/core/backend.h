@@ -17,6 +17,7 @@ struct kernel_call {
     uint32_t examples;                  /* In this slice. */
     float scale;                        /* The factor of the gradient: 1 / batch. */
     const void *kernels;                /* Those of the backend. */
+    uint32_t slices;                    /* Whose sums are added over their tree; 0 or 1: one. */
     uint32_t steady;                    /* Bit i: input i is a variable, equal in many runs. */
     void *workspace;                    /* As large as needed, aligned to 64. */
     const void *packed;                 /* As pack() wrote it. NULL: `packed` is 0 in the needs. */
@@ -33,6 +34,7 @@ typedef void (*kernel_function)(const struct kernel_call *call);
 struct backend {
     const char *name;
     bool wide;           /* Floats are doubles in memory. */
+    bool joins;          /* Sums over examples by op_matmul and op_sum obey `slices` of a call. */
     const void *kernels; /* Passed to each call. */
     /* The kernel for this operation. NULL: this backend has none. */
     kernel_function (*find)(const struct op_type *op);

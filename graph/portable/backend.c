@@ -41,8 +41,8 @@ static void pack(const struct kernel_call *call, void *packed)
 
 #define BACKEND(class_kernels)                                                                     \
     {                                                                                              \
-        .name = "portable", .kernels = &(class_kernels), .find = find, .needs = needs,             \
-        .pack = pack,                                                                              \
+        .name = "portable", .joins = true, .kernels = &(class_kernels), .find = find,              \
+        .needs = needs, .pack = pack,                                                              \
     }
 
 static const struct backend backends[] = {

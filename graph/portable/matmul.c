@@ -36,6 +36,7 @@ static struct products products_of(const struct kernel_call *call)
         .a = {call->in[0].data, m * k, turned_a ? 1 : k, turned_a ? m : 1},
         .b = {call->in[1].data, shares_b ? 0 : k * n, turned_b ? 1 : n, turned_b ? k : 1},
         .packed = call->packed,
+        .runs = call->slices,
         .out = call->out[0].data,
         .out_batch = m * n,
         .out_row = n,

@@ -2,6 +2,8 @@
  * graph/portable/reduce.c: sums over neighbouring dimensions, in the orders of
  * kernels/portable/reduce.h. Sums over others run in the plain C order, element by element.
  */
+#include "kernels/portable/tree_rows.h"
+
 #include "graph/ops/ops.h"
 #include "graph/portable/table.h"
 #include "graph/reference/backend.h"
@@ -34,6 +36,9 @@ static void add_up(const struct kernel_call *call)
     uint64_t axes = (uint64_t)call->node->attributes.integers[0];
     if (!is_one_range(&call->in[0].shape, axes, &sum)) {
         backend_reference()->find (&op_sum)(call);
+    } else if (call->slices > 1) {
+        assert(sum.outer == 1);
+        tree_rows_sum(kernels, call->slices, sum.rows, sum.columns, x, out);
     } else if (sum.columns == 1) {
         kernels->sum_columns(sum.outer, sum.rows, x, sum.rows, out);
     } else {
