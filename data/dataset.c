@@ -410,6 +410,17 @@ enum tn_status dataset_gather(const struct dataset *dataset, const uint64_t *ind
     return gather(dataset, indices, 0, count, pass, fields, error);
 }
 
+void dataset_skip(const struct dataset *dataset, uint32_t count, struct fields *fields)
+{
+    const size_t inputs = (size_t)count * dataset->inputs;
+    const size_t labels = (size_t)count * dataset->labels_each;
+    if (fields->inputs != NULL) { fields->inputs += inputs; }
+    if (fields->input_bytes != NULL) { fields->input_bytes += inputs; }
+    if (fields->labels != NULL) { fields->labels += labels; }
+    if (fields->wide_labels != NULL) { fields->wide_labels += labels; }
+    if (fields->targets != NULL) { fields->targets += (size_t)count * dataset->outputs; }
+}
+
 enum tn_status dataset_gather_range(const struct dataset *dataset, uint64_t first, uint32_t count,
                                     const struct fields *fields, struct error *error)
 {

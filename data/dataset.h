@@ -102,6 +102,9 @@ MUST_CHECK enum tn_status dataset_gather(const struct dataset *dataset, const ui
                                          uint32_t count, const struct dataset_pass *pass,
                                          const struct fields *fields, struct error *error);
 
+/* Let the fields begin `count` examples later. */
+void dataset_skip(const struct dataset *dataset, uint32_t count, struct fields *fields);
+
 /* The same for the examples [first, first+count). */
 MUST_CHECK enum tn_status dataset_gather_range(const struct dataset *dataset, uint64_t first,
                                                uint32_t count, const struct fields *fields,

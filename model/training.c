@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "graph/core/node.h"
+#include "graph/joined.h"
 
 enum { MODES = 2 };
 
@@ -17,11 +18,20 @@ struct sized {
     uint64_t outputs; /* Elements of the output "outputs"; 0: the model has none. */
 };
 
+/* The program of several slices. */
+struct joined {
+    uint32_t examples, slices; /* Each slice has so many examples. 0: not compiled. */
+    bool possible;
+    struct sized sized;
+};
+
 struct training {
     const struct model *model;
+    const char *kernels;
     bool is_classifier;
     const char *metrics[METRICS_OWN_MAX + 1]; /* Names in the graph, then NULL. */
     struct sized programs[MODES][TRAINING_SIZES_MAX];
+    struct joined joined[TRAINING_JOINED_MAX];
 };
 
 static enum tn_status failed(enum tn_status status, const struct tn_error *text,
@@ -72,12 +82,13 @@ static enum tn_status bind_fields(struct sized *sized, struct error *error)
     return TN_OK;
 }
 
-static enum tn_status open_program(struct training *training, const struct training_config *config,
-                                   enum tn_mode mode, uint32_t examples, struct sized *out,
-                                   struct error *error)
+/* `slices`: 0, or the program of so many slices. */
+static enum tn_status open_program(struct training *training, enum tn_mode mode, uint32_t examples,
+                                   uint32_t slices, struct sized *out, struct error *error)
 {
     struct tn_error text = {.text = ""};
-    const struct variable_table *table = &config->model->table;
+    const struct variable_table *table = &training->model->table;
+    const struct tn_graph *graph = training->model->graph;
     uint64_t offsets[VARIABLES_MAX];
     for (uint32_t i = 0; i < table->count; i++) {
         offsets[table->variables[i].number] = table->variables[i].offset;
@@ -87,10 +98,12 @@ static enum tn_status open_program(struct training *training, const struct train
         .variable_offsets = offsets,
         .mode = mode,
         .examples = examples,
-        .kernels = config->kernels,
+        .kernels = training->kernels,
     };
     if (examples == 0) { return TN_OK; }
-    enum tn_status status = tn_program_create(config->model->graph, &options, &out->program, &text);
+    enum tn_status status = slices > 0
+                                ? joined_create(graph, &options, slices, &out->program, &text)
+                                : tn_program_create(graph, &options, &out->program, &text);
     if (status != TN_OK) { return failed(status, &text, error); }
     assert(tn_program_parameters(out->program) == table->parameter_count);
     out->examples = examples;
@@ -133,13 +146,14 @@ enum tn_status training_open(const struct training_config *config, struct traini
     struct training *training = calloc(1, sizeof *training);
     if (training == NULL) { return error_set(error, TN_ENOMEM, "out of memory for programs"); }
     training->model = config->model;
+    training->kernels = config->kernels;
     list_metrics(training);
     enum tn_status status = TN_OK;
     for (int i = 0; i < TRAINING_SIZES_MAX && status == TN_OK; i++) {
-        status = open_program(training, config, TN_TRAIN, config->gradient[i],
+        status = open_program(training, TN_TRAIN, config->gradient[i], 0,
                               &training->programs[TN_TRAIN][i], error);
         if (status != TN_OK) { break; }
-        status = open_program(training, config, TN_EVALUATE, config->evaluation[i],
+        status = open_program(training, TN_EVALUATE, config->evaluation[i], 0,
                               &training->programs[TN_EVALUATE][i], error);
     }
     if (status == TN_OK) {
@@ -158,7 +172,58 @@ void training_close(struct training *training)
             tn_program_destroy(training->programs[mode][i].program);
         }
     }
+    for (int i = 0; i < TRAINING_JOINED_MAX; i++) {
+        tn_program_destroy(training->joined[i].sized.program);
+    }
     free(training);
+}
+
+/* The entry of these numbers, or the first free one. NULL: there is neither. */
+static const struct joined *find_joined(const struct training *training, uint32_t examples,
+                                        uint32_t slices)
+{
+    for (int i = 0; i < TRAINING_JOINED_MAX; i++) {
+        const struct joined *joined = &training->joined[i];
+        if (joined->slices == 0) { return joined; }
+        if (joined->slices == slices && joined->examples == examples) { return joined; }
+    }
+    return NULL;
+}
+
+bool training_joins(struct training *training, uint32_t examples, uint32_t slices)
+{
+    assert(examples >= 1 && slices >= 1);
+    const struct joined *found = find_joined(training, examples, slices);
+    if (found == NULL) { return false; }
+    struct joined *joined = &training->joined[found - training->joined];
+    if (joined->slices != 0) { return joined->possible; }
+    joined->examples = examples;
+    joined->slices = slices;
+    struct error error;
+    joined->possible = open_program(training, TN_TRAIN, slices * examples, slices, &joined->sized,
+                                    &error) == TN_OK;
+    if (!joined->possible) { log_debug("%s", error.text); }
+    return joined->possible;
+}
+
+static const struct sized *joined_program(const struct training *training, uint32_t examples,
+                                          uint32_t slices)
+{
+    const struct joined *joined = find_joined(training, examples, slices);
+    assert(joined != NULL && joined->slices != 0 && joined->possible);
+    return &joined->sized;
+}
+
+struct fields training_joined_fields(const struct training *training, uint32_t examples,
+                                     uint32_t slices)
+{
+    return joined_program(training, examples, slices)->fields;
+}
+
+double training_joined_loss(const struct training *training, uint32_t examples, uint32_t slices,
+                            uint32_t slice)
+{
+    return joined_loss(joined_program(training, examples, slices)->program, slice);
 }
 
 static const struct sized *find(const struct training *training, enum tn_mode mode,
@@ -227,8 +292,10 @@ enum tn_status training_gradient(struct training *training, struct slice_run *ru
         .became_final = run->became_final != NULL ? became_final : NULL,
         .user = &watched,
     };
-    enum tn_status status =
-        run_program(find(training, TN_TRAIN, run->count)->program, &watched.program, error);
+    const struct sized *sized =
+        run->slices > 0 ? joined_program(training, run->count / run->slices, run->slices)
+                        : find(training, TN_TRAIN, run->count);
+    enum tn_status status = run_program(sized->program, &watched.program, error);
     run->loss_sum = watched.program.loss_sum;
     return status;
 }

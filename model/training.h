@@ -1,7 +1,8 @@
 /*
  * model/training.h: programs of a model: the gradient of a slice, and sums over the test set.
  *
- * All programs and their memory exist before the first run. The gradient of a slice is the sum over
+ * All programs and their memory exist before the first run, but for those of several slices
+ * (training_joins()). The gradient of a slice is the sum over
  * its examples of d loss / d values, times `scale`. With scale = 1 / (global batch), summing slices
  * over the tree of common/cluster/slices.h gives the mean gradient. Equal inputs give equal bits
  * with equal kernels (A4).
@@ -9,8 +10,8 @@
  * A run reads the examples from the fields of its program: take them by training_fields(), fill
  * them, run.
  *
- * Threads: a training belongs to one thread at a time. Nothing blocks; only training_open()
- * allocates.
+ * Threads: a training belongs to one thread at a time. Nothing blocks; only training_open() and
+ * training_joins() allocate.
  */
 #ifndef MODEL_TRAINING_H
 #define MODEL_TRAINING_H
@@ -19,7 +20,7 @@
 #include "model/model.h"
 #include "tanist/program.h"
 
-enum { TRAINING_SIZES_MAX = 2 };
+enum { TRAINING_SIZES_MAX = 2, TRAINING_JOINED_MAX = 8 };
 
 struct training_config {
     const struct model *model; /* Outlives the training. */
@@ -46,6 +47,8 @@ struct slice_run {
     uint64_t version; /* As in struct tn_run. */
     uint64_t seed, step;
     uint32_t first, count; /* `count` is 0 or one of the sizes for gradients. */
+    uint32_t slices;       /* Several slices of equal sizes at once, `count` examples in all, for
+                            * which training_joins() was true; their tree is that of A5. 0: one. */
     float scale;
     float *gradient; /* Out. */
     double loss_sum; /* Out: the sum of the losses of the examples, not scaled. */
@@ -77,6 +80,16 @@ void training_close(struct training *training); /* NULL is allowed. */
 /* The fields of the program for `examples`, one of the sizes of `mode`. */
 struct fields training_fields(const struct training *training, enum tn_mode mode,
                               uint32_t examples);
+
+/* Whether the gradients of `slices` slices of `examples` each can be computed in one run, with the
+ * bits of their tree (graph/joined.h). Compiles a program when these numbers come for the first
+ * time; false for all numbers but the first TRAINING_JOINED_MAX, and without memory. */
+bool training_joins(struct training *training, uint32_t examples, uint32_t slices);
+/* The fields of that program, and the loss_sum of one slice of its last run. */
+struct fields training_joined_fields(const struct training *training, uint32_t examples,
+                                     uint32_t slices);
+double training_joined_loss(const struct training *training, uint32_t examples, uint32_t slices,
+                            uint32_t slice);
 
 /* Whether the model has a metric "accuracy". */
 bool training_is_classifier(const struct training *training);

@@ -7,12 +7,10 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/base/digest.h"
 #include "common/base/minmax.h"
 #include "common/base/time_spent.h"
 #include "common/cluster/strategy.h"
 #include "kernels/optimizer.h"
-#include "worker/details.h"
 
 uint32_t compute_slice_examples(const struct job *job)
 {
@@ -202,6 +200,17 @@ static void became_final(void *user, uint64_t first)
     }
 }
 
+/* With the examples in the fields. */
+static enum tn_status run_examples(struct compute *compute, struct slice_run *run,
+                                   struct error *error)
+{
+    const uint64_t begun_ns = clock_monotonic_ns();
+    enum tn_status status = training_gradient(compute->training, run, error);
+    time_spent_add(TIME_COMPUTE, begun_ns);
+    if (status == TN_EINVAL || !isfinite(run->loss_sum)) { status = explain_divergence(error); }
+    return status;
+}
+
 /* Run the slice with its examples. */
 static enum tn_status run_slice(struct compute *compute, uint32_t slice, struct slice_run *run,
                                 struct error *error)
@@ -214,10 +223,7 @@ static enum tn_status run_slice(struct compute *compute, uint32_t slice, struct 
         time_spent_add(TIME_READ, begun_ns);
     }
     if (status != TN_OK) { return status; }
-    const uint64_t begun_ns = clock_monotonic_ns();
-    status = training_gradient(compute->training, run, error);
-    time_spent_add(TIME_COMPUTE, begun_ns);
-    if (status == TN_EINVAL || !isfinite(run->loss_sum)) { status = explain_divergence(error); }
+    status = run_examples(compute, run, error);
     if (status == TN_OK) { return TN_OK; }
     return error_context(error, "step %" PRIu64 ", slice %u", run->step, slice);
 }
@@ -279,6 +285,93 @@ static enum tn_status sum_node(struct compute *compute, struct slice_node node, 
     return TN_OK;
 }
 
+/* ------------------------------------------------------- slices in one run */
+
+/* Whether the slices of the node can be computed in one run; `examples`: of each. */
+static bool joins(struct compute *compute, struct slice_node node, uint32_t *examples)
+{
+    const struct job *job = compute->config.job;
+    *examples = slices_positions(job->train.slices, job->train.batch, node.first).count;
+    if (node.count == 1 || *examples == 0 || clips_slices(job) ||
+        *examples * (uint64_t)node.count > COMPUTE_JOINED_EXAMPLES ||
+        compute->parameters > COMPUTE_JOINED_PARAMETERS) {
+        return false;
+    }
+    for (uint32_t v = node.first; v < node.first + node.count; v++) {
+        if (slices_positions(job->train.slices, job->train.batch, v).count != *examples) {
+            return false;
+        }
+    }
+    return training_joins(compute->training, *examples, node.count);
+}
+
+/* Read the examples of all slices into the fields of the program. */
+static enum tn_status read_slices(struct compute *compute, struct slice_node node,
+                                  struct fields fields, uint32_t examples, struct error *error)
+{
+    const struct dataset *train = compute->config.train;
+    const uint64_t begun_ns = clock_monotonic_ns();
+    enum tn_status status = TN_OK;
+    for (uint32_t i = 0; i < node.count && status == TN_OK; i++) {
+        status = read_ahead_take(compute->reader, compute->step, node.first + i, &fields, error);
+        dataset_skip(train, examples, &fields);
+    }
+    time_spent_add(TIME_READ, begun_ns);
+    return status;
+}
+
+static enum tn_status joined_gradient(struct compute *compute, struct slice_node node,
+                                      uint32_t examples, struct error *error)
+{
+    const struct job *job = compute->config.job;
+    const struct slice_range first =
+        slices_positions(job->train.slices, job->train.batch, node.first);
+    struct slice_run run = {
+        .values = compute->values,
+        .version = compute->version,
+        .seed = job->seed,
+        .step = compute->step,
+        .first = first.first,
+        .count = examples * node.count,
+        .slices = node.count,
+        .scale = 1.0f / (float)job->train.batch,
+        .gradient = compute->sum,
+        .became_final = became_final,
+        .user = compute,
+    };
+    const struct fields fields = training_joined_fields(compute->training, examples, node.count);
+    compute->last = &run;
+    enum tn_status status = read_slices(compute, node, fields, examples, error);
+    if (status == TN_OK) { status = run_examples(compute, &run, error); }
+    for (uint32_t i = 0; i < node.count && status == TN_OK; i++) {
+        const double loss = training_joined_loss(compute->training, examples, node.count, i);
+        add_loss(compute, run.step, loss, examples);
+    }
+    if (status == TN_OK && compute->final_from > 0) { became_final(compute, 0); }
+    compute->last = NULL;
+    if (status == TN_OK) { return TN_OK; }
+    return error_context(error, "step %" PRIu64 ", slices %" PRIu32 " to %" PRIu32, run.step,
+                         node.first, node.first + node.count - 1);
+}
+
+/* One by one, each added to the sums of the nodes that end with it. */
+static enum tn_status sum_slices(struct compute *compute, struct slice_node node,
+                                 struct error *error)
+{
+    enum tn_status status = TN_OK;
+    uint32_t depth = 0;
+    for (; node.count > 1 && status == TN_OK; depth++) {
+        struct slice_node left, right;
+        slices_children(node, &left, &right);
+        status = sum_node(compute, left, depth, error);
+        node = right;
+    }
+    compute->last_depth = depth;
+    if (status == TN_OK) { status = get_level(compute, depth, error); }
+    if (status != TN_OK) { return status; }
+    return slice_gradient(compute, node.first, depth, true, error);
+}
+
 enum tn_status compute_node_into(struct compute *compute, const float *values, uint64_t step,
                                  struct slice_node node, float *sum,
                                  const struct compute_watch *watch, struct error *error)
@@ -290,17 +383,11 @@ enum tn_status compute_node_into(struct compute *compute, const float *values, u
     compute->sum = sum;
     compute->watch = watch;
     compute->final_from = compute->parameters;
-    enum tn_status status = TN_OK;
-    uint32_t depth = 0;
-    for (; node.count > 1 && status == TN_OK; depth++) {
-        struct slice_node left, right;
-        slices_children(node, &left, &right);
-        status = sum_node(compute, left, depth, error);
-        node = right;
-    }
-    compute->last_depth = depth;
-    if (status == TN_OK) { status = get_level(compute, depth, error); }
-    if (status == TN_OK) { status = slice_gradient(compute, node.first, depth, true, error); }
+    compute->last_depth = 0;
+    uint32_t examples;
+    enum tn_status status = joins(compute, node, &examples)
+                                ? joined_gradient(compute, node, examples, error)
+                                : sum_slices(compute, node, error);
     compute->has_gradient = status == TN_OK;
     return status;
 }
@@ -324,7 +411,7 @@ double compute_node_loss(const struct compute *compute)
     return compute->losses[0];
 }
 
-/* -------------------------------------------------------------- evaluation */
+/* ------------------------------------------------------------------ losses */
 
 /* A worker that had no slices for a while still has the losses from before. */
 double compute_train_loss(const struct compute *compute, uint64_t step)
@@ -343,83 +430,4 @@ void compute_reset(struct compute *compute)
 {
     memset(compute->recent, 0, sizeof compute->recent);
     compute->has_gradient = false;
-}
-
-static enum tn_status evaluate_all(const struct compute *compute, const float *values,
-                                   struct evaluation_sum *sum, struct details *details)
-{
-    const struct dataset *test = compute->config.test;
-    enum tn_status status = TN_OK;
-    assert(test != NULL);
-    for (uint64_t first = 0; first < test->examples && status == TN_OK;) {
-        const uint32_t count = (uint32_t)u64_min(test->examples - first, compute->slice_examples);
-        struct fields fields = training_fields(compute->training, TN_EVALUATE, count);
-        status = dataset_gather_range(test, first, count, &fields, NULL);
-        if (status != TN_OK) { break; }
-        status = training_evaluate(compute->training, values, count, sum, NULL);
-        if (status == TN_OK) { details_add(details, compute->training, &fields, count); }
-        first += count;
-    }
-    return status;
-}
-
-/* For a regression: R squared, 1 - residuals / spread. */
-static double accuracy_of(const struct compute *compute, const struct evaluation_sum *sum)
-{
-    assert(sum->count >= 1);
-    if (training_is_classifier(compute->training)) { return sum->correct / (double)sum->count; }
-    return compute->target_spread > 0 ? 1.0 - sum->squares / compute->target_spread : (double)NAN;
-}
-
-/* The metrics of the model come first: they replace others of the same name. */
-static void set_metrics(const struct compute *compute, const struct evaluation_sum *sum,
-                        const struct details *details, struct metrics *metrics)
-{
-    const char *name;
-    for (uint32_t i = 0; (name = training_metric(compute->training, i)) != NULL; i++) {
-        metrics_add(metrics, name, sum->metrics[i] / (double)sum->count);
-    }
-    details_metrics(details, metrics);
-}
-
-static void write_details(const struct compute *compute, const struct details *details,
-                          const float *averages, const struct evaluation *evaluation)
-{
-    const bool histograms = compute->config.job->metrics.histograms;
-    const struct details_source source = {
-        .dir = compute->config.details,
-        .variables = &compute->config.model->table,
-        .test = compute->config.test,
-        .values = histograms ? averages : NULL,
-        .gradient = histograms && compute->has_gradient ? compute->sum : NULL,
-    };
-    if (source.dir != NULL) { details_write(details, &source, evaluation); }
-}
-
-struct evaluation compute_evaluate(const struct compute *compute, const float *values,
-                                   const float *averages, uint64_t step)
-{
-    assert(values != NULL && averages != NULL);
-    const uint64_t begun_ns = clock_monotonic_ns();
-    struct digest digest = variable_table_digest(&compute->config.model->table, values);
-    struct evaluation evaluation = {
-        .step = step,
-        .loss = (double)NAN,
-        .accuracy = (double)NAN,
-        .train_loss = compute_train_loss(compute, step),
-        .digest = {digest.low, digest.high},
-    };
-    const struct dataset *test = compute->config.test;
-    if (test == NULL || test->examples == 0) { return evaluation; }
-    struct evaluation_sum sum = {0};
-    struct details details = {0};
-    if (evaluate_all(compute, averages, &sum, &details) == TN_OK) {
-        evaluation.loss = sum.loss / (double)sum.count;
-        evaluation.accuracy = accuracy_of(compute, &sum);
-        set_metrics(compute, &sum, &details, &evaluation.metrics);
-        write_details(compute, &details, averages, &evaluation);
-    }
-    details_close(&details);
-    time_spent_add(TIME_EVALUATE, begun_ns);
-    return evaluation;
 }

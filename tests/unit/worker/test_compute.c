@@ -142,6 +142,59 @@ static void test_parts_become_final_from_the_end(void **state)
     }
 }
 
+/* The slices of a node, computed as nodes of one slice each and added over the tree. */
+static double add_slices(struct compute *single, struct slice_node node, float *out)
+{
+    if (node.count == 1) {
+        const float *sum = compute_node(single, values, 4, node, NULL);
+        memcpy(out, sum, single->parameters * sizeof *sum);
+        return compute_node_loss(single);
+    }
+    struct slice_node left, right;
+    slices_children(node, &left, &right);
+    float *second = calloc(single->parameters, sizeof *second);
+    const double first_loss = add_slices(single, left, out);
+    const double loss = first_loss + add_slices(single, right, second);
+    for (uint64_t i = 0; i < single->parameters; i++) { out[i] += second[i]; }
+    free(second);
+    return loss;
+}
+
+/* Kernels that join slices: a node has the bits of its slices in sum, loss and training loss, and
+ * the watch sees them. Slices of 3 and 4 examples are computed one by one. */
+static void test_slices_in_one_run_have_the_bits_of_the_tree(void **state)
+{
+    (void)state;
+    static const uint32_t batches[] = {24, 20};
+    const struct compute_watch watch = {became_final, &watched};
+    struct compute_config settings = compute.config;
+    const size_t bytes = compute.parameters * sizeof(float);
+    float *expected = malloc(bytes);
+    watched.sum = malloc(bytes);
+    watched.seen = malloc(bytes);
+    settings.programs = "portable";
+    for (uint32_t b = 0; b < 2; b++) {
+        const struct slice_node node = {0, 6};
+        struct compute single, other = compute;
+        job.train.batch = batches[b];
+        assert_int_equal(compute_open(&compute, &settings, NULL), TN_OK);
+        assert_int_equal(compute_open(&single, &settings, NULL), TN_OK);
+        watched.first = compute.parameters;
+        assert_int_equal(compute_node_into(&compute, values, 4, node, watched.sum, &watch, NULL),
+                         TN_OK);
+        const double loss = add_slices(&single, node, expected);
+        assert_memory_equal(watched.sum, expected, bytes);
+        assert_memory_equal(watched.seen, expected, bytes);
+        assert_true(watched.first == 0 && watched.loss == loss);
+        assert_true(compute_node_loss(&compute) == loss);
+        assert_true(compute_train_loss(&compute, 4) == compute_train_loss(&single, 4));
+        assert_true((compute.levels[1] == NULL) == (b == 0)); /* No level for partial sums. */
+        compute_close(&single), compute_close(&compute);
+        compute = other;
+    }
+    free(watched.sum), free(watched.seen), free(expected);
+}
+
 /* The sum of a node repeats for the same step and differs for another. */
 static void test_sums_depend_on_the_step_only(void **state)
 {
@@ -308,6 +361,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_norm_of_an_async_slice_is_limited, setup, teardown),
         cmocka_unit_test_setup_teardown(test_averages_are_evaluated, setup, teardown),
         cmocka_unit_test_setup_teardown(test_parts_become_final_from_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_slices_in_one_run_have_the_bits_of_the_tree, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_sums_depend_on_the_step_only, setup, teardown),
         cmocka_unit_test_setup_teardown(test_steps_along_the_gradient_learn, setup, teardown),
         cmocka_unit_test_setup_teardown(test_training_loss_forgets_steps_before_a_gap, setup,

@@ -1,0 +1,89 @@
+/* Evaluation: loss, accuracy and other metrics on the test set, and the digest of the values. */
+#include <assert.h>
+#include <math.h>
+
+#include "common/base/clock.h"
+#include "common/base/digest.h"
+#include "common/base/minmax.h"
+#include "common/base/time_spent.h"
+#include "worker/compute.h"
+#include "worker/details.h"
+
+static enum tn_status evaluate_all(const struct compute *compute, const float *values,
+                                   struct evaluation_sum *sum, struct details *details)
+{
+    const struct dataset *test = compute->config.test;
+    enum tn_status status = TN_OK;
+    assert(test != NULL);
+    for (uint64_t first = 0; first < test->examples && status == TN_OK;) {
+        const uint32_t count = (uint32_t)u64_min(test->examples - first, compute->slice_examples);
+        struct fields fields = training_fields(compute->training, TN_EVALUATE, count);
+        status = dataset_gather_range(test, first, count, &fields, NULL);
+        if (status != TN_OK) { break; }
+        status = training_evaluate(compute->training, values, count, sum, NULL);
+        if (status == TN_OK) { details_add(details, compute->training, &fields, count); }
+        first += count;
+    }
+    return status;
+}
+
+/* For a regression: R squared, 1 - residuals / spread. */
+static double accuracy_of(const struct compute *compute, const struct evaluation_sum *sum)
+{
+    assert(sum->count >= 1);
+    if (training_is_classifier(compute->training)) { return sum->correct / (double)sum->count; }
+    return compute->target_spread > 0 ? 1.0 - sum->squares / compute->target_spread : (double)NAN;
+}
+
+/* The metrics of the model come first: they replace others of the same name. */
+static void set_metrics(const struct compute *compute, const struct evaluation_sum *sum,
+                        const struct details *details, struct metrics *metrics)
+{
+    const char *name;
+    for (uint32_t i = 0; (name = training_metric(compute->training, i)) != NULL; i++) {
+        metrics_add(metrics, name, sum->metrics[i] / (double)sum->count);
+    }
+    details_metrics(details, metrics);
+}
+
+static void write_details(const struct compute *compute, const struct details *details,
+                          const float *averages, const struct evaluation *evaluation)
+{
+    const bool histograms = compute->config.job->metrics.histograms;
+    const struct details_source source = {
+        .dir = compute->config.details,
+        .variables = &compute->config.model->table,
+        .test = compute->config.test,
+        .values = histograms ? averages : NULL,
+        .gradient = histograms && compute->has_gradient ? compute->sum : NULL,
+    };
+    if (source.dir != NULL) { details_write(details, &source, evaluation); }
+}
+
+struct evaluation compute_evaluate(const struct compute *compute, const float *values,
+                                   const float *averages, uint64_t step)
+{
+    assert(values != NULL && averages != NULL);
+    const uint64_t begun_ns = clock_monotonic_ns();
+    struct digest digest = variable_table_digest(&compute->config.model->table, values);
+    struct evaluation evaluation = {
+        .step = step,
+        .loss = (double)NAN,
+        .accuracy = (double)NAN,
+        .train_loss = compute_train_loss(compute, step),
+        .digest = {digest.low, digest.high},
+    };
+    const struct dataset *test = compute->config.test;
+    if (test == NULL || test->examples == 0) { return evaluation; }
+    struct evaluation_sum sum = {0};
+    struct details details = {0};
+    if (evaluate_all(compute, averages, &sum, &details) == TN_OK) {
+        evaluation.loss = sum.loss / (double)sum.count;
+        evaluation.accuracy = accuracy_of(compute, &sum);
+        set_metrics(compute, &sum, &details, &evaluation.metrics);
+        write_details(compute, &details, averages, &evaluation);
+    }
+    details_close(&details);
+    time_spent_add(TIME_EVALUATE, begun_ns);
+    return evaluation;
+}
