@@ -392,8 +392,9 @@ enum tn_status column_table_read(const struct column_table *table, uint64_t k,
     const struct columns *columns = table->columns;
     const uint64_t i = split_row(&table->split, k);
     enum tn_status status = source_read(source, i, row, error);
-    if (status == TN_OK && example->inputs != NULL) {
-        status = columns_apply(columns, source, i, row, example->draw, example->inputs, error);
+    if (status == TN_OK && (example->inputs != NULL || example->keys != NULL)) {
+        status = columns_apply(columns, source, i, row, example->draw, example->inputs,
+                               example->keys, error);
     }
     if (status == TN_OK && example->label != NULL) {
         status = columns_label(columns, source, i, row, table->classes, example->label, error);

@@ -48,6 +48,7 @@ struct digest column_table_digest(const struct column_table *table);
 struct column_table_example {
     const struct columns_draw *draw; /* NULL: not for training. */
     float *inputs;
+    int64_t *keys;
     int32_t *label;
     float *targets;
 };

@@ -154,13 +154,19 @@ static enum tn_status open_typed(const struct job *job, enum dataset_split split
                      job->data.type);
 }
 
+static void adopt_table(struct dataset *dataset)
+{
+    dataset->examples = dataset->table->split.count;
+    dataset->keys_each = columns_keys(dataset->table->columns);
+}
+
 static enum tn_status open_table(const struct job *job, enum dataset_split split,
                                  const struct dataset *train, struct dataset *dataset,
                                  struct error *error)
 {
     const struct columns *fitted = train != NULL ? train->table->columns : NULL;
     enum tn_status status = column_table_open(job, split, fitted, &dataset->table, error);
-    if (status == TN_OK) { dataset->examples = dataset->table->split.count; }
+    if (status == TN_OK) { adopt_table(dataset); }
     return status;
 }
 
@@ -228,7 +234,7 @@ enum tn_status dataset_open_stored(const struct job *job, const struct dataset_s
     }
     columns_close(columns);
     if (status == TN_OK) {
-        dataset->examples = dataset->table->split.count;
+        adopt_table(dataset);
         *out = dataset;
     } else {
         dataset_close(dataset);
@@ -358,9 +364,11 @@ static enum tn_status copy_row(const struct dataset *dataset, uint64_t from,
     float *targets = fields->targets != NULL ? fields->targets + to * dataset->outputs : NULL;
     float *inputs = fields->inputs != NULL ? fields->inputs + to * dataset->inputs : NULL;
     if (copied && inputs == NULL) { inputs = targets; }
+    int64_t *keys = fields->keys != NULL ? fields->keys + to * dataset->keys_each : NULL;
     const struct column_table_example example = {
         .draw = draw,
         .inputs = inputs,
+        .keys = keys,
         .label = fields->labels != NULL || fields->wide_labels != NULL ? &label : NULL,
         .targets = copied ? NULL : targets,
     };
@@ -419,6 +427,7 @@ void dataset_skip(const struct dataset *dataset, uint32_t count, struct fields *
     if (fields->labels != NULL) { fields->labels += labels; }
     if (fields->wide_labels != NULL) { fields->wide_labels += labels; }
     if (fields->targets != NULL) { fields->targets += (size_t)count * dataset->outputs; }
+    if (fields->keys != NULL) { fields->keys += (size_t)count * dataset->keys_each; }
 }
 
 enum tn_status dataset_gather_range(const struct dataset *dataset, uint64_t first, uint32_t count,
@@ -438,29 +447,6 @@ enum tn_status dataset_columns(const struct dataset *dataset, char **out, struct
 
 /* --------------------------------------------------------------- questions */
 
-const char *dataset_class_name(const struct dataset *dataset, uint32_t class)
-{
-    const struct columns *columns = dataset->table != NULL ? dataset->table->columns : NULL;
-    if (columns == NULL || class >= columns_classes(columns)) { return NULL; }
-    return columns_class_name(columns, class);
-}
-
-bool dataset_has_labels(const struct dataset *dataset)
-{
-    return dataset->table != NULL ? dataset->table->classes > 0 : dataset->labels != NULL;
-}
-
-bool dataset_has_targets(const struct dataset *dataset)
-{
-    if (dataset->targets_are_inputs) { return true; }
-    return dataset->table != NULL ? dataset->table->classes == 0 : dataset->targets != NULL;
-}
-
-bool dataset_has_bytes(const struct dataset *dataset)
-{
-    return dataset->input_bytes != NULL;
-}
-
 static double target_of(const struct dataset *dataset, uint64_t example, uint32_t output)
 {
     if (!dataset->targets_are_inputs) {
@@ -471,13 +457,6 @@ static double target_of(const struct dataset *dataset, uint64_t example, uint32_
     float value;
     bytes_to_floats(1, dataset->input_bytes + at, &value);
     return (double)value;
-}
-
-double dataset_best_area(const struct dataset *dataset)
-{
-    const struct column_table *table = dataset->table;
-    if (table == NULL || !criteo_is_source(&table->source)) { return (double)NAN; }
-    return criteo_best_area(&table->source);
 }
 
 double dataset_spread(const struct dataset *dataset)

@@ -30,6 +30,7 @@ struct dataset {
     uint64_t examples;
     uint32_t inputs, outputs; /* As in the model. */
     uint32_t labels_each;     /* Labels of an example. */
+    uint32_t keys_each;       /* Keys of tables; 0: it has none. */
     /* Elements from an example to the next one: `inputs` and `labels_each`, or less where examples
      * overlap. */
     uint32_t input_step, label_step;

@@ -48,6 +48,7 @@ static uint32_t embeddings_of(const struct columns *columns,
             .input = found[i].input,
             .rows = found[i].ids,
             .width = found[i].width,
+            .table = found[i].table,
         };
         name_embedding(found[i].feature, list[i].name);
         make_distinct(list, i);
@@ -102,12 +103,20 @@ enum tn_status job_columns_check(const struct job *job, const struct columns *co
     const uint32_t count = embeddings_of(columns, wanted);
     assert(job->model.embedding_count <= JOB_EMBEDDINGS_MAX);
     bool equal = count == job->model.embedding_count;
+    uint32_t tables = 0;
     for (uint32_t i = 0; i < count && equal; i++) {
         const struct job_embedding *given = &job->model.embeddings[i];
         equal = given->input == wanted[i].input && given->rows == wanted[i].rows &&
-                given->width == wanted[i].width;
+                given->width == wanted[i].width && given->table == wanted[i].table;
+        tables += wanted[i].table;
     }
-    if (equal) { return TN_OK; }
+    if (equal && (tables == columns_keys(columns) || job_has_code(job))) { return TN_OK; }
+    if (equal) {
+        return error_set(
+            error, TN_EINVAL,
+            "data.columns: \"table\" without \"embed\" gives a key that only models of "
+            "C code read: give \"embed\", the width of the rows, too");
+    }
     return error_set(error, TN_EINVAL,
                      "model.embeddings are not those of data.columns: remove model.embeddings, "
                      "which are then computed");

@@ -129,6 +129,7 @@ static void free_entry(struct entry *entry)
     free(entry->fields.labels);
     free(entry->fields.wide_labels);
     free(entry->fields.targets);
+    free(entry->fields.keys);
     free(entry->indices);
 }
 
@@ -153,7 +154,7 @@ void read_ahead_close(struct read_ahead *ahead)
 
 /* The bytes of each field of `count` examples. */
 struct sizes {
-    size_t inputs, input_bytes, labels, wide_labels, targets;
+    size_t inputs, input_bytes, labels, wide_labels, targets, keys;
 };
 
 static struct sizes sizes_of(const struct dataset *dataset, size_t count)
@@ -164,6 +165,7 @@ static struct sizes sizes_of(const struct dataset *dataset, size_t count)
         .labels = count * dataset->labels_each,
         .wide_labels = count * dataset->labels_each * sizeof(int32_t),
         .targets = count * dataset->outputs * sizeof(float),
+        .keys = count * dataset->keys_each * sizeof(int64_t),
     };
 }
 
@@ -183,7 +185,7 @@ static bool reserve(const struct read_ahead *ahead, uint32_t slice, const struct
     const struct sizes sizes = sizes_of(ahead->config.dataset, count);
     if (entry->indices == NULL) { entry->indices = calloc(count, sizeof *entry->indices); }
     return entry->indices != NULL && RESERVE(inputs) && RESERVE(input_bytes) && RESERVE(labels) &&
-           RESERVE(wide_labels) && RESERVE(targets);
+           RESERVE(wide_labels) && RESERVE(targets) && RESERVE(keys);
 }
 
 static void copy_field(void *to, const void *from, size_t size)
@@ -200,6 +202,7 @@ static void copy_fields(const struct dataset *dataset, uint32_t count, const str
     copy_field(to->labels, from->labels, sizes.labels);
     copy_field(to->wide_labels, from->wide_labels, sizes.wide_labels);
     copy_field(to->targets, from->targets, sizes.targets);
+    copy_field(to->keys, from->keys, sizes.keys);
 }
 
 /* Whether the entry has the examples of `step`. No thread uses it afterwards. */

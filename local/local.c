@@ -236,6 +236,16 @@ static void note_end(struct local *local, enum run_phase phase, const struct err
     note(local, &entry);
 }
 
+static void count_tables(const struct local *local)
+{
+    const struct tables *tables = &local->trainer.tables;
+    for (uint32_t t = 0; t < tables->count; t++) {
+        const struct row_table_stats stats = row_table_stats(tables->tables[t]);
+        local->config->counted(local->config->ctx, row_table_spec_of(tables->tables[t])->name,
+                               stats.rows, stats.bytes);
+    }
+}
+
 static enum tn_status work(struct local *local, struct error *error)
 {
     bool left = false;
@@ -244,6 +254,7 @@ static enum tn_status work(struct local *local, struct error *error)
     if (status != TN_OK) { return status; }
     if (!left && local->run->evaluation.step != local->trainer.step) { evaluate(local); }
     status = save_last(local, error);
+    count_tables(local);
     if (status != TN_OK) {
         note_end(local, RUN_FAILED, error);
     } else if (!left) {
@@ -273,7 +284,7 @@ enum tn_status local_run_job(const struct local_config *config, struct run *run,
                              struct error *error)
 {
     assert(config->loaded != NULL && config->stepped != NULL && config->noted != NULL);
-    assert(config->leave != NULL && config->should_stop != NULL);
+    assert(config->leave != NULL && config->should_stop != NULL && config->counted != NULL);
     struct local *local = calloc(1, sizeof *local);
     if (local == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     local->config = config;

@@ -33,6 +33,8 @@ struct local_config {
     /* After every step: whether the run ends here. */
     bool (*should_stop)(void *ctx);
     void (*noted)(void *ctx, const struct run *run, const struct history_entry *entry);
+    /* At the end, for each table: its rows that were trained, and their bytes in memory. */
+    void (*counted)(void *ctx, const char *table, uint64_t rows, uint64_t bytes);
     void *ctx;
 };
 

@@ -110,6 +110,7 @@ static enum tn_status load(const struct restore_config *config, const struct man
                            "it holds %" PRIu64 " updates, but its manifest is of step %" PRIu64,
                            metadata.optimizer_steps, manifest->step);
     }
+    if (status == TN_OK) { status = tables_load(&trainer->tables, config->dir, manifest, error); }
     if (status != TN_OK) {
         trainer_release_arrays(incoming);
         return status;

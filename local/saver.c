@@ -29,6 +29,7 @@ struct saver {
     enum saver_state state;
     struct manifest manifest;
     struct store_write_request request;
+    struct tables *tables; /* That save; NULL: none do. */
     struct saver_result result;
     uint64_t kept[CHECKPOINT_KEEP_MAX]; /* Committed, ascending; the last `keep`. */
     uint64_t best[CHECKPOINT_KEEP_MAX]; /* The best one as of each of these; 0: unknown. */
@@ -64,6 +65,10 @@ static void remove_old(struct saver *saver)
                       &error) != TN_OK) {
         log_warn("old checkpoints cannot be removed: %s", error.text);
     }
+    if (saver->manifest.chain_count > 0 &&
+        tables_collect(saver->config.dir, saver->manifest.id, &error) != TN_OK) {
+        log_warn("files of table rows that no checkpoint needs cannot be removed: %s", error.text);
+    }
 }
 
 static enum tn_status write_checkpoint(struct saver *saver, struct error *error)
@@ -72,6 +77,9 @@ static enum tn_status write_checkpoint(struct saver *saver, struct error *error)
     assert(saver->manifest.shard_count == 1);
     enum tn_status status =
         store_write(saver->config.dir, &saver->request, NULL, &shard->digest, &shard->bytes, error);
+    if (status == TN_OK) {
+        status = tables_write(saver->tables, saver->config.dir, &saver->manifest, error);
+    }
     if (status == TN_OK) {
         status = store_put_manifest(saver->config.dir, &saver->manifest, error);
     }
@@ -181,7 +189,7 @@ void saver_know_unloadable(struct saver *saver, uint64_t checkpoint)
 }
 
 void saver_begin(struct saver *saver, const struct manifest *manifest, const char *place,
-                 const struct trainer *trainer)
+                 struct trainer *trainer)
 {
     assert(!saver->busy);
     assert(manifest->state_arrays == trainer->arrays);
@@ -204,6 +212,14 @@ void saver_begin(struct saver *saver, const struct manifest *manifest, const cha
     }
     saver->busy = true;
     saver->state = SAVER_WRITING;
+    struct saver_result failed = {.checkpoint = manifest->id, .step = manifest->step};
+    failed.status = tables_begin_save(&trainer->tables, manifest->id, &failed.error);
+    saver->tables = failed.status == TN_OK ? &trainer->tables : NULL;
+    if (failed.status != TN_OK) {
+        release_request(saver);
+        saver->result = failed;
+        saver->state = SAVER_WRITTEN;
+    }
     pthread_cond_broadcast(&saver->changed);
     pthread_mutex_unlock(&saver->mutex);
 }
@@ -220,6 +236,8 @@ bool saver_finish(struct saver *saver, bool wait, struct saver_result *result)
         *result = saver->result;
         saver->state = SAVER_IDLE;
         saver->busy = false;
+        if (saver->tables != NULL) { tables_end_save(saver->tables, result->status == TN_OK); }
+        saver->tables = NULL;
     }
     pthread_mutex_unlock(&saver->mutex);
     return ended;

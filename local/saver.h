@@ -1,6 +1,7 @@
 /*
  * local/saver.h: writes checkpoints on a thread of its own while training continues: the shard,
- * then the manifest, which commits it, then the removal of superseded checkpoints.
+ * the changed rows of tables, then the manifest, which commits it, then the removal of superseded
+ * checkpoints.
  *
  * Threads: the owner's, one at a time; the disk is used on the saver's thread, which blocks all
  * signals. Blocking: saver_finish() and saver_stop() until the disk has answered.
@@ -44,11 +45,12 @@ void saver_know_unloadable(struct saver *saver, uint64_t checkpoint);
 
 /*
  * Write the present state of `trainer` as the checkpoint `manifest->id`; the shards of `manifest`
- * are filled in, the rest is given. No other may be in progress. Keeps references on the arrays
- * until it is written.
+ * and the chain of its tables are filled in, the rest is given. No other may be in progress. Keeps
+ * references on the arrays until it is written. The tables of `trainer` save until saver_finish()
+ * has reported the end.
  */
 void saver_begin(struct saver *saver, const struct manifest *manifest, const char *place,
-                 const struct trainer *trainer);
+                 struct trainer *trainer);
 
 /* The checkpoint in progress has ended: report it, once. False: none has. With `wait`, waits for
  * one in progress. */

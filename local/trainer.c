@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/time_spent.h"
 #include "common/cluster/slices.h"
 #include "common/cluster/strategy.h"
@@ -76,8 +77,11 @@ enum tn_status trainer_open(struct trainer *trainer, const struct compute_config
     trainer->arrays = trainer->optimizer.arrays;
     trainer->pool = trainer->config.pool = buffer_pool_create(0);
     if (trainer->pool == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    enum tn_status status = compute_open(&trainer->compute, &trainer->config, error);
+    enum tn_status status = tables_open(&trainer->tables, job, config->model, error);
+    if (trainer->tables.count > 0) { trainer->config.rows = &trainer->tables.source; }
+    if (status == TN_OK) { status = compute_open(&trainer->compute, &trainer->config, error); }
     if (status != TN_OK) {
+        tables_close(&trainer->tables);
         buffer_pool_destroy(trainer->pool);
         *trainer = (struct trainer){0};
         return status;
@@ -93,8 +97,14 @@ void trainer_close(struct trainer *trainer)
     if (trainer->pool == NULL) { return; }
     trainer_release_arrays(trainer->current);
     compute_close(&trainer->compute);
+    tables_close(&trainer->tables);
     buffer_pool_destroy(trainer->pool);
     *trainer = (struct trainer){0};
+}
+
+static bool rows_are_finite(const struct trainer *trainer)
+{
+    return trainer->tables.count == 0 || row_sums_are_finite(compute_node_rows(&trainer->compute));
 }
 
 /* The gradient of the whole batch; NULL: `error` is set. */
@@ -104,7 +114,9 @@ static const float *batch_gradient(struct trainer *trainer, struct error *error)
     struct error cause = {.status = TN_OK};
     const float *sum =
         compute_node(&trainer->compute, trainer_values(trainer), trainer->step, all, &cause);
-    if (sum != NULL && all_finite(sum, trainer->parameters)) { return sum; }
+    if (sum != NULL && all_finite(sum, trainer->parameters) && rows_are_finite(trainer)) {
+        return sum;
+    }
     if (sum == NULL) {
         (void)!error_set(error, cause.status, "%s", cause.text);
         return NULL;
@@ -143,6 +155,14 @@ enum tn_status trainer_step(struct trainer *trainer, struct error *error)
         out[a] = fresh[a]->data;
     }
     const uint64_t begun_ns = clock_monotonic_ns();
+    if (trainer->tables.count > 0) {
+        const struct row_sums *rows = compute_node_rows(&trainer->compute);
+        enum tn_status status = tables_apply(&trainer->tables, trainer->step, rows, error);
+        if (status != TN_OK) {
+            trainer_release_arrays(fresh);
+            return status;
+        }
+    }
     if (optimizer_needs_norms(&trainer->optimizer)) { measure(trainer, in, gradient); }
     optimizer_apply(&trainer->optimizer, trainer->config.kernels, trainer->step, 0,
                     trainer->parameters, gradient, in, out);
@@ -168,6 +188,15 @@ const float *trainer_averages(const struct trainer *trainer)
 
 struct evaluation trainer_evaluate(const struct trainer *trainer)
 {
-    return compute_evaluate(&trainer->compute, trainer_values(trainer), trainer_averages(trainer),
-                            trainer->step);
+    struct evaluation evaluation = compute_evaluate(&trainer->compute, trainer_values(trainer),
+                                                    trainer_averages(trainer), trainer->step);
+    struct digest digest = {.low = evaluation.digest[0], .high = evaluation.digest[1]};
+    struct error problem;
+    if (tables_digest(&trainer->tables, digest, &digest, &problem) != TN_OK) {
+        log_warn("the digest of step %" PRIu64 " does not cover the tables: %s", trainer->step,
+                 problem.text);
+    }
+    evaluation.digest[0] = digest.low;
+    evaluation.digest[1] = digest.high;
+    return evaluation;
 }

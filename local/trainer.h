@@ -18,13 +18,16 @@
 #include "common/base/buffer.h"
 #include "common/base/error.h"
 #include "kernels/optimizer.h"
+#include "local/tables.h"
 #include "worker/compute.h"
 
+/* Does not move while it is open. */
 struct trainer {
     struct compute_config config;
     struct buffer_pool *pool; /* Owned. */
     struct compute compute;
     struct optimizer optimizer;
+    struct tables tables; /* At the same step. */
     uint64_t parameters;
     uint32_t arrays; /* The values and the state of the optimizer. */
     uint64_t step;   /* Updates applied. */
@@ -34,7 +37,8 @@ struct trainer {
 };
 
 /* Open a trainer at step 0, with the initial values. All pointers in `config` outlive it; its pool
- * is not used. TN_ENOMEM, and the errors of compute_open(); after a failure nothing is owned. */
+ * and rows are not used. TN_ENOMEM, and the errors of compute_open(); after a failure nothing is
+ * owned. */
 MUST_CHECK enum tn_status trainer_open(struct trainer *trainer, const struct compute_config *config,
                                        struct error *error);
 void trainer_close(struct trainer *trainer); /* A zeroed one is allowed. */
@@ -43,7 +47,7 @@ void trainer_close(struct trainer *trainer); /* A zeroed one is allowed. */
  * Apply the gradient of the next batch. After a failure nothing has changed.
  *
  *   TN_EINVAL  the gradient is not finite: training diverged, or an example is not a number
- *   TN_ENOMEM
+ *   TN_ENOMEM  with tables, some may have changed: close the trainer
  */
 MUST_CHECK enum tn_status trainer_step(struct trainer *trainer, struct error *error);
 
@@ -53,14 +57,16 @@ const float *trainer_values(const struct trainer *trainer);
 /* The moving average of the parameters; without one, the parameters themselves. */
 const float *trainer_averages(const struct trainer *trainer);
 
-/* Evaluate the present step: see compute_evaluate(). */
+/* Evaluate the present step: see compute_evaluate(). The digest covers the tables, too:
+ * tables_digest(). */
 struct evaluation trainer_evaluate(const struct trainer *trainer);
 
 /* A fresh buffer for each array, with undefined contents, to be filled from a checkpoint. False:
  * out of memory; `incoming` is all NULL. */
 bool trainer_begin_load(struct trainer *trainer,
                         struct buffer *incoming[static OPTIMIZER_ARRAYS_MAX]);
-/* Continue from `incoming`, the arrays after `step` updates. Takes the references. */
+/* Continue from `incoming`, the arrays after `step` updates, with tables of this step. Takes the
+ * references. */
 void trainer_adopt(struct trainer *trainer, struct buffer *incoming[static OPTIMIZER_ARRAYS_MAX],
                    uint64_t step);
 

@@ -11,6 +11,7 @@
 #include "graph/lookups.h"
 #include "graph/variables.h"
 #include "model/job_graph.h"
+#include "model/table_training.h"
 #include "model/warm_start.h"
 
 /* The initial values of a table. TN_INIT_DEFAULT: none are given. */
@@ -116,16 +117,6 @@ static enum tn_status add_table(void *to, const struct graph_table *table, struc
     return TN_OK;
 }
 
-/* No node keeps their rows. */
-static enum tn_status refuse_tables(const struct model *model, struct error *error)
-{
-    if (model->table_count == 0) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "the model has the table '%s', and jobs do not train tables yet: use "
-                     "tn_gather() from a variable",
-                     model->tables[0].name);
-}
-
 enum tn_status model_open_graph(struct tn_graph *graph, struct model **out, struct error *error)
 {
     assert(graph != NULL && out != NULL);
@@ -164,7 +155,9 @@ enum tn_status model_open(const struct job *job, struct model **out, struct erro
         return status;
     }
     status = model_open_graph(graph, out, error);
-    if (status == TN_OK) { status = refuse_tables(*out, error); }
+    if (status == TN_OK && (*out)->table_count > 0) {
+        status = table_training_check(job, (*out)->tables[0].name, error);
+    }
     if (status == TN_OK) { status = variables_place(&(*out)->table, job, error); }
     if (status != TN_OK) {
         model_close(*out);

@@ -30,8 +30,8 @@ struct model {
 };
 
 /*
- * Build the model of a job, its variables placed. A model with tables is refused until jobs train
- * them.
+ * Build the model of a job, its variables placed. A model with tables is refused where they cannot
+ * be trained: see model/table_training.h.
  *
  *   TN_EINVAL  the error names the key, its value and the remedy
  *   TN_ENOMEM  out of memory

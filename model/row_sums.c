@@ -26,6 +26,11 @@ void row_sums_close(struct row_sums *sums)
     *sums = (struct row_sums){0};
 }
 
+void row_sums_clear(struct row_sums *sums)
+{
+    for (uint32_t t = 0; t < sums->count; t++) { sums->tables[t].count = 0; }
+}
+
 enum tn_status row_sum_reserve(struct row_sum *sum, uint64_t rows, struct error *error)
 {
     assert(sum->width > 0);

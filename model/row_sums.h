@@ -30,6 +30,9 @@ MUST_CHECK enum tn_status row_sums_open(const struct model *model, struct row_su
                                         struct error *error);
 void row_sums_close(struct row_sums *sums); /* A zeroed one is allowed. */
 
+/* No rows any more; the memory stays. */
+void row_sums_clear(struct row_sums *sums);
+
 /* Memory for `rows` rows; those in use are lost. TN_ENOMEM: nothing has changed. */
 MUST_CHECK enum tn_status row_sum_reserve(struct row_sum *sum, uint64_t rows, struct error *error);
 

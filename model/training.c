@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/minmax.h"
 #include "graph/core/node.h"
 #include "graph/joined.h"
 
@@ -32,6 +33,8 @@ struct training {
     const char *metrics[METRICS_OWN_MAX + 1]; /* Names in the graph, then NULL. */
     struct sized programs[MODES][TRAINING_SIZES_MAX];
     struct joined joined[TRAINING_JOINED_MAX];
+    const struct row_source *source; /* With tables; else NULL. */
+    struct slice_rows *rows;
 };
 
 static enum tn_status failed(enum tn_status status, const struct tn_error *text,
@@ -60,6 +63,7 @@ static enum tn_status bind_fields(struct sized *sized, struct error *error)
     struct tn_view inputs = tn_program_field(sized->program, "inputs");
     struct tn_view labels = tn_program_field(sized->program, "labels");
     struct tn_view targets = tn_program_field(sized->program, "targets");
+    struct tn_view keys = tn_program_field(sized->program, "keys");
     bool bytes = inputs.data != NULL && inputs.type == TN_UINT8;
     if (inputs.data != NULL && !bytes && inputs.type != TN_FLOAT32) {
         return wrong_type("inputs", "float32 or uint8", error);
@@ -71,12 +75,15 @@ static enum tn_status bind_fields(struct sized *sized, struct error *error)
     if (targets.data != NULL && targets.type != TN_FLOAT32) {
         return wrong_type("targets", "float32", error);
     }
+    if (keys.data != NULL && keys.type != TN_INT64) { return wrong_type("keys", "int64", error); }
     sized->fields = (struct fields){
         .inputs = bytes ? NULL : inputs.data,
         .input_bytes = bytes ? inputs.data : NULL,
         .labels = wide ? NULL : labels.data,
         .wide_labels = wide ? labels.data : NULL,
         .targets = targets.data,
+        .keys = keys.data,
+        .keys_each = (uint32_t)(elements_of(&keys.shape) / sized->examples),
         .labels_each = (uint32_t)(elements_of(&labels.shape) / sized->examples),
     };
     return TN_OK;
@@ -138,6 +145,17 @@ const char *training_metric(const struct training *training, uint32_t index)
     return training->metrics[index];
 }
 
+static enum tn_status open_rows(struct training *training, const struct training_config *config,
+                                struct error *error)
+{
+    uint32_t most = 1;
+    for (int i = 0; i < TRAINING_SIZES_MAX; i++) {
+        most = u32_max(most, u32_max(config->gradient[i], config->evaluation[i]));
+    }
+    training->source = config->rows;
+    return slice_rows_open(config->model, most, &training->rows, error);
+}
+
 enum tn_status training_open(const struct training_config *config, struct training **out,
                              struct error *error)
 {
@@ -156,6 +174,7 @@ enum tn_status training_open(const struct training_config *config, struct traini
         status = open_program(training, TN_EVALUATE, config->evaluation[i], 0,
                               &training->programs[TN_EVALUATE][i], error);
     }
+    if (status == TN_OK && config->rows != NULL) { status = open_rows(training, config, error); }
     if (status == TN_OK) {
         *out = training;
     } else {
@@ -167,6 +186,7 @@ enum tn_status training_open(const struct training_config *config, struct traini
 void training_close(struct training *training)
 {
     if (training == NULL) { return; }
+    slice_rows_close(training->rows);
     for (int mode = 0; mode < MODES; mode++) {
         for (int i = 0; i < TRAINING_SIZES_MAX; i++) {
             tn_program_destroy(training->programs[mode][i].program);
@@ -247,10 +267,16 @@ bool training_is_classifier(const struct training *training)
     return training->is_classifier;
 }
 
-static enum tn_status run_program(struct tn_program *program, struct tn_run *run,
-                                  struct error *error)
+/* Rows of tables are in place before the program runs. */
+static enum tn_status run_program(struct training *training, struct tn_program *program,
+                                  struct tn_run *run, struct error *error)
 {
     struct tn_error text = {.text = ""};
+    assert(training->source != NULL || training->model->table_count == 0);
+    if (training->source != NULL) {
+        enum tn_status filled = slice_rows_fill(training->rows, program, training->source, error);
+        if (filled != TN_OK) { return filled; }
+    }
     enum tn_status status = tn_program_run(program, run, &text);
     return status == TN_OK ? TN_OK : failed(status, &text, error);
 }
@@ -276,6 +302,7 @@ enum tn_status training_gradient(struct training *training, struct slice_run *ru
     if (run->count == 0) {
         size_t parameters = (size_t)training->model->table.parameter_count;
         memset(run->gradient, 0, parameters * sizeof *run->gradient);
+        if (run->row_sums != NULL) { row_sums_clear(run->row_sums); }
         if (run->became_final != NULL) { run->became_final(run->user, 0); }
         return TN_OK;
     }
@@ -295,9 +322,11 @@ enum tn_status training_gradient(struct training *training, struct slice_run *ru
     const struct sized *sized =
         run->slices > 0 ? joined_program(training, run->count / run->slices, run->slices)
                         : find(training, TN_TRAIN, run->count);
-    enum tn_status status = run_program(sized->program, &watched.program, error);
+    enum tn_status status = run_program(training, sized->program, &watched.program, error);
     run->loss_sum = watched.program.loss_sum;
-    return status;
+    if (status != TN_OK || run->row_sums == NULL) { return status; }
+    assert(run->slices == 0); /* Sums of rows are by slice. */
+    return slice_rows_collect(training->rows, sized->program, run->row_sums, error);
 }
 
 /* Sums in ascending order. */
@@ -327,7 +356,7 @@ enum tn_status training_evaluate(struct training *training, const float *values,
     assert(values != NULL && add_to != NULL);
     const struct sized *sized = find(training, TN_EVALUATE, examples);
     struct tn_run run = {.struct_size = sizeof run, .values = values, .scale = 1};
-    enum tn_status status = run_program(sized->program, &run, error);
+    enum tn_status status = run_program(training, sized->program, &run, error);
     if (status != TN_OK) { return status; }
     add_to->loss += run.loss_sum;
     add_to->correct += sum_metric(sized->program, "accuracy", examples);

@@ -18,6 +18,7 @@
 
 #include "common/cluster/metrics.h"
 #include "model/model.h"
+#include "model/slice_rows.h"
 #include "tanist/program.h"
 
 enum { TRAINING_SIZES_MAX = 2, TRAINING_JOINED_MAX = 8 };
@@ -27,18 +28,23 @@ struct training_config {
     const char *kernels;       /* As in struct tn_program_options. */
     /* Numbers of examples of the runs, by mode; 0: none. */
     uint32_t gradient[TRAINING_SIZES_MAX], evaluation[TRAINING_SIZES_MAX];
+    /* The rows of the model's tables at the time of a run. Outlives the training; NULL: there are
+     * no tables, or nothing is run. */
+    const struct row_source *rows;
 };
 
 /* Memory for examples, row by row: inputs [count][inputs], as floats or as bytes, labels
- * [count][labels_each], as bytes or wide, targets [count][outputs]. NULL: the model does not read
- * this field. */
+ * [count][labels_each], as bytes or wide, targets [count][outputs], keys of tables
+ * [count][keys_each]. NULL: the model does not read this field. */
 struct fields {
     float *inputs;
     uint8_t *input_bytes;
     uint8_t *labels;
     int32_t *wide_labels;
     float *targets;
+    int64_t *keys;
     uint32_t labels_each; /* 1, or one for each element of a sequence. */
+    uint32_t keys_each;
 };
 
 /* The examples of one run are at positions [first, first + count) of the batch of `step`. */
@@ -50,8 +56,9 @@ struct slice_run {
     uint32_t slices;       /* Several slices of equal sizes at once, `count` examples in all, for
                             * which training_joins() was true; their tree is that of A5. 0: one. */
     float scale;
-    float *gradient; /* Out. */
-    double loss_sum; /* Out: the sum of the losses of the examples, not scaled. */
+    float *gradient;           /* Out. */
+    struct row_sums *row_sums; /* Out: the gradients of rows. NULL: the model has no tables. */
+    double loss_sum;           /* Out: the sum of the losses of the examples, not scaled. */
     /* As in struct tn_run. */
     void (*became_final)(void *user, uint64_t first);
     void *user;

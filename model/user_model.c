@@ -95,9 +95,11 @@ static enum tn_status check_field(const void *ctx, const char *field, const stru
         return regression ? check_size(field, shape, job->model.outputs, "model.outputs", error)
                           : TN_OK;
     }
+    if (strcmp(field, "keys") == 0 && job_has_rows(job)) { return TN_OK; } /* As labels. */
     return error_set(error, TN_EINVAL,
                      "model: the field \"%s\" does not exist: by model.loss and model.targets of "
-                     "the job, the data have \"inputs\" and \"%s\"",
+                     "the job, the data have \"inputs\" and \"%s\", and \"keys\" where "
+                     "data.columns have \"table\": true",
                      field, regression ? "targets" : "labels");
 }
 

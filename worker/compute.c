@@ -42,6 +42,17 @@ static enum tn_status check_field(const char *name, const void *field, bool exis
                      name);
 }
 
+static enum tn_status check_keys(const struct fields *fields, const struct dataset *train,
+                                 struct error *error)
+{
+    if (fields->keys == NULL || fields->keys_each == train->keys_each) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "the model reads %" PRIu32
+                     " keys of tables per example, but data.columns give "
+                     "%" PRIu32 ": give as many columns \"table\": true",
+                     fields->keys_each, train->keys_each);
+}
+
 enum tn_status compute_check_fields(const struct fields *fields, const struct dataset *train,
                                     struct error *error)
 {
@@ -56,6 +67,7 @@ enum tn_status compute_check_fields(const struct fields *fields, const struct da
     if (status == TN_OK) {
         status = check_field("targets", fields->targets, dataset_has_targets(train), error);
     }
+    if (status == TN_OK) { status = check_keys(fields, train, error); }
     if (status != TN_OK || labels == NULL || fields->labels_each == train->labels_each) {
         return status;
     }
@@ -70,7 +82,8 @@ static enum tn_status open_training(struct compute *compute, struct error *error
 {
     const struct compute_config *config = &compute->config;
     uint32_t most = compute->slice_examples;
-    struct training_config training = {.model = config->model, .kernels = config->programs};
+    struct training_config training = {
+        .model = config->model, .kernels = config->programs, .rows = config->rows};
     list_sizes(config->job, training.gradient);
     if (config->test != NULL && config->test->examples > 0) {
         training.evaluation[0] = config->test->examples >= most ? most : 0;
@@ -107,13 +120,20 @@ enum tn_status compute_open(struct compute *compute, const struct compute_config
     compute->target_spread = config->test != NULL ? dataset_spread(config->test) : 0;
     enum tn_status status = open_reader(compute, error);
     if (status == TN_OK) { status = open_training(compute, error); }
+    if (status == TN_OK && config->rows != NULL) {
+        status = row_sums_open(config->model, &compute->spare_rows, error);
+    }
     if (status != TN_OK) { compute_close(compute); }
     return status;
 }
 
 void compute_close(struct compute *compute)
 {
-    for (uint32_t i = 0; i < COMPUTE_LEVELS_MAX; i++) { buffer_release(compute->levels[i]); }
+    for (uint32_t i = 0; i < COMPUTE_LEVELS_MAX; i++) {
+        buffer_release(compute->levels[i]);
+        row_sums_close(&compute->rows[i]);
+    }
+    row_sums_close(&compute->spare_rows);
     training_close(compute->training);
     read_ahead_close(compute->reader);
     *compute = (struct compute){0};
@@ -244,6 +264,7 @@ static enum tn_status slice_gradient(struct compute *compute, uint32_t slice, ui
         .count = range.count,
         .scale = 1.0f / (float)job->train.batch,
         .gradient = level(compute, depth),
+        .row_sums = compute->config.rows != NULL ? &compute->rows[depth] : NULL,
         .became_final = is_last && !clips_slices(job) ? became_final : NULL,
         .user = compute,
     };
@@ -261,9 +282,22 @@ static enum tn_status slice_gradient(struct compute *compute, uint32_t slice, ui
 
 static enum tn_status get_level(struct compute *compute, uint32_t depth, struct error *error)
 {
+    struct row_sums *rows = &compute->rows[depth];
+    if (compute->config.rows != NULL && rows->tables == NULL) {
+        enum tn_status status = row_sums_open(compute->config.model, rows, error);
+        if (status != TN_OK) { return status; }
+    }
     if (level(compute, depth) != NULL) { return TN_OK; }
     return error_set(error, TN_ENOMEM, "out of memory for the gradients of %" PRIu64 " parameters",
                      compute->parameters);
+}
+
+/* Add the rows of the next level, those of the right subtree, to this one. */
+static enum tn_status add_rows(struct compute *compute, uint32_t depth, struct error *error)
+{
+    if (compute->config.rows == NULL) { return TN_OK; }
+    return row_sums_add(&compute->rows[depth], &compute->rows[depth + 1], &compute->spare_rows,
+                        error);
 }
 
 /* Sum the left subtree into this level and the right one into the next, then add them. */
@@ -282,17 +316,18 @@ static enum tn_status sum_node(struct compute *compute, struct slice_node node, 
     compute->config.kernels->add(compute->parameters, level(compute, depth + 1),
                                  level(compute, depth));
     compute->losses[depth] += compute->losses[depth + 1];
-    return TN_OK;
+    return add_rows(compute, depth, error);
 }
 
 /* ------------------------------------------------------- slices in one run */
 
-/* Whether the slices of the node can be computed in one run; `examples`: of each. */
+/* Whether the slices of the node can be computed in one run; `examples`: of each. Gradients of
+ * table rows are summed slice by slice. */
 static bool joins(struct compute *compute, struct slice_node node, uint32_t *examples)
 {
     const struct job *job = compute->config.job;
     *examples = slices_positions(job->train.slices, job->train.batch, node.first).count;
-    if (node.count == 1 || *examples == 0 || clips_slices(job) ||
+    if (node.count == 1 || *examples == 0 || clips_slices(job) || compute->config.rows != NULL ||
         *examples * (uint64_t)node.count > COMPUTE_JOINED_EXAMPLES ||
         compute->parameters > COMPUTE_JOINED_PARAMETERS) {
         return false;
@@ -368,8 +403,9 @@ static enum tn_status sum_slices(struct compute *compute, struct slice_node node
     }
     compute->last_depth = depth;
     if (status == TN_OK) { status = get_level(compute, depth, error); }
-    if (status != TN_OK) { return status; }
-    return slice_gradient(compute, node.first, depth, true, error);
+    if (status == TN_OK) { status = slice_gradient(compute, node.first, depth, true, error); }
+    for (; depth > 0 && status == TN_OK; depth--) { status = add_rows(compute, depth - 1, error); }
+    return status;
 }
 
 enum tn_status compute_node_into(struct compute *compute, const float *values, uint64_t step,
@@ -409,6 +445,12 @@ double compute_node_loss(const struct compute *compute)
 {
     assert(compute->sum != NULL);
     return compute->losses[0];
+}
+
+const struct row_sums *compute_node_rows(const struct compute *compute)
+{
+    assert(compute->config.rows != NULL && compute->rows[0].tables != NULL);
+    return &compute->rows[0];
 }
 
 /* ------------------------------------------------------------------ losses */

@@ -41,6 +41,8 @@ struct compute_config {
     const struct kernels *kernels; /* For the sums of slices. */
     const struct dataset *train, *test;
     struct buffer_pool *pool;
+    /* The rows of the model's tables, at the step of the values; NULL: it has none. */
+    const struct row_source *rows;
     /* The run's folder, for what evaluations give besides loss and accuracy: worker/details.h.
      * NULL: nothing is written. */
     const char *details;
@@ -62,6 +64,8 @@ struct compute {
     struct read_ahead *reader;
     struct buffer *levels[COMPUTE_LEVELS_MAX]; /* Partial sums; NULL until needed. */
     double losses[COMPUTE_LEVELS_MAX];         /* The sums of the losses of the same examples. */
+    struct row_sums rows[COMPUTE_LEVELS_MAX];  /* Those of rows of tables; none until needed. */
+    struct row_sums spare_rows;
     /* The node that is computed: its values and step; its sum, which is level 0; the level of its
      * last slice, and the run of that slice; the elements from `final_from` on are final. */
     const float *values;
@@ -110,6 +114,9 @@ const float *compute_node(struct compute *compute, const float *values, uint64_t
 /* The sum of the losses of the examples of the last node, in the order of the tree: it
  * has the same bits however slices are assigned. */
 double compute_node_loss(const struct compute *compute);
+
+/* The gradients of rows of tables of the last node, until the next call. The model has tables. */
+const struct row_sums *compute_node_rows(const struct compute *compute);
 
 /* The mean loss of this worker's examples in the COMPUTE_RECENT_STEPS steps up to `step`; NAN:
  * there are none. compute_reset() removes them. */

@@ -15,6 +15,7 @@
 #include "common/base/utf8.h"
 #include "common/cluster/znodes.h"
 #include "ps/store/store.h"
+#include "ps/table/rows_file.h"
 
 enum { WITHDRAWN_POLL_MS = 50 };
 
@@ -31,6 +32,21 @@ void verify_begin(struct verification *verification, const char *folder)
     utf8_clean(verification->place);
 }
 
+/* The rows of tables count as a part of the first shard, which has been read here. */
+static enum tn_status verify_tables(const char *folder, const struct manifest *manifest,
+                                    struct error *error)
+{
+    enum tn_status status = TN_OK;
+    for (uint32_t f = 0; f < manifest->chain_count && status == TN_OK; f++) {
+        const struct manifest_rows *rows = &manifest->chain[f];
+        struct rows_file file = {.bytes = rows->bytes, .digest = rows->digest};
+        snprintf(file.path, sizeof file.path, "%.2048s/tables/%010" PRIu64 ".rows", folder,
+                 rows->checkpoint);
+        status = rows_file_verify(&file, error);
+    }
+    return status == TN_ENOENT ? TN_ECORRUPT : status;
+}
+
 enum tn_status verify_next(struct verification *verification, const char *folder,
                            const struct manifest *manifest, struct error *error)
 {
@@ -40,6 +56,7 @@ enum tn_status verify_next(struct verification *verification, const char *folder
     const uint32_t shard = verification->count;
     struct shard_state_found *found = &verification->shards[shard];
     enum tn_status status = store_verify(folder, manifest, shard, NULL, &damage);
+    if (status == TN_OK && shard == 0) { status = verify_tables(folder, manifest, &damage); }
     if (status == TN_ENOMEM) { return error_set(error, status, "%s", damage.text); }
     *found = (struct shard_state_found){.state = SHARD_INTACT};
     if (status == TN_ENOENT) { found->state = SHARD_ABSENT; }

@@ -126,6 +126,15 @@ static enum tn_status read_columns(struct saved_model *saved, const char *dir, s
     return files_read(path, COLUMNS_BYTES_MAX, &saved->columns, &size, error);
 }
 
+static enum tn_status refuse_tables(const struct model *model, struct error *error)
+{
+    if (model->table_count == 0) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "the model has the table '%s', whose rows this command does not read yet: use "
+                     "the evaluations of `tanist run --local`",
+                     model->tables[0].name);
+}
+
 enum tn_status saved_model_open(struct saved_model *saved, const char *dir, const char *checkpoint,
                                 struct error *error)
 {
@@ -138,6 +147,7 @@ enum tn_status saved_model_open(struct saved_model *saved, const char *dir, cons
     saved->job.model.map_count = 0;
     if (status == TN_OK) { status = read_columns(saved, dir, error); }
     if (status == TN_OK) { status = model_open(&saved->job, &saved->model, error); }
+    if (status == TN_OK) { status = refuse_tables(saved->model, error); }
     if (status != TN_OK) { return status; }
     saved->pool = buffer_pool_create(0);
     if (saved->pool == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }

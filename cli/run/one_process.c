@@ -69,6 +69,12 @@ static void on_stepped(void *ctx, const struct run *now, uint64_t step, double l
     recorder_step(&run->recorder, now, step, loss, now_ms);
 }
 
+static void on_counted(void *ctx, const char *table, uint64_t rows, uint64_t bytes)
+{
+    struct local_run *run = ctx;
+    result_note_table(&run->result, table, rows, bytes);
+}
+
 static bool should_stop(void *ctx)
 {
     struct local_run *run = ctx;
@@ -132,6 +138,7 @@ static enum tn_status train(struct local_run *run, const struct training_parts *
         .stepped = on_stepped,
         .should_stop = should_stop,
         .noted = on_noted,
+        .counted = on_counted,
         .ctx = run,
     };
     struct run *now = &run->agent_result.run;

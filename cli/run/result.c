@@ -15,14 +15,18 @@
 void result_init(struct result *result, const struct job *job)
 {
     assert(job != NULL);
-    *result = (struct result){.job = job, .recoveries = json_array(), .evaluations = json_array()};
+    *result = (struct result){.job = job,
+                              .recoveries = json_array(),
+                              .evaluations = json_array(),
+                              .tables = json_array()};
 }
 
 void result_free(struct result *result)
 {
     json_decref(result->recoveries);
     json_decref(result->evaluations);
-    result->recoveries = result->evaluations = NULL;
+    json_decref(result->tables);
+    result->recoveries = result->evaluations = result->tables = NULL;
 }
 
 /* After a restore steps are evaluated again, with the same result in sync mode. */
@@ -47,6 +51,13 @@ void result_note(struct result *result, const struct history_entry *entry)
     if (entry->kind == HISTORY_RECOVERED) {
         json_array_append_new(result->recoveries, event_text_recovery_json(entry));
     }
+}
+
+void result_note_table(struct result *result, const char *name, uint64_t rows, uint64_t bytes)
+{
+    assert(name != NULL);
+    json_array_append_new(result->tables, json_pack("{s:s, s:I, s:I}", "name", name, "rows",
+                                                    (json_int_t)rows, "bytes", (json_int_t)bytes));
 }
 
 bool result_run_was_stopped(const struct run *run)
@@ -101,6 +112,7 @@ char *result_json(const struct result *result, const struct run *run, const char
                             event_text_number(metrics_value(&run->evaluation.metrics, "auc")));
     }
     if (root != NULL) { json_object_set_new(root, "test", test_json(result)); }
+    if (root != NULL) { json_object_set(root, "tables", result->tables); }
     const char *reason = run->phase == RUN_FAILED ? run->reason : result->damage.text;
     if (root != NULL && *reason) { json_object_set_new(root, "reason", json_text(reason)); }
     char *text = root != NULL ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) : NULL;

@@ -14,6 +14,7 @@ struct result {
     const struct job *job;
     json_t *recoveries;  /* Owned. */
     json_t *evaluations; /* Owned; in ascending order of step. */
+    json_t *tables;      /* Owned; in the order of the model. */
     double seconds;
     bool has_test; /* Evaluations used the validation split; this is the test set, at the end: */
     double test_loss, test_accuracy;
@@ -27,6 +28,10 @@ void result_free(struct result *result);
 
 /* Call it with every history entry. */
 void result_note(struct result *result, const struct history_entry *entry);
+
+/* Call it for each table of the model, with the rows that were trained and their bytes in memory.
+ */
+void result_note_table(struct result *result, const char *name, uint64_t rows, uint64_t bytes);
 
 /* An operator ended the run before training began: its phase is RUN_FAILED, but it did not fail. */
 bool result_run_was_stopped(const struct run *run);

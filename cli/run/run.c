@@ -55,7 +55,7 @@ static void check_checkpoint(struct local_run *run)
     assert(run->agent_result.run.phase == RUN_DONE);
     run_folder_path(&run->folder, "checkpoints", folder);
     enum tn_status status = stored_digest_check(folder, &run->agent_result.run, &run->variables,
-                                                run->result.checkpoint_digest, &error);
+                                                &run->job, run->result.checkpoint_digest, &error);
     if (status == TN_ENOENT) {
         output_message(LOG_ERROR, "the last checkpoint was not read back: %s", error.text);
     } else if (status != TN_OK) {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "common/base/buffer.h"
+#include "local/tables.h"
+#include "model/model.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
 
@@ -68,8 +70,24 @@ static enum tn_status digest_stored(const char *folder, const struct manifest *m
     return status;
 }
 
+/* Add the rows of tables to the digest of the variables. */
+static enum tn_status add_tables(const char *folder, const struct manifest *manifest,
+                                 const struct job *job, struct digest *digest, struct error *error)
+{
+    struct model *model = NULL;
+    struct tables tables = {0};
+    if (manifest->chain_count == 0 || job == NULL) { return TN_OK; }
+    enum tn_status status = model_open(job, &model, error);
+    if (status == TN_OK) { status = tables_open(&tables, job, model, error); }
+    if (status == TN_OK) { status = tables_load(&tables, folder, manifest, error); }
+    if (status == TN_OK) { status = tables_digest(&tables, *digest, digest, error); }
+    tables_close(&tables);
+    model_close(model);
+    return status;
+}
+
 enum tn_status stored_digest_check(const char *folder, const struct run *run,
-                                   const struct variable_table *variables,
+                                   const struct variable_table *variables, const struct job *job,
                                    char text[static DIGEST_TEXT_BYTES], struct error *error)
 {
     struct digest stored;
@@ -83,6 +101,7 @@ enum tn_status stored_digest_check(const char *folder, const struct run *run,
     enum tn_status status = store_get_manifest(folder, run->committed_checkpoint, manifest, error);
     if (status == TN_OK) {
         status = digest_stored(folder, manifest, variables, &stored, error);
+        if (status == TN_OK) { status = add_tables(folder, manifest, job, &stored, error); }
         /* Unlike a manifest, which is copied after the commit, a shard must exist. */
         if (status == TN_ENOENT) { status = error->status = TN_ECORRUPT; }
         if (status == TN_OK) {

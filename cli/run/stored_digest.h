@@ -9,13 +9,15 @@
 
 #include "common/base/digest.h"
 #include "common/base/error.h"
+#include "common/cluster/job.h"
 #include "common/cluster/run.h"
 #include "common/cluster/variables.h"
 
 /*
  * Set `text` to the digest of the parameters in the last committed checkpoint of `run`, as its
  * shards in `folder` hold them, and compare it with that of the worker that evaluated the same
- * step. `text` is empty if it could not be computed.
+ * step. `text` is empty if it could not be computed. `job`: that of the run, for the rows of its
+ * tables; NULL: it has none.
  *
  *   TN_ENOENT    no checkpoint was committed, or its manifest is not in `folder`
  *   TN_ECORRUPT  a shard is missing or damaged, or the digests differ: the error names both
@@ -23,6 +25,7 @@
  */
 MUST_CHECK enum tn_status stored_digest_check(const char *folder, const struct run *run,
                                               const struct variable_table *variables,
+                                              const struct job *job,
                                               char text[static DIGEST_TEXT_BYTES],
                                               struct error *error);
 

@@ -53,6 +53,8 @@ static void init_plain(struct job *job)
                   .batch = 64,
                   .slices = 8,
                   .optimizer = OPTIMIZER_SGD,
+                  .table_optimizer = TABLE_AUTO,
+                  .ftrl_beta = 1,
                   .learning_rate = 0.1,
                   .momentum = 0.9,
                   .beta1 = 0.9,

@@ -76,6 +76,17 @@ enum optimizer_kind {
     OPTIMIZER_KINDS,
     OPTIMIZER_AUTO = OPTIMIZER_KINDS, /* In rules for single variables: none is given. */
 };
+/* The optimizers of rows of tables, in the order of enum sparse_kind (kernels/sparse/update.h). */
+enum table_optimizer {
+    TABLE_SGD,
+    TABLE_MOMENTUM,
+    TABLE_ADAGRAD,
+    TABLE_ROW_ADAGRAD,
+    TABLE_LAZY_ADAM,
+    TABLE_FTRL,
+    TABLE_OPTIMIZERS,
+    TABLE_AUTO = TABLE_OPTIMIZERS, /* The form of the job's optimizer for rows. */
+};
 enum schedule_type {
     SCHEDULE_CONSTANT,
     SCHEDULE_LINEAR,
@@ -130,10 +141,13 @@ struct job_placement_rule {
     uint32_t ps;
 };
 
-/* One of `model.embeddings`: input `input` is the number of a row of a table [rows, width]. */
+/* One of `model.embeddings`: input `input` is the number of a row of a variable [rows, width]; or,
+ * with `table`, the next one of the keys is that of a row of a table, whose rows have no limit if
+ * `rows` is 0. */
 struct job_embedding {
     char name[JOB_PATTERN_MAX];
     uint32_t input, rows, width;
+    bool table;
 };
 
 struct job {
@@ -185,6 +199,8 @@ struct job {
         uint32_t batch;  /* Global. */
         uint32_t slices; /* V */
         enum optimizer_kind optimizer;
+        enum table_optimizer table_optimizer;
+        double ftrl_l1, ftrl_l2, ftrl_beta;
         double learning_rate, momentum, beta1, beta2, rho, epsilon, trust;
         double weight_decay, clip_value, clip_norm; /* 0: none. */
         double ema;                                 /* 0: none. */

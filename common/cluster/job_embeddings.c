@@ -4,15 +4,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ROWS_MAX = 1 << 24 };
+enum { ROWS_MAX = 1 << 24, TABLE_ROWS_MAX = 1 << 30, TABLE_WIDTH_MAX = 4096 };
 
 #define AT(member) JSON_MEMBER(struct job_embedding, member)
 
 static const struct json_field fields[] = {
     {.name = "name", .type = FIELD_TEXT, AT(name)},
     {.name = "input", .type = FIELD_UINT, AT(input), .most = 1 << 24},
-    {.name = "rows", .type = FIELD_UINT, AT(rows), .least = 1, .most = ROWS_MAX},
+    {.name = "rows", .type = FIELD_UINT, AT(rows), .most = TABLE_ROWS_MAX},
     {.name = "width", .type = FIELD_UINT, AT(width), .least = 1, .most = JOB_WIDTH_MAX},
+    {.name = "table", .type = FIELD_BOOL, AT(table), .optional = true},
 };
 
 static const struct json_table table = {
@@ -82,6 +83,18 @@ enum tn_status job_check_embeddings(const struct job *job, struct error *error)
                              ": give ascending numbers below model.inputs, which is %" PRIu32
                              "; or remove model.embeddings, which is then computed",
                              i, one->input, job->model.inputs);
+        }
+        if (!one->table && (one->rows < 1 || one->rows > ROWS_MAX)) {
+            return error_set(error, TN_EINVAL,
+                             "model.embeddings[%" PRIu32 "].rows is %" PRIu32
+                             ": give a number from 1 to %d, or \"table\": true",
+                             i, one->rows, ROWS_MAX);
+        }
+        if (one->table && one->width > TABLE_WIDTH_MAX) {
+            return error_set(error, TN_EINVAL,
+                             "model.embeddings[%" PRIu32 "].width is %" PRIu32
+                             ": rows of tables have at most %d numbers",
+                             i, one->width, TABLE_WIDTH_MAX);
         }
         if (!is_name(one->name) || is_taken(job, i)) {
             return error_set(error, TN_EINVAL,

@@ -12,6 +12,16 @@ static const char *const kernels[] = {"portable", "openblas", NULL};
     [OPTIMIZER_ADAMW] = "adamw", [OPTIMIZER_LARS] = "lars", [OPTIMIZER_LAMB] = "lamb"
 static const char *const optimizers[] = {OPTIMIZERS, NULL};
 static const char *const rule_optimizers[] = {OPTIMIZERS, [OPTIMIZER_AUTO] = "auto", NULL};
+static const char *const table_optimizers[] = {
+    [TABLE_SGD] = "sgd",
+    [TABLE_MOMENTUM] = "momentum",
+    [TABLE_ADAGRAD] = "adagrad",
+    [TABLE_ROW_ADAGRAD] = "row_adagrad",
+    [TABLE_LAZY_ADAM] = "lazy_adam",
+    [TABLE_FTRL] = "ftrl",
+    [TABLE_AUTO] = "auto",
+    NULL,
+};
 static const char *const schedules[] = {"constant",    "linear",    "cosine", "step",
                                         "exponential", "piecewise", NULL};
 static const char *const metrics[] = {"loss", "accuracy", NULL};
@@ -144,6 +154,17 @@ static const struct json_field fields[] = {
            "Equal parts of a batch: the most workers that can share a step."),
     NAME(FIELD_ENUM, "train.optimizer", train.optimizer, optimizers, FIXED,
          "How a gradient is applied."),
+    NAME(FIELD_ENUM, "train.table_optimizer", train.table_optimizer, table_optimizers, FIXED,
+         "How the gradients of [rows of tables](models.md#tables) are applied, with the learning "
+         "rate and the constants of the job. `auto`: as `train.optimizer`, `sgd`, `momentum`, "
+         "`adagrad`, or `lazy_adam` with `adam`; other optimizers have no form for rows."),
+    NUMBER(FIELD_REAL, "train.ftrl.l1", train.ftrl_l1, 0, 1e6, FIXED,
+           "Of the table optimizer `ftrl`: the weight of the absolute values, which keeps rows of "
+           "rare keys at 0."),
+    NUMBER(FIELD_REAL, "train.ftrl.l2", train.ftrl_l2, 0, 1e6, FIXED,
+           "Of `ftrl`: the weight of the squares."),
+    NUMBER(FIELD_REAL, "train.ftrl.beta", train.ftrl_beta, 0, 1e6, FIXED,
+           "Of `ftrl`: added to the root that divides the learning rate."),
     NUMBER(FIELD_REAL, "train.learning_rate", train.learning_rate, 1e-12, 1e6, RATE, "Step size."),
     NUMBER(FIELD_UINT, "train.decay_steps", train.decay_steps, 0, MANY, RATE,
            "The learning rate falls, linearly or by `train.schedule.type`, reaches "

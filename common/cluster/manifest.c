@@ -83,6 +83,24 @@ static const struct json_field shard_element = {
     .table = &shard_table,
 };
 
+#define AT(member) JSON_MEMBER(struct manifest_rows, member)
+static const struct json_field rows_fields[] = {
+    {"checkpoint", FIELD_UINT, AT(checkpoint)},
+    {"bytes", FIELD_UINT, AT(bytes)},
+    {"digest", FIELD_HEX, AT(digest)},
+};
+#undef AT
+static const struct json_table rows_table = {
+    JSON_FIELDS(rows_fields),
+    .rules = JSON_ALL_REQUIRED | JSON_UNKNOWN_REFUSED,
+    .status = TN_ECORRUPT,
+};
+static const struct json_field rows_element = {
+    .type = FIELD_OBJECT,
+    .size = sizeof(struct manifest_rows),
+    .table = &rows_table,
+};
+
 #define AT(member) JSON_MEMBER(struct best, member)
 static const struct json_field best_fields[] = {
     {"checkpoint", FIELD_UINT, AT(checkpoint)},
@@ -118,6 +136,8 @@ static const struct json_field manifest_fields[] = {
     {"best", FIELD_OBJECT, AT(best), .table = &best_table, .optional = true},
     {"shards", FIELD_LIST, AT(shards), .element = &shard_element, .least = 1,
      .length_offset = offsetof(struct manifest, shard_count)},
+    {"chain", FIELD_LIST, AT(chain), .element = &rows_element, .least = 1, .optional = true,
+     .length_offset = offsetof(struct manifest, chain_count)},
     {.name = "check", .type = FIELD_OTHER},
 };
 #undef AT
@@ -189,6 +209,31 @@ static enum tn_status check_shards(const struct manifest *manifest, struct error
     return TN_OK;
 }
 
+static enum tn_status check_chain(const struct manifest *manifest, struct error *error)
+{
+    assert(manifest->chain_count <= MANIFEST_CHAIN_MAX);
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < manifest->chain_count; i++) {
+        const struct manifest_rows *rows = &manifest->chain[i];
+        char where[JSON_WHERE_MAX];
+        snprintf(where, sizeof where, "chain[%" PRIu32 "].", i);
+        enum tn_status status = check_fields(&rows_table, rows, where, error);
+        if (status != TN_OK) { return status; }
+        if (rows->checkpoint <= before || rows->bytes == 0) {
+            return error_set(error, TN_EINVAL,
+                             "%scheckpoint is %" PRIu64 " with %" PRIu64
+                             " bytes, expected one after checkpoint %" PRIu64
+                             ", and 1 byte or more",
+                             where, rows->checkpoint, rows->bytes, before);
+        }
+        before = rows->checkpoint;
+    }
+    if (manifest->chain_count == 0 || before == manifest->id) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "chain ends with checkpoint %" PRIu64 ", expected this one, %" PRIu64, before,
+                     manifest->id);
+}
+
 static enum tn_status check_best(const struct manifest *manifest, struct error *error)
 {
     const struct best *best = &manifest->best;
@@ -226,6 +271,7 @@ enum tn_status manifest_check(const struct manifest *manifest, struct error *err
                          manifest->shard_count, MANIFEST_SHARDS_MAX);
     }
     status = check_best(manifest, error);
+    if (status == TN_OK) { status = check_chain(manifest, error); }
     return status == TN_OK ? check_shards(manifest, error) : status;
 }
 
@@ -242,6 +288,7 @@ static json_t *build(const struct manifest *manifest)
             (void)json_object_del(object, "data");
         }
         if (manifest->best.checkpoint == 0) { (void)json_object_del(object, "best"); }
+        if (manifest->chain_count == 0) { (void)json_object_del(object, "chain"); }
         return object;
     }
     json_decref(object);

@@ -22,6 +22,7 @@ struct variable_table;
 enum {
     MANIFEST_SHARDS_MAX = 64,
     MANIFEST_ARRAYS_MAX = 8,       /* Values and optimizer state of a shard. */
+    MANIFEST_CHAIN_MAX = 16,       /* Files of table rows: a full one, and deltas. */
     MANIFEST_JSON_MAX = 64 * 1024, /* Bytes; a longer text is refused. */
     MANIFEST_FORMAT = 1,
     CHECKPOINT_KEEP_MAX = 256, /* The highest `checkpoint.keep`. */
@@ -37,6 +38,13 @@ struct manifest_shard {
     uint64_t bytes;       /* Exact size of its file. */
     struct digest digest; /* Digest of its whole file. */
     char place[128];      /* "host:folder", UTF-8. */
+};
+
+/* A file of table rows: what the checkpoint `checkpoint` wrote of all tables. */
+struct manifest_rows {
+    uint64_t checkpoint;
+    uint64_t bytes; /* Its exact size. */
+    struct digest digest;
 };
 
 struct manifest {
@@ -59,6 +67,10 @@ struct manifest {
     struct digest data; /* The digest of the data set; 0: unknown. */
     struct best best;   /* The best checkpoint as of this one (C17); checkpoint 0: unknown. */
     struct manifest_shard shards[MANIFEST_SHARDS_MAX]; /* In the order of the flat vector. */
+    /* The rows of tables: a full file and the deltas behind it, the last one by this checkpoint; 0:
+     * the model has no tables. */
+    uint32_t chain_count;
+    struct manifest_rows chain[MANIFEST_CHAIN_MAX];
 };
 
 /* The fields that all checkpoints of a job share: model, seed, slices, optimizer, mode, and the

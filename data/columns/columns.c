@@ -167,6 +167,7 @@ static uint32_t ids_of(const struct feature *feature)
 {
     if (feature->kind == FEATURE_BUCKET) { return feature->edge_count + 1; }
     if (feature->hash > 0) { return feature->hash; }
+    if (feature->vocabulary == NULL) { return 0; }
     return vocabulary_count(feature->vocabulary) + feature->unknown;
 }
 
@@ -196,10 +197,11 @@ static enum tn_status bind_feature(struct columns *columns, struct feature *feat
             if (status != TN_OK) { return status; }
         }
     }
-    if (feature->embed > 0 && ids_of(feature) > 1 << 24) {
-        return error_set(error, TN_EINVAL, "%s: an embedding has at most 2^24 rows", key);
+    if (feature->embed > 0 && !feature->table && ids_of(feature) > 1 << 24) {
+        return error_set(error, TN_EINVAL,
+                         "%s: an embedding has at most 2^24 rows: give \"table\": true, too", key);
     }
-    if (!numbers) { width = feature->embed > 0 ? 1 : ids_of(feature); }
+    if (!numbers) { width = feature->embed > 0 || feature->table ? 1 : ids_of(feature); }
     if (feature->moments != NULL && feature->width != width) {
         return error_set(error, TN_EINVAL, "%s: the column has %" PRIu64 " numbers, not %" PRIu32,
                          key, width, feature->width);
@@ -210,6 +212,8 @@ static enum tn_status bind_feature(struct columns *columns, struct feature *feat
     feature->at = columns->inputs;
     feature->width = (uint32_t)width;
     columns->inputs += (uint32_t)width;
+    feature->key = columns->keys;
+    columns->keys += feature->table;
     return TN_OK;
 }
 
@@ -231,7 +235,7 @@ enum tn_status columns_bind(struct columns *columns, const struct source *source
                             struct error *error)
 {
     enum tn_status status = columns->count == 0 ? take_all(columns, source, error) : TN_OK;
-    columns->inputs = 0;
+    columns->inputs = columns->keys = 0;
     for (uint32_t i = 0; i < columns->count && status == TN_OK; i++) {
         status = bind_feature(columns, &columns->features[i], source, error);
     }
@@ -306,6 +310,11 @@ uint32_t columns_inputs(const struct columns *columns)
     return columns->inputs;
 }
 
+uint32_t columns_keys(const struct columns *columns)
+{
+    return columns->keys;
+}
+
 uint32_t columns_embedded(const struct columns *columns, struct columns_embedding *out,
                           uint32_t room)
 {
@@ -319,6 +328,8 @@ uint32_t columns_embedded(const struct columns *columns, struct columns_embeddin
                 .input = feature->at,
                 .ids = ids_of(feature),
                 .width = feature->embed,
+                .table = feature->table,
+                .key = feature->key,
             };
         }
         count++;

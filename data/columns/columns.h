@@ -46,11 +46,15 @@ void columns_finish(struct columns *columns); /* All rows were added. */
 
 /* The numbers of an example. The columns are bound. */
 uint32_t columns_inputs(const struct columns *columns);
-/* The embedded features, in the order of their inputs: an input holds the id, below `ids`. Fills at
- * most `room` and returns their number. */
+/* The keys of an example: those of the features of tables, in their order. */
+uint32_t columns_keys(const struct columns *columns);
+/* The embedded features, in the order of their inputs: an input holds the id, below `ids`; that of
+ * a table is 0, and a key has its place. Fills at most `room` and returns their number. */
 struct columns_embedding {
     const char *feature; /* As long as the columns. */
     uint32_t input, ids, width;
+    bool table;   /* `ids` is 0: keys have 63 bits. */
+    uint32_t key; /* The place among the keys, with `table`. */
 };
 uint32_t columns_embedded(const struct columns *columns, struct columns_embedding *out,
                           uint32_t room);
@@ -58,11 +62,12 @@ uint32_t columns_embedded(const struct columns *columns, struct columns_embeddin
 struct columns_draw {
     uint64_t seed, epoch, example;
 };
-/* The numbers of row `i`. `draw`: NULL for evaluation and prediction, where images do not change.
- * TN_EINVAL: a value is not valid; the error names its place. */
+/* The numbers of row `i`, and its keys; either may be NULL. `draw`: NULL for evaluation and
+ * prediction, where images do not change. TN_EINVAL: a value is not valid; the error names its
+ * place. */
 MUST_CHECK enum tn_status columns_apply(const struct columns *columns, const struct source *source,
                                         uint64_t i, const struct source_row *row,
-                                        const struct columns_draw *draw, float *out,
+                                        const struct columns_draw *draw, float *out, int64_t *keys,
                                         struct error *error);
 
 bool columns_have_label(const struct columns *columns);

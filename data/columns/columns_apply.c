@@ -54,7 +54,7 @@ static enum tn_status apply_numbers(const struct feature *feature, const struct 
 }
 
 static enum tn_status bucket_of(const struct feature *feature, const struct source *source,
-                                uint64_t i, const struct source_cell *cell, uint32_t *id,
+                                uint64_t i, const struct source_cell *cell, uint64_t *id,
                                 struct error *error)
 {
     double number = 0;
@@ -65,13 +65,21 @@ static enum tn_status bucket_of(const struct feature *feature, const struct sour
     return TN_OK;
 }
 
-static uint32_t hashed(const void *bytes, size_t size, uint32_t count)
+/* One of `count` ids; 0: a key of a table, of 63 bits. */
+static uint64_t hashed(const void *bytes, size_t size, uint32_t count)
 {
-    return (uint32_t)(XXH64(bytes, size, 0) % count);
+    const uint64_t hash = XXH64(bytes, size, 0);
+    return count > 0 ? hash % count : hash >> 1;
+}
+
+static bool has_keys(const struct feature *feature)
+{
+    return feature->table && feature->vocabulary == NULL && feature->hash == 0 &&
+           feature->kind != FEATURE_BUCKET;
 }
 
 static enum tn_status category_of(const struct feature *feature, const struct source *source,
-                                  uint64_t i, const struct source_cell *cell, uint32_t *id,
+                                  uint64_t i, const struct source_cell *cell, uint64_t *id,
                                   struct error *error)
 {
     char room[32];
@@ -82,12 +90,13 @@ static enum tn_status category_of(const struct feature *feature, const struct so
         }
         text = (struct value_text){feature->missing_text, strlen(feature->missing_text)};
     }
-    if (feature->hash > 0) {
+    if (feature->vocabulary == NULL) {
         *id = hashed(text.at, text.size, feature->hash);
         return TN_OK;
     }
-    *id = vocabulary_find(feature->vocabulary, text.at, text.size);
-    if (*id != VOCABULARY_NONE) { return TN_OK; }
+    const uint32_t found = vocabulary_find(feature->vocabulary, text.at, text.size);
+    *id = found;
+    if (found != VOCABULARY_NONE) { return TN_OK; }
     if (feature->unknown == 0) {
         return value_refuse(source, i, feature->column, cell,
                             "is not in the vocabulary: add it, or give \"unknown\": 1", error);
@@ -96,12 +105,14 @@ static enum tn_status category_of(const struct feature *feature, const struct so
     return TN_OK;
 }
 
-/* The id of a category, a bucket or a cross. */
+/* The id of a category, a bucket or a cross; or its key. A cross is the hash of those of its parts,
+ * ids as 4 bytes and keys as 8. */
 static enum tn_status id_of(const struct columns *columns, const struct feature *feature,
                             const struct source *source, uint64_t i, const struct source_row *row,
-                            uint32_t *id, struct error *error)
+                            uint64_t *id, struct error *error)
 {
-    uint32_t ids[PARTS_MAX];
+    uint8_t parts[PARTS_MAX * sizeof *id];
+    size_t size = 0;
     const struct source_cell *cell = &row->cells[feature->column];
     if (feature->kind == FEATURE_BUCKET) { return bucket_of(feature, source, i, cell, id, error); }
     if (feature->kind == FEATURE_CATEGORY) {
@@ -111,12 +122,38 @@ static enum tn_status id_of(const struct columns *columns, const struct feature 
     for (uint32_t p = 0; p < feature->part_count; p++) {
         const struct feature *part = &columns->features[feature->parts[p]];
         const struct source_cell *value = &row->cells[part->column];
+        uint64_t key;
         enum tn_status status = part->kind == FEATURE_BUCKET
-                                    ? bucket_of(part, source, i, value, &ids[p], error)
-                                    : category_of(part, source, i, value, &ids[p], error);
+                                    ? bucket_of(part, source, i, value, &key, error)
+                                    : category_of(part, source, i, value, &key, error);
         if (status != TN_OK) { return status; }
+        const uint32_t number = (uint32_t)key;
+        const bool whole = has_keys(part);
+        memcpy(parts + size, whole ? (const void *)&key : &number,
+               whole ? sizeof key : sizeof number);
+        size += whole ? sizeof key : sizeof number;
     }
-    *id = hashed(ids, feature->part_count * sizeof *ids, feature->hash);
+    *id = hashed(parts, size, feature->hash);
+    return TN_OK;
+}
+
+/* The inputs of an id, and its key. */
+static enum tn_status apply_id(const struct columns *columns, const struct feature *feature,
+                               const struct source *source, uint64_t i,
+                               const struct source_row *row, float *out, int64_t *keys,
+                               struct error *error)
+{
+    uint64_t id = 0;
+    enum tn_status status = id_of(columns, feature, source, i, row, &id, error);
+    if (status != TN_OK) { return status; }
+    if (out != NULL) { memset(out, 0, feature->width * sizeof *out); }
+    if (feature->table) {
+        if (keys != NULL) { keys[feature->key] = (int64_t)id; }
+    } else if (feature->embed > 0) {
+        *out = (float)id; /* Exact: ids are below 2^24. */
+    } else {
+        out[id] = 1;
+    }
     return TN_OK;
 }
 
@@ -136,27 +173,21 @@ static enum tn_status apply_pixels(const struct feature *feature, const struct s
 
 enum tn_status columns_apply(const struct columns *columns, const struct source *source, uint64_t i,
                              const struct source_row *row, const struct columns_draw *draw,
-                             float *out, struct error *error)
+                             float *out, int64_t *keys, struct error *error)
 {
     assert(columns->fitted && columns->inputs > 0);
     for (uint32_t f = 0; f < columns->count; f++) {
         const struct feature *feature = &columns->features[f];
-        float *at = out + feature->at;
+        float *at = out != NULL ? out + feature->at : NULL;
         enum tn_status status;
+        if (out == NULL && !feature->table) { continue; }
         if (feature->augmented) {
             const struct source_cell *cell = &row->cells[feature->column];
             status = apply_pixels(feature, source, i, cell, draw, at, error);
         } else if (feature->kind == FEATURE_NUMBER || feature->kind == FEATURE_PIXELS) {
             status = apply_numbers(feature, source, i, &row->cells[feature->column], at, error);
         } else {
-            uint32_t id = 0;
-            status = id_of(columns, feature, source, i, row, &id, error);
-            memset(at, 0, feature->width * sizeof *at);
-            if (status == TN_OK && feature->embed > 0) {
-                *at = (float)id; /* Exact: ids are below 2^24. */
-            } else if (status == TN_OK) {
-                at[id] = 1;
-            }
+            status = apply_id(columns, feature, source, i, row, at, keys, error);
         }
         if (status != TN_OK) { return status; }
     }

@@ -8,7 +8,13 @@
 #include "data/columns/vocabulary.h"
 #include "data/image/augment.h"
 
-enum { EDGES_MAX = 256, PARTS_MAX = 8, TEXT_MAX = 128, IDS_MAX = 1 << 20 };
+enum {
+    EDGES_MAX = 256,
+    PARTS_MAX = 8,
+    TEXT_MAX = 128,
+    IDS_MAX = 1 << 20,
+    KEYS_MAX = 1 << 30, /* The most rows that the keys of a table are hashed into. */
+};
 
 enum feature_kind {
     FEATURE_NUMBER,
@@ -52,6 +58,7 @@ struct feature {
     uint32_t unknown;              /* Ids of texts that the vocabulary lacks. */
     uint32_t hash;
     uint32_t embed;      /* The width of its embedding; 0: one input for each id. */
+    bool table;          /* A key of a table in place of inputs. */
     uint32_t part_count; /* Crosses have parts. */
     uint32_t parts[PARTS_MAX];
     struct moments *moments; /* One for each number; NULL: none are needed, or none are known. */
@@ -61,13 +68,14 @@ struct feature {
     struct augment augment;
     uint32_t column;
     uint32_t at, width; /* Its place among the inputs. */
+    uint32_t key;       /* Its place among the keys. */
 };
 
 struct columns {
     uint32_t count;
     struct feature *features;
     bool fitted;
-    uint32_t inputs;
+    uint32_t inputs, keys;
     uint32_t label_count; /* 0: without a label. */
     char (*label_names)[SOURCE_NAME_MAX];
     uint32_t *label_columns; /* Set by columns_bind(). */

@@ -21,6 +21,7 @@ struct spec {
     uint32_t edge_count;
     double edges[EDGES_MAX];
     uint32_t hash, unknown, embed;
+    bool table;
     uint32_t part_count;
     char of[PARTS_MAX][SOURCE_NAME_MAX];
     struct pixel_spec pixels;
@@ -48,9 +49,10 @@ static const struct json_field fields[] = {
         .element = &edge,
         .optional = true,
     },
-    {.name = "hash", .type = FIELD_UINT, AT(hash), .least = 1, .most = IDS_MAX, .optional = true},
+    {.name = "hash", .type = FIELD_UINT, AT(hash), .least = 1, .most = KEYS_MAX, .optional = true},
     {.name = "unknown", .type = FIELD_UINT, AT(unknown), .most = IDS_MAX, .optional = true},
     {.name = "embed", .type = FIELD_UINT, AT(embed), .least = 1, .most = 4096, .optional = true},
+    {.name = "table", .type = FIELD_BOOL, AT(table), .optional = true},
     {
         .name = "of",
         .type = FIELD_LIST,
@@ -173,15 +175,15 @@ static enum tn_status read_moments(const json_t *list, const char *where, struct
 static const char *stray_key(const struct feature *feature, const struct spec *spec)
 {
     const bool category = feature->kind == FEATURE_CATEGORY, cross = feature->kind == FEATURE_CROSS;
+    const bool has_ids = category || cross || feature->kind == FEATURE_BUCKET;
     if (spec->scale != SCALE_NONE && feature->kind != FEATURE_NUMBER) { return "scale"; }
     if (spec->edge_count > 0 && feature->kind != FEATURE_BUCKET) { return "edges"; }
     if (spec->hash > 0 && !category && !cross) { return "hash"; }
     if (spec->unknown > 0 && feature->vocabulary == NULL) { return "unknown"; }
     if (feature->vocabulary != NULL && !category) { return "vocabulary"; }
     if (spec->part_count > 0 && !cross) { return "of"; }
-    if (spec->embed > 0 && !category && !cross && feature->kind != FEATURE_BUCKET) {
-        return "embed";
-    }
+    if (spec->embed > 0 && !has_ids) { return "embed"; }
+    if (spec->table && !has_ids) { return "table"; }
     if (feature->kind != FEATURE_PIXELS && pixels_are_changed(&spec->pixels)) {
         return "flip, margin, crop, mean or deviation";
     }
@@ -215,15 +217,23 @@ static enum tn_status check_feature(const struct feature *feature, const struct 
     if (feature->kind == FEATURE_BUCKET && spec->edge_count == 0) {
         return refuse(where, error, "needs \"edges\", a list of numbers");
     }
-    if (feature->kind == FEATURE_CATEGORY && (feature->vocabulary == NULL) == (spec->hash == 0)) {
+    if (feature->kind == FEATURE_CATEGORY && (feature->vocabulary == NULL) == (spec->hash == 0) &&
+        (feature->vocabulary != NULL || !spec->table)) {
         return refuse(where, error, "needs either \"vocabulary\" or \"hash\"");
+    }
+    if (spec->hash > IDS_MAX && !spec->table) {
+        return error_set(error, TN_EINVAL,
+                         "%s.hash is %" PRIu32
+                         ": give a whole number from 1 to %d, or \"table\": true, which permits %d",
+                         where, spec->hash, IDS_MAX, KEYS_MAX);
     }
     if (missing_is_unknown(feature)) {
         return refuse(where, error,
                       "has a \"missing\" that is not in its vocabulary: add it, or give "
                       "\"unknown\": 1");
     }
-    if (feature->kind == FEATURE_CROSS && (spec->part_count == 0 || spec->hash == 0)) {
+    if (feature->kind == FEATURE_CROSS &&
+        (spec->part_count == 0 || (spec->hash == 0 && !spec->table))) {
         return refuse(where, error, "needs \"of\", a list of columns, and \"hash\"");
     }
     return TN_OK;
@@ -249,6 +259,7 @@ static enum tn_status read_feature(const char *name, const json_t *value, struct
         feature->hash = spec->hash;
         feature->unknown = spec->unknown;
         feature->embed = spec->embed;
+        feature->table = spec->table;
         feature->edge_count = spec->edge_count;
         feature->pixels = spec->pixels;
         memcpy(feature->edges, spec->edges, sizeof feature->edges);
@@ -407,6 +418,7 @@ static json_t *build_feature(const struct columns *columns, const struct feature
     if (feature->unknown > 0) { set(object, "unknown", json_integer(feature->unknown)); }
     if (feature->hash > 0) { set(object, "hash", json_integer(feature->hash)); }
     if (feature->embed > 0) { set(object, "embed", json_integer(feature->embed)); }
+    if (feature->table) { set(object, "table", json_true()); }
     if (feature->part_count > 0) {
         json_t *list = json_array();
         for (uint32_t p = 0; p < feature->part_count; p++) {

@@ -196,7 +196,7 @@ struct tn_table_options {
  * reads are fetched and updated, by the job's train.table_optimizer. The same name again is the
  * same table, and must have the same width; its options then are ignored. `options` may be NULL.
  *
- * Jobs with tables are refused in this version, because no node keeps their rows;
+ * Jobs with tables train in one process in this version, with the field "keys" of the data;
  * tn_check_gradients() checks such a model with random rows, and a program of tn_program_create()
  * has rows of zeros. */
 TN_API tn_table tn_table_create(struct tn_graph *graph, const char *name, uint32_t width,

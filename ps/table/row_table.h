@@ -121,8 +121,8 @@ const struct row_table_spec *row_table_spec_of(const struct row_table *table);
 uint32_t row_table_numbers(const struct row_table *table);
 
 /* The digest of keys and values of all trained rows at the present step, in ascending order of
- * keys. TN_ENOMEM. No save is in progress. */
-MUST_CHECK enum tn_status row_table_digest(struct row_table *table, struct digest *out,
+ * keys. TN_ENOMEM. */
+MUST_CHECK enum tn_status row_table_digest(const struct row_table *table, struct digest *out,
                                            struct error *error);
 
 #endif

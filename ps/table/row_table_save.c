@@ -101,11 +101,11 @@ void row_table_end_save(struct row_table *table, bool committed)
     row_table_collect(table);
 }
 
-enum tn_status row_table_digest(struct row_table *table, struct digest *out, struct error *error)
+enum tn_status row_table_digest(const struct row_table *table, struct digest *out,
+                                struct error *error)
 {
     uint64_t count;
     struct digest_stream stream;
-    assert(!table->saving);
     struct sparse_place *list = list_rows(table, true, &count);
     if (list == NULL) {
         return error_set(error, TN_ENOMEM, "table '%s': out of memory for a digest",

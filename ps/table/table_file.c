@@ -64,14 +64,26 @@ static struct header header_of(const struct row_table *table, const struct table
     return header;
 }
 
-static void write_piece(struct partial_file *file, struct digest_stream *digest, const void *piece,
+/* A file with the digest of its bytes. */
+struct output {
+    struct partial_file *file;
+    struct digest_stream *digest;
+};
+
+static void write_bytes(const struct output *out, const void *bytes, size_t size)
+{
+    partial_file_write(out->file, bytes, size);
+    digest_add(out->digest, bytes, size);
+}
+
+static void write_piece(const struct output *out, struct digest_stream *digest, const void *piece,
                         size_t size)
 {
-    partial_file_write(file, piece, size);
+    write_bytes(out, piece, size);
     digest_add(digest, piece, size);
 }
 
-static void write_chunk(struct partial_file *file, const struct row_table *table, uint64_t first,
+static void write_chunk(const struct output *out, const struct row_table *table, uint64_t first,
                         uint64_t rows)
 {
     static const uint8_t zeros[ALIGNMENT];
@@ -82,14 +94,26 @@ static void write_chunk(struct partial_file *file, const struct row_table *table
     digest_begin(&digest);
     for (uint64_t i = first; i < first + rows; i++) {
         const uint64_t key = row_table_saved_row(table, i).key;
-        write_piece(file, &digest, &key, sizeof key);
+        write_piece(out, &digest, &key, sizeof key);
     }
     for (uint64_t i = first; i < first + rows; i++) {
-        write_piece(file, &digest, row_table_saved_row(table, i).numbers, numbers * sizeof(float));
+        write_piece(out, &digest, row_table_saved_row(table, i).numbers, numbers * sizeof(float));
     }
-    write_piece(file, &digest, zeros, content_bytes(rows, numbers) - used);
+    write_piece(out, &digest, zeros, content_bytes(rows, numbers) - used);
     digest_encode(digest_end(&digest), encoded);
-    partial_file_write(file, encoded, sizeof encoded);
+    write_bytes(out, encoded, sizeof encoded);
+}
+
+void table_file_add(struct partial_file *file, struct digest_stream *digest,
+                    const struct row_table *table, const struct table_file_info *info)
+{
+    const struct output out = {.file = file, .digest = digest};
+    const struct header header = header_of(table, info);
+    const uint64_t most = chunk_rows(header.numbers);
+    write_bytes(&out, &header, sizeof header);
+    for (uint64_t first = 0; first < info->rows && file->failed == 0; first += most) {
+        write_chunk(&out, table, first, u64_min(most, info->rows - first));
+    }
 }
 
 enum tn_status table_file_write(const char *path, const struct row_table *table,
@@ -97,14 +121,11 @@ enum tn_status table_file_write(const char *path, const struct row_table *table,
                                 struct error *error)
 {
     struct partial_file file;
-    const struct header header = header_of(table, info);
-    const uint64_t most = chunk_rows(header.numbers);
+    struct digest_stream digest;
     enum tn_status status = partial_file_open(&file, path, error);
     if (status != TN_OK) { return status; }
-    partial_file_write(&file, &header, sizeof header);
-    for (uint64_t first = 0; first < info->rows && file.failed == 0; first += most) {
-        write_chunk(&file, table, first, u64_min(most, info->rows - first));
-    }
+    digest_begin(&digest);
+    table_file_add(&file, &digest, table, info);
     *bytes = file.bytes;
     return partial_file_close(&file, TN_OK, error);
 }
@@ -151,6 +172,15 @@ static uint64_t size_of(const struct header *header)
     const uint64_t rest = rows % most;
     return sizeof *header + whole +
            (rest > 0 ? content_bytes(rest, header->numbers) + DIGEST_BYTES : 0);
+}
+
+size_t table_file_extent(const void *bytes, size_t size)
+{
+    struct header header;
+    if (size < sizeof header) { return 0; }
+    memcpy(&header, bytes, sizeof header);
+    const uint64_t extent = header.numbers > 0 ? size_of(&header) : 0;
+    return extent <= size ? (size_t)extent : 0;
 }
 
 static bool ascends(const uint64_t *keys, uint64_t rows, uint64_t *least)
@@ -233,10 +263,9 @@ static enum tn_status map(const char *path, struct mapped *out, struct error *er
     return status;
 }
 
-/* Whether a file continues the chain that ends with `last`; NULL: it is the first one. */
-static enum tn_status check_chain(const struct table_file_info *last,
-                                  const struct table_file_info *info, const char *path,
-                                  struct error *error)
+enum tn_status table_file_check_chain(const struct table_file_info *last,
+                                      const struct table_file_info *info, const char *path,
+                                      struct error *error)
 {
     if (last == NULL) {
         return info->full ? TN_OK
@@ -263,7 +292,9 @@ enum tn_status table_file_load(const char *const *paths, uint32_t count, struct 
         if (status != TN_OK) { return status; }
         status = table_file_decode(mapped.bytes, mapped.size, paths[f], table, true, &info, error);
         (void)munmap(mapped.bytes, mapped.size);
-        if (status == TN_OK) { status = check_chain(f > 0 ? &last : NULL, &info, paths[f], error); }
+        if (status == TN_OK) {
+            status = table_file_check_chain(f > 0 ? &last : NULL, &info, paths[f], error);
+        }
         last = info;
     }
     if (status == TN_OK) { row_table_end_load(table, last.step); }

@@ -15,6 +15,7 @@
 #ifndef PS_TABLE_TABLE_FILE_H
 #define PS_TABLE_TABLE_FILE_H
 
+#include "common/base/partial_file.h"
 #include "ps/table/row_table.h"
 
 struct table_file_info {
@@ -45,5 +46,20 @@ MUST_CHECK enum tn_status table_file_load(const char *const *paths, uint32_t cou
 MUST_CHECK enum tn_status table_file_decode(const void *bytes, size_t size, const char *path,
                                             struct row_table *table, bool load,
                                             struct table_file_info *info, struct error *error);
+
+/* ------------------------------------------------ for files of several tables */
+
+/* Write the same bytes behind what `file` has, and add them to `digest`. */
+void table_file_add(struct partial_file *file, struct digest_stream *digest,
+                    const struct row_table *table, const struct table_file_info *info);
+
+/* The bytes of the rows of one table at the beginning of `bytes`, by their header, which is only
+ * checked for this; 0: they are not whole. */
+size_t table_file_extent(const void *bytes, size_t size);
+
+/* TN_ECORRUPT: a file is not the one that follows `last` in a chain; NULL: it is not a full one. */
+MUST_CHECK enum tn_status table_file_check_chain(const struct table_file_info *last,
+                                                 const struct table_file_info *info,
+                                                 const char *path, struct error *error);
 
 #endif

@@ -70,7 +70,8 @@ static void test_softmax_learns(void **state)
     strcpy(job.model.type, "softmax");
     job.model.hidden_count = 0;
     assert_int_equal(model_open(&job, &model, &error), TN_OK);
-    const struct training_config config = {model, "portable", {1000}, {1000}};
+    const struct training_config config = {
+        .model = model, .kernels = "portable", .gradient = {1000}, .evaluation = {1000}};
     assert_int_equal(training_open(&config, &training, &error), TN_OK);
     struct fields fields = training_fields(training, TN_TRAIN, 1000);
     assert_int_equal(dataset_gather_range(train, 0, 1000, &fields, NULL), TN_OK);

@@ -17,6 +17,7 @@ enum { ROWS = 64, INPUTS_MAX = 1 << 12, TARGETS_MAX = 1 << 12 };
 static void apply_rows(struct columns *columns, const struct source *source)
 {
     static float inputs[INPUTS_MAX], targets[TARGETS_MAX];
+    static int64_t keys[INPUTS_MAX];
     struct source_row row;
     struct error error = {.text = ""};
     int32_t label;
@@ -32,7 +33,7 @@ static void apply_rows(struct columns *columns, const struct source *source)
         error.text[0] = '\0';
         enum tn_status status = source_read(source, i, &row, &error);
         if (status == TN_OK) {
-            status = columns_apply(columns, source, i, &row, NULL, inputs, &error);
+            status = columns_apply(columns, source, i, &row, NULL, inputs, keys, &error);
         }
         assert(status == TN_OK || error.text[0] != '\0');
         if (status != TN_OK || !columns_have_label(columns)) { continue; }

@@ -74,7 +74,8 @@ static void gradients_have_the_bits_of_the_kernels(void **state)
     struct model *model = NULL;
     struct training *training = NULL;
     assert_int_equal(model_open(&job, &model, NULL), TN_OK);
-    const struct training_config config = {model, "openblas", {ROWS}, {0}};
+    const struct training_config config = {
+        .model = model, .kernels = "openblas", .gradient = {ROWS}};
     assert_int_equal(training_open(&config, &training, NULL), TN_OK);
     size_t size = (size_t)model->table.parameter_count;
     float *values = calloc(3 * size, sizeof *values), *expected = values + size;

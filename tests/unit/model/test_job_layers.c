@@ -82,7 +82,8 @@ static void ids(void **state)
     expect_slopes(&job);
     assert_true(job_layers_read_ids(&job));
     assert_int_equal(model_open(&job, &model, NULL), TN_OK);
-    const struct training_config config = {model, "reference", {2}, {0}};
+    const struct training_config config = {
+        .model = model, .kernels = "reference", .gradient = {2}, .evaluation = {0}};
     assert_int_equal(training_open(&config, &training, NULL), TN_OK);
     struct fields fields = training_fields(training, TN_TRAIN, 2);
     assert_non_null(fields.input_bytes);
@@ -137,7 +138,8 @@ static void labels_of_sequences(void **state)
                             " {\"heads\": 2, \"causal\": true}}, {\"dense\": 3}]");
     expect_slopes(&job);
     assert_int_equal(model_open(&job, &model, NULL), TN_OK);
-    const struct training_config config = {model, "reference", {2}, {0}};
+    const struct training_config config = {
+        .model = model, .kernels = "reference", .gradient = {2}, .evaluation = {0}};
     assert_int_equal(training_open(&config, &training, NULL), TN_OK);
     assert_int_equal(training_fields(training, TN_TRAIN, 2).labels_each, 4);
     training_close(training);
@@ -202,7 +204,8 @@ static void an_mlp_is_a_list_of_layers(void **state)
     for (int m = 0; m < 2; m++) {
         struct training *training = NULL;
         float values[64];
-        const struct training_config config = {models[m], "reference", {4}, {0}};
+        const struct training_config config = {
+            .model = models[m], .kernels = "reference", .gradient = {4}, .evaluation = {0}};
         assert_int_equal(training_open(&config, &training, NULL), TN_OK);
         assert_int_equal(models[m]->table.parameter_count, 39);
         variables_init_range(&models[m]->table, 1, 0, 39, values);

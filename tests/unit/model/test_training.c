@@ -23,7 +23,10 @@ static void open_all(const char *type)
     job.model.hidden[0] = 6;
     assert_int_equal(model_open(&job, &model, NULL), TN_OK);
     assert_true(model->table.parameter_count <= PARAMETERS_MAX);
-    const struct training_config config = {model, "reference", {EXAMPLES, 1}, {EXAMPLES, FEWER}};
+    const struct training_config config = {.model = model,
+                                           .kernels = "reference",
+                                           .gradient = {EXAMPLES, 1},
+                                           .evaluation = {EXAMPLES, FEWER}};
     assert_int_equal(training_open(&config, &training, NULL), TN_OK);
     for (uint64_t i = 0; i < PARAMETERS_MAX; i++) { values[i] = random_unit_at(1, 1, i) - 0.5F; }
 }
@@ -158,7 +161,8 @@ static void fields_of_other_types_are_refused(void **state)
     tn_tensor ids = tn_placeholder(graph, "inputs", TN_INT32, TN_SHAPE(TN_BATCH));
     tn_loss(graph, tn_gather(graph, weights_of(graph, "w", TN_SHAPE(4)), ids), 1);
     assert_int_equal(model_open_graph(graph, &other, NULL), TN_OK);
-    const struct training_config config = {other, "reference", {2}, {0}};
+    const struct training_config config = {
+        .model = other, .kernels = "reference", .gradient = {2}, .evaluation = {0}};
     assert_int_equal(training_open(&config, &none, &error), TN_EINVAL);
     assert_non_null(strstr(error.text, "field 'inputs' has another type than the data"));
     assert_null(none);
@@ -170,7 +174,8 @@ static void unknown_kernels_are_refused(void **state)
     (void)state;
     struct training *none = NULL;
     struct error error;
-    const struct training_config config = {model, "abacus", {2}, {0}};
+    const struct training_config config = {
+        .model = model, .kernels = "abacus", .gradient = {2}, .evaluation = {0}};
     assert_int_equal(training_open(&config, &none, &error), TN_ENOENT);
     assert_non_null(strstr(error.text, "abacus"));
     assert_null(none);

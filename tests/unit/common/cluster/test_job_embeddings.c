@@ -54,6 +54,9 @@ static void wrong_lists_are_refused(void **state)
         {"[{\"name\": \"a\", \"input\": 1, \"rows\": 3, \"width\": 2},"
          " {\"name\": \"a\", \"input\": 2, \"rows\": 7, \"width\": 1}]",
          "[1].name is \"a\": give each another one"},
+        {"[{\"name\": \"a\", \"input\": 1, \"rows\": 0, \"width\": 2}]", "[0].rows is 0: give"},
+        {"[{\"name\": \"a\", \"input\": 1, \"rows\": 0, \"width\": 5000, \"table\": true}]",
+         "[0].width is 5000: rows of tables have at most 4096"},
         {"[{\"name\": \"a/b\", \"input\": 1, \"rows\": 3, \"width\": 2}]", "[0].name is \"a/b\""},
     };
     (void)state;

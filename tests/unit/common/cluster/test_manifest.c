@@ -62,12 +62,59 @@ static void manifest_comes_back(void **state)
     free(text);
 }
 
+static struct manifest with_chain(void)
+{
+    struct manifest manifest = sample();
+    manifest.chain_count = 2;
+    manifest.chain[0] = (struct manifest_rows){.checkpoint = 9, .bytes = 4096, .digest = {5, 6}};
+    manifest.chain[1] = (struct manifest_rows){.checkpoint = 12, .bytes = 160, .digest = {7, 8}};
+    return manifest;
+}
+
+/* The files of tables come back; a manifest without them has the text that it always had. */
+static void chain_comes_back(void **state)
+{
+    (void)state;
+    struct manifest manifest = with_chain();
+    struct manifest decoded;
+    struct error error;
+    char *text = encode(&manifest);
+    assert_int_equal(manifest_decode(text, strlen(text), &decoded, &error), TN_OK);
+    assert_memory_equal(&decoded, &manifest, sizeof manifest);
+    free(text);
+    manifest = sample();
+    text = encode(&manifest);
+    assert_null(strstr(text, "chain"));
+    free(text);
+}
+
+static void wrong_chains_are_refused(void **state)
+{
+    static const char *const texts[] = {"chain ends with checkpoint 11", "chain[1].checkpoint is 9",
+                                        "with 0 bytes"};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct error error;
+        struct manifest manifest = with_chain();
+        if (i == 0) { manifest.chain[1].checkpoint = 11; }
+        if (i == 1) { manifest.chain[1].checkpoint = 9; }
+        if (i == 2) { manifest.chain[0].bytes = 0; }
+        assert_int_equal(manifest_check(&manifest, &error), TN_EINVAL);
+        if (strstr(error.text, texts[i]) == NULL) { fail_msg("%s", error.text); }
+    }
+}
+
 /* The text of the largest possible manifest is within the limit. */
 static void largest_manifest_fits(void **state)
 {
     (void)state;
     struct manifest manifest = sample();
-    manifest.parameter_count = COUNTER_MAX;
+    manifest.id = manifest.parameter_count = COUNTER_MAX;
+    manifest.chain_count = MANIFEST_CHAIN_MAX;
+    for (uint64_t f = 0; f < MANIFEST_CHAIN_MAX; f++) {
+        manifest.chain[f] = (struct manifest_rows){
+            .checkpoint = COUNTER_MAX - MANIFEST_CHAIN_MAX + 1 + f, .bytes = COUNTER_MAX};
+    }
     manifest.shard_count = MANIFEST_SHARDS_MAX;
     for (uint32_t i = 0; i < MANIFEST_SHARDS_MAX; i++) {
         struct manifest_shard *shard = &manifest.shards[i];
@@ -87,7 +134,7 @@ static void largest_manifest_fits(void **state)
 static void any_damage_is_refused(void **state)
 {
     (void)state;
-    struct manifest manifest = sample();
+    struct manifest manifest = with_chain();
     struct manifest decoded;
     char *text = encode(&manifest);
     size_t size = strlen(text);
@@ -190,9 +237,10 @@ static void other_keys_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(manifest_comes_back),    cmocka_unit_test(largest_manifest_fits),
-        cmocka_unit_test(any_damage_is_refused),  cmocka_unit_test(impossible_fields_are_named),
-        cmocka_unit_test(text_must_be_utf8),      cmocka_unit_test(later_format_is_refused),
+        cmocka_unit_test(manifest_comes_back),      cmocka_unit_test(chain_comes_back),
+        cmocka_unit_test(wrong_chains_are_refused), cmocka_unit_test(largest_manifest_fits),
+        cmocka_unit_test(any_damage_is_refused),    cmocka_unit_test(impossible_fields_are_named),
+        cmocka_unit_test(text_must_be_utf8),        cmocka_unit_test(later_format_is_refused),
         cmocka_unit_test(other_keys_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

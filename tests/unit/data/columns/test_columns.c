@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <xxhash.h>
 
 /* A source in memory: texts, row by row. */
 enum { COLUMNS = 3, ROWS = 4 };
@@ -72,7 +73,7 @@ static enum tn_status apply(const struct columns *columns, uint64_t i, float *ou
     struct source_row row;
     assert_int_equal(source_row_open(&row, COLUMNS, NULL), TN_OK);
     assert_int_equal(source_read(&source, i, &row, NULL), TN_OK);
-    enum tn_status status = columns_apply(columns, &source, i, &row, NULL, out, &error);
+    enum tn_status status = columns_apply(columns, &source, i, &row, NULL, out, NULL, &error);
     source_row_close(&row);
     return status;
 }
@@ -122,6 +123,46 @@ static void test_categories_are_one_hot(void **state)
     assert_memory_equal(out, again, 17 * sizeof *out);
     free(text);
     columns_close(copy);
+    columns_close(columns);
+}
+
+/* A feature of a table is an input of 0, and a key: the id of the same feature without a table, or
+ * a hash of 63 bits where it has no ids. */
+static void test_features_of_tables_are_keys(void **state)
+{
+    float out[8];
+    int64_t keys[4] = {0}, again[4] = {0};
+    struct columns_embedding found[4];
+    struct source_row row;
+    (void)state;
+    struct columns *columns =
+        fitted("{\"color\": {\"as\": \"category\", \"hash\": 9, \"embed\": 5, \"table\": true},"
+               " \"plain\": {\"as\": \"category\", \"from\": \"color\", \"hash\": 9, \"embed\": 5},"
+               " \"key\": {\"as\": \"category\", \"from\": \"color\", \"table\": true},"
+               " \"both\": {\"as\": \"cross\", \"of\": [\"color\", \"key\"], \"table\": true}}",
+               "\"y\"", 0);
+    assert_int_equal(columns_keys(columns), 3);
+    assert_int_equal(columns_inputs(columns), 4);
+    assert_int_equal(columns_embedded(columns, found, 4), 2);
+    assert_true(found[0].table && !found[1].table);
+    assert_int_equal(source_row_open(&row, COLUMNS, NULL), TN_OK);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        assert_int_equal(source_read(&source, i, &row, NULL), TN_OK);
+        assert_int_equal(columns_apply(columns, &source, i, &row, NULL, out, keys, &error), TN_OK);
+        assert_int_equal(columns_apply(columns, &source, i, &row, NULL, NULL, again, &error),
+                         TN_OK);
+        assert_memory_equal(keys, again, sizeof keys);
+        const struct source_cell *cell = &row.cells[source_find(&source, "color")];
+        const uint64_t hash = XXH64(cell->bytes, cell->size, 0);
+        assert_int_equal(keys[0], hash % 9);
+        assert_int_equal(keys[1], hash >> 1);
+        assert_true(keys[2] >= 0 && keys[2] != keys[1]);
+        assert_true(out[0] == 0 && out[1] == (float)keys[0] && out[2] == 0 && out[3] == 0);
+    }
+    source_row_close(&row);
+    char *text = columns_write(columns);
+    assert_non_null(strstr(text, "\"table\": true"));
+    free(text);
     columns_close(columns);
 }
 
@@ -332,6 +373,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_are_scaled),
         cmocka_unit_test(test_categories_are_one_hot),
+        cmocka_unit_test(test_features_of_tables_are_keys),
         cmocka_unit_test(test_embedded_features_are_ids),
         cmocka_unit_test(test_stored_columns_have_the_statistics),
         cmocka_unit_test(test_labels),

@@ -52,7 +52,7 @@ static void apply(const struct columns *columns, const struct columns_draw *draw
     struct source_row row;
     assert_int_equal(source_row_open(&row, 1, NULL), TN_OK);
     assert_int_equal(source_read(&source, 0, &row, NULL), TN_OK);
-    assert_int_equal(columns_apply(columns, &source, 0, &row, draw, out, &error), TN_OK);
+    assert_int_equal(columns_apply(columns, &source, 0, &row, draw, out, NULL, &error), TN_OK);
     source_row_close(&row);
 }
 

@@ -1,0 +1,80 @@
+/*
+ * local/tables.h: the tables of a local run: their rows, the optimizer that trains them, and their
+ * files beside the checkpoints, in the folder `tables` of the folder of checkpoints. Each
+ * checkpoint writes one file, of all rows or of those that changed since the checkpoint before; its
+ * manifest names the files that together have all rows.
+ *
+ * Threads: the owner's; tables_write() and tables_collect() on the saver's, between
+ * tables_begin_save() and tables_end_save(). Blocking: only those two and tables_load(), on the
+ * disk.
+ */
+#ifndef LOCAL_TABLES_H
+#define LOCAL_TABLES_H
+
+#include "common/base/error.h"
+#include "common/cluster/job.h"
+#include "common/cluster/manifest.h"
+#include "kernels/optimizer/schedule.h"
+#include "model/model.h"
+#include "model/slice_rows.h"
+#include "ps/table/row_table.h"
+
+/* Zeroed: a model without tables. Does not move while it is open. */
+struct tables {
+    uint32_t count;
+    struct row_table **tables; /* In the order of the model. Owned. */
+    struct row_source source;  /* Their rows at the present step. */
+    struct sparse_optimizer optimizer;
+    struct schedule schedule;
+    /* The files of the last committed save, and of the one in progress. */
+    struct tables_chain {
+        uint32_t count;
+        uint64_t step; /* That of the last file. */
+        struct manifest_rows files[MANIFEST_CHAIN_MAX];
+    } committed, saving;
+    uint64_t *save_counts; /* Rows of the save in progress, by table. Owned. */
+};
+
+/* Empty tables at step 0. `job` was checked. TN_ENOMEM: nothing is owned. */
+MUST_CHECK enum tn_status tables_open(struct tables *tables, const struct job *job,
+                                      const struct model *model, struct error *error);
+void tables_close(struct tables *tables); /* A zeroed one is allowed. */
+
+/* Make step + 1 with the gradients of rows. TN_ENOMEM: the error names the table and the remedy;
+ * the tables are of different steps, so close them. */
+MUST_CHECK enum tn_status tables_apply(struct tables *tables, uint64_t step,
+                                       const struct row_sums *gradients, struct error *error);
+
+/* The digest of all parameters: of `dense`, that of the variables, and of each table in the order
+ * of the model (row_table_digest()). Without tables it is `dense`. TN_ENOMEM. */
+MUST_CHECK enum tn_status tables_digest(const struct tables *tables, struct digest dense,
+                                        struct digest *out, struct error *error);
+
+/* ---------------------------------------------------------------------------- files */
+
+/* Begin to save the present step as checkpoint `checkpoint`. TN_ENOMEM: none is in progress. */
+MUST_CHECK enum tn_status tables_begin_save(struct tables *tables, uint64_t checkpoint,
+                                            struct error *error);
+/* Write the save in progress, and add its chain to `manifest`. `dir`: the folder of checkpoints.
+ * TN_ENOENT, TN_ENOSPC, TN_EIO, TN_EINVAL: the path is too long. */
+MUST_CHECK enum tn_status tables_write(struct tables *tables, const char *dir,
+                                       struct manifest *manifest, struct error *error);
+/* The save has ended. */
+void tables_end_save(struct tables *tables, bool committed);
+
+/* Remove the files of checkpoints below `below` that no manifest in `dir` names. Nothing is removed
+ * while a manifest is damaged. TN_ENOMEM, TN_EIO. */
+MUST_CHECK enum tn_status tables_collect(const char *dir, uint64_t below, struct error *error);
+
+/*
+ * Replace the rows by those of a checkpoint.
+ *
+ *   TN_ECORRUPT  a file is damaged, or of another step or checkpoint: the error names it
+ *   TN_ENOENT    a file is missing
+ *   TN_EINVAL    the checkpoint has no rows, or those of other tables
+ *   TN_EIO, TN_ENOMEM; after a failure the rows are undefined
+ */
+MUST_CHECK enum tn_status tables_load(struct tables *tables, const char *dir,
+                                      const struct manifest *manifest, struct error *error);
+
+#endif

@@ -1,0 +1,125 @@
+#include "ps/table/rows_file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+
+/* ------------------------------------------------------------------------ writing */
+
+enum tn_status rows_file_write(struct rows_file *file, const struct row_table *const *tables,
+                               uint32_t count, const struct rows_save *save, struct error *error)
+{
+    struct partial_file partial;
+    struct digest_stream digest;
+    assert(count >= 1);
+    enum tn_status status = partial_file_open(&partial, file->path, error);
+    if (status != TN_OK) { return status; }
+    digest_begin(&digest);
+    for (uint32_t t = 0; t < count; t++) {
+        const struct table_file_info info = {
+            .full = save->full,
+            .step = save->step,
+            .since = save->since,
+            .rows = save->row_counts[t],
+        };
+        table_file_add(&partial, &digest, tables[t], &info);
+    }
+    file->bytes = partial.bytes;
+    file->digest = digest_end(&digest);
+    return partial_file_close(&partial, TN_OK, error);
+}
+
+/* ------------------------------------------------------------------------ reading */
+
+static enum tn_status map(const struct rows_file *file, void **bytes, struct error *error)
+{
+    struct stat about;
+    const int descriptor = open(file->path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) { return files_error(error, errno, "open", file->path); }
+    enum tn_status status = TN_OK;
+    *bytes = MAP_FAILED;
+    if (fstat(descriptor, &about) != 0) {
+        status = files_error(error, errno, "stat", file->path);
+    } else if ((uint64_t)about.st_size != file->bytes || about.st_size <= 0) {
+        status = error_set(error, TN_ECORRUPT,
+                           "%s has %" PRId64 " bytes, but its checkpoint wrote %" PRIu64,
+                           file->path, (int64_t)about.st_size, file->bytes);
+    } else {
+        *bytes = mmap(NULL, file->bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        if (*bytes == MAP_FAILED) { status = files_error(error, errno, "map", file->path); }
+    }
+    (void)close(descriptor);
+    return status;
+}
+
+/* The bytes of a file whose digest is right, to be unmapped. */
+static enum tn_status map_checked(const struct rows_file *file, void **bytes, struct error *error)
+{
+    enum tn_status status = map(file, bytes, error);
+    if (status != TN_OK) { return status; }
+    if (digest_equal(digest_of(*bytes, file->bytes), file->digest)) { return TN_OK; }
+    (void)munmap(*bytes, file->bytes);
+    return error_set(error, TN_ECORRUPT,
+                     "%s: its digest is not that of its checkpoint: the file is damaged, or of "
+                     "another run",
+                     file->path);
+}
+
+enum tn_status rows_file_verify(const struct rows_file *file, struct error *error)
+{
+    void *bytes;
+    enum tn_status status = map_checked(file, &bytes, error);
+    if (status == TN_OK) { (void)munmap(bytes, file->bytes); }
+    return status;
+}
+
+/* Put the rows of a file into all tables. `last`: the file before, NULL: none; set to this one. */
+static enum tn_status load_mapped(const struct rows_file *file, const uint8_t *bytes,
+                                  struct row_table *const *tables, uint32_t count,
+                                  const struct table_file_info *last, struct table_file_info *info,
+                                  struct error *error)
+{
+    size_t at = 0;
+    enum tn_status status = TN_OK;
+    for (uint32_t t = 0; t < count && status == TN_OK; t++) {
+        const size_t extent = table_file_extent(bytes + at, file->bytes - at);
+        if (extent == 0) {
+            return error_set(error, TN_ECORRUPT, "%s has no rows of table %" PRIu32 " of %" PRIu32,
+                             file->path, t + 1, count);
+        }
+        status = table_file_decode(bytes + at, extent, file->path, tables[t], true, info, error);
+        if (status == TN_OK) { status = table_file_check_chain(last, info, file->path, error); }
+        at += extent;
+    }
+    if (status != TN_OK || at == file->bytes) { return status; }
+    return error_set(error, TN_EINVAL, "%s has rows of more tables than the %" PRIu32 " of the job",
+                     file->path, count);
+}
+
+enum tn_status rows_file_load(const struct rows_file *files, uint32_t file_count,
+                              struct row_table *const *tables, uint32_t count, struct error *error)
+{
+    struct table_file_info last = {0};
+    enum tn_status status = TN_OK;
+    assert(file_count >= 1 && count >= 1);
+    for (uint32_t t = 0; t < count; t++) { row_table_begin_load(tables[t]); }
+    for (uint32_t f = 0; f < file_count && status == TN_OK; f++) {
+        void *bytes;
+        struct table_file_info info = {0};
+        status = map_checked(&files[f], &bytes, error);
+        if (status != TN_OK) { return status; }
+        status = load_mapped(&files[f], bytes, tables, count, f > 0 ? &last : NULL, &info, error);
+        (void)munmap(bytes, files[f].bytes);
+        last = info;
+    }
+    for (uint32_t t = 0; t < count && status == TN_OK; t++) {
+        row_table_end_load(tables[t], last.step);
+    }
+    return status;
+}
