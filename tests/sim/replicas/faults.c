@@ -31,6 +31,17 @@ static void kill_furthest(struct scene *s)
     if (scene_holders(s) > 1) { kill_set(s, set); }
 }
 
+/* Only those remain that have no values yet, some of which are on their way. */
+static void kill_holders(struct scene *s)
+{
+    uint32_t set = 0;
+    for (uint32_t w = 0; w < s->workers; w++) {
+        const struct process *p = scene_member(s, w);
+        if (p != NULL && scene_holds(s, p)) { set |= 1u << w; }
+    }
+    kill_set(s, set);
+}
+
 static void expires(struct world *world, void *target, uint64_t id, uint64_t b, void *data)
 {
     struct scene *s = target;
@@ -167,6 +178,7 @@ static void inject(struct world *world, void *target, uint64_t a, uint64_t b, vo
     case 3: kill_furthest(s); break;
     case 4:
         if (world_chance(world, 250)) { kill_set(s, all); }
+        if (world_chance(world, 250)) { kill_holders(s); }
         break;
     case 5: freeze(s, worker); break;
     case 6:

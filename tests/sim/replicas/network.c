@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "tests/sim/replicas/scene.h"
 
 struct frame {
@@ -104,9 +105,12 @@ void scene_close_all(struct scene *s, const struct process *p)
         const struct conn *c = &s->conns[i];
         const uint64_t late_us = world_below(w, world_chance(w, 300) ? 100000 : 3000);
         if (c->from == p->id && c->open_to) { world_after(w, late_us, was_closed, s, i, 0, NULL); }
-        if (c->to == p->id && c->open_from) {
-            world_after(w, world_below(w, 3000), went_down, s, i, 0, NULL);
-        }
+        if (c->to != p->id || !c->open_from) { continue; }
+        /* Frames that were sent before arrive first, unless the host is lost as well. */
+        const uint64_t soon_us = w->now_us + world_below(w, 3000);
+        const bool flushes = world_chance(w, 700);
+        world_at(w, flushes ? u64_max(soon_us, c->last_us[true] + 1) : soon_us, went_down, s, i, 0,
+                 NULL);
     }
 }
 
