@@ -39,9 +39,11 @@ enum tn_status tables_open(struct tables *tables, const struct job *job, const s
     tables->source = (struct row_source){.read = read_rows, .ctx = tables};
     tables->tables = calloc(model->table_count, sizeof(struct row_table *));
     tables->save_counts = calloc(model->table_count, sizeof *tables->save_counts);
-    enum tn_status status = tables->tables != NULL && tables->save_counts != NULL
-                                ? table_optimizer_of_job(job, &tables->optimizer, error)
-                                : error_set(error, TN_ENOMEM, "out of memory for tables");
+    if (tables->tables == NULL || tables->save_counts == NULL) {
+        tables_close(tables);
+        return error_set(error, TN_ENOMEM, "out of memory for tables");
+    }
+    enum tn_status status = table_optimizer_of_job(job, &tables->optimizer, error);
     for (uint32_t t = 0; t < model->table_count && status == TN_OK; t++) {
         status =
             open_table(job, &model->tables[t], tables->optimizer.kind, &tables->tables[t], error);

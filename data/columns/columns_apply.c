@@ -43,6 +43,7 @@ static enum tn_status apply_numbers(const struct feature *feature, const struct 
                                     uint64_t i, const struct source_cell *cell, float *out,
                                     struct error *error)
 {
+    assert(out != NULL);
     for (uint32_t k = 0; k < feature->width; k++) {
         double number = 0;
         enum tn_status status = number_of(feature, source, i, cell, k, &number, error);
@@ -122,7 +123,7 @@ static enum tn_status id_of(const struct columns *columns, const struct feature 
     for (uint32_t p = 0; p < feature->part_count; p++) {
         const struct feature *part = &columns->features[feature->parts[p]];
         const struct source_cell *value = &row->cells[part->column];
-        uint64_t key;
+        uint64_t key = 0;
         enum tn_status status = part->kind == FEATURE_BUCKET
                                     ? bucket_of(part, source, i, value, &key, error)
                                     : category_of(part, source, i, value, &key, error);

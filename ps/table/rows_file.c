@@ -40,10 +40,10 @@ enum tn_status rows_file_write(struct rows_file *file, const struct row_table *c
 static enum tn_status map(const struct rows_file *file, void **bytes, struct error *error)
 {
     struct stat about;
+    *bytes = MAP_FAILED;
     const int descriptor = open(file->path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) { return files_error(error, errno, "open", file->path); }
     enum tn_status status = TN_OK;
-    *bytes = MAP_FAILED;
     if (fstat(descriptor, &about) != 0) {
         status = files_error(error, errno, "stat", file->path);
     } else if ((uint64_t)about.st_size != file->bytes || about.st_size <= 0) {
