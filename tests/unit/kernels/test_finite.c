@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { COUNT = 200 };
+enum { COUNT = 700 }; /* More than two blocks. */
 
 static void finite_values_pass(void **state)
 {
