@@ -208,6 +208,10 @@ enum tn_status joined_prepare(struct tn_program *program, struct error *error)
 {
     const size_t values = (size_t)program->graph->count * OP_OUTPUTS_MAX;
     assert(program->slices >= 1 && program->options.examples % program->slices == 0);
+    if (program->check_numerics) {
+        return error_set(error, TN_EINVAL,
+                         "TANIST_CHECK_NUMERICS names the slice: slices are computed one by one");
+    }
     struct extents extents = {program, calloc(values + 1, sizeof *extents.items)};
     if (extents.items == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     enum tn_status status = check(&extents, error);

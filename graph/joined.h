@@ -20,7 +20,8 @@
  * As tn_program_create() for training, with `options->examples` of all `slices` slices together,
  * which they divide. The first example of a run is that of the first slice.
  *
- *   TN_EINVAL  also: the bits would be others. The error names the operation
+ *   TN_EINVAL  also: the bits would be others, and the error names the operation; or values are
+ *              checked by TANIST_CHECK_NUMERICS, which names the slice
  */
 MUST_CHECK enum tn_status joined_create(const struct tn_graph *graph,
                                         const struct tn_program_options *options, uint32_t slices,

@@ -55,7 +55,9 @@ enum tn_status tables_open(struct tables *tables, const struct job *job, const s
 
 void tables_close(struct tables *tables)
 {
-    for (uint32_t t = 0; t < tables->count; t++) { row_table_close(tables->tables[t]); }
+    if (tables->tables != NULL) {
+        for (uint32_t t = 0; t < tables->count; t++) { row_table_close(tables->tables[t]); }
+    }
     free(tables->tables);
     free(tables->save_counts);
     *tables = (struct tables){0};
