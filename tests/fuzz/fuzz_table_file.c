@@ -36,6 +36,7 @@ static void decode(const uint8_t *bytes, size_t size)
 {
     struct row_table *table;
     struct table_file_info info = {0}, again;
+    assert(table_file_extent(bytes, size) <= size);
     if (row_table_open(&spec, &table, NULL) != TN_OK) { return; }
     const enum tn_status checked = table_file_decode(bytes, size, "x", table, false, &info, NULL);
     const enum tn_status loaded = table_file_decode(bytes, size, "x", table, true, &again, NULL);
