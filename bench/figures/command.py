@@ -26,7 +26,6 @@ cmake --build build --target tanist bench
 
 Exit status: 0; 1 a figure could not be measured, for the reason that stderr names; 2 wrong usage; 130 interrupted.
 """
-NOT_YET = "ps_restart_warm_1GiB_ms: a ps does not resume from memory yet"
 
 
 def parse():
@@ -89,8 +88,6 @@ def print_table(found):
 def main():
     options = parse()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if options.only is None:
-        print_progress(f"left out: {NOT_YET}")
     try:
         found = [row for row in (measure(name, options) for name in options.names) if row is not None]
     except KeyboardInterrupt:

@@ -18,8 +18,11 @@ MEANINGS = (
      "C program with the same kernels, data and optimizer, and no messages: the faster of one and two threads. `bNNN` is the batch."),
     ("cnn_b", "The same with two convolutions (32 and 64 filters), where arithmetic dominates."),
     ("checkpoint_", "Steps/s while checkpoints are written, over steps/s without. 1: checkpoints cost nothing."),
-    ("ps_restart_cold_", "From SIGKILL of a ps to the first new step. All ps load the last checkpoint, so the limit is to read its files. "
-     "The steps since that checkpoint are computed again and are not counted here."),
+    ("ps_restart_warm_", "From SIGKILL of a ps to the end of the second step, the first that needs the ps again. Its agent has kept its memory, so nothing is "
+     "loaded and no step is computed again. The limit is two steps without a failure."),
+    ("ps_restart_cold_", "From SIGKILL of a ps to the first new step where a ps does not keep its memory, here because of `train.clip_norm`. "
+     "All ps load the last checkpoint, so the limit is to read its files. The steps since that checkpoint are computed again and are not "
+     "counted here."),
     ("rss_ps_", "Resident memory of a ps over its shard. The limit is what Adam needs, and one more copy of the values."),
     ("rss_worker_", "Resident memory of a worker over the model. The limit is the values, their gradient and a tenth of both."),
     ("failover_", "From SIGKILL of the chief to the next chief's record in ZooKeeper. Training continues meanwhile. No limit is measured."),
@@ -84,7 +87,7 @@ def document(found, source, plot):
     missing = [name for name in FIGURES if name not in {row["name"] for row in found}]
     if missing:
         yield f"\nNot in this file: {', '.join(f'`{name}`' for name in missing)}. `bench/run --help` has all names."
-    yield "\nThe warm restart of a ps, `ps_restart_warm_1GiB_ms`, does not exist yet.\n"
+    yield ""
     yield ADVICE.rstrip()
 
 

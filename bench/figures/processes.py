@@ -159,11 +159,13 @@ class Cluster:
         return (points[-1][0] - points[0][0]) / (points[-1][1] - points[0][1])
 
     def wait_point(self):
+        """The next points of the curves, at least one."""
         end = time.monotonic() + START_S
-        while not self.new_points():
+        while not (points := self.new_points()):
             if time.monotonic() > end:
                 raise Missing(f"the cluster made no step in {START_S} s")
             time.sleep(0.02)
+        return points
 
     def rate_in_turn(self, duration):
         """The same of a cluster that is paused before and afterwards."""
