@@ -355,6 +355,33 @@ static enum tn_status read_slices(struct compute *compute, struct slice_node nod
     return status;
 }
 
+/* The first slice of a run whose loss is not finite. */
+static uint32_t find_diverged(const struct compute *compute, struct slice_node node,
+                              uint32_t examples)
+{
+    uint32_t i = 0;
+    while (i + 1 < node.count &&
+           isfinite(training_joined_loss(compute->training, examples, node.count, i))) {
+        i++;
+    }
+    return node.first + i;
+}
+
+static enum tn_status run_joined(struct compute *compute, struct slice_node node, uint32_t examples,
+                                 struct slice_run *run, struct error *error)
+{
+    enum tn_status status = run_examples(compute, run, error);
+    if (status != TN_OK) {
+        return error_context(error, "step %" PRIu64 ", slice %" PRIu32, run->step,
+                             find_diverged(compute, node, examples));
+    }
+    for (uint32_t i = 0; i < node.count; i++) {
+        const double loss = training_joined_loss(compute->training, examples, node.count, i);
+        add_loss(compute, run->step, loss, examples);
+    }
+    return TN_OK;
+}
+
 static enum tn_status joined_gradient(struct compute *compute, struct slice_node node,
                                       uint32_t examples, struct error *error)
 {
@@ -377,16 +404,10 @@ static enum tn_status joined_gradient(struct compute *compute, struct slice_node
     const struct fields fields = training_joined_fields(compute->training, examples, node.count);
     compute->last = &run;
     enum tn_status status = read_slices(compute, node, fields, examples, error);
-    if (status == TN_OK) { status = run_examples(compute, &run, error); }
-    for (uint32_t i = 0; i < node.count && status == TN_OK; i++) {
-        const double loss = training_joined_loss(compute->training, examples, node.count, i);
-        add_loss(compute, run.step, loss, examples);
-    }
+    if (status == TN_OK) { status = run_joined(compute, node, examples, &run, error); }
     if (status == TN_OK && compute->final_from > 0) { became_final(compute, 0); }
     compute->last = NULL;
-    if (status == TN_OK) { return TN_OK; }
-    return error_context(error, "step %" PRIu64 ", slices %" PRIu32 " to %" PRIu32, run.step,
-                         node.first, node.first + node.count - 1);
+    return status;
 }
 
 /* One by one, each added to the sums of the nodes that end with it. */
