@@ -307,8 +307,8 @@ static void tick(struct agent *agent)
         observer_tick(agent->observer, &agent->port, agent->now_ms);
         candidates_tick(&agent->candidates, &agent->port, agent->now_ms);
         kill_requests_tick(&agent->kill_requests, &agent->port, agent->now_ms);
-        mirror_tick(&agent->drain_request.mirror, &agent->port, &agent->drain_request.next_op,
-                    agent->now_ms);
+        znode_watch_tick(&agent->drain_request.watch, &agent->port, &agent->drain_request.next_op,
+                         agent->now_ms);
         verifiers_tick(&agent->verifiers, &agent->port, agent->now_ms);
         spares_drive(&agent->spares, &agent->port, agent->now_ms);
     }
@@ -335,7 +335,7 @@ static int poll_timeout(const struct agent *agent)
         others[2] = candidates_deadline_ms(&agent->candidates);
         others[3] = kill_requests_deadline_ms(&agent->kill_requests);
         others[4] = verifiers_deadline_ms(&agent->verifiers);
-        others[5] = mirror_deadline_ms(&agent->drain_request.mirror);
+        others[5] = znode_watch_deadline_ms(&agent->drain_request.watch);
     }
     for (int i = 0; i < 6; i++) { until_ms = u64_min(until_ms, others[i]); }
     return until_ms > agent->now_ms ? (int)(until_ms - agent->now_ms) : 0;

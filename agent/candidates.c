@@ -11,8 +11,8 @@ void candidates_start(struct candidates *candidates, const char *cluster, uint64
     memset(candidates, 0, sizeof *candidates);
     candidates->next_op = next_op;
     znode_path(candidates->folder, cluster, "election");
-    mirror_start(&candidates->mirror, MIRROR_CHILDREN, candidates->folder, zk, &candidates->next_op,
-                 now_ms);
+    znode_watch_start(&candidates->watch, WATCH_CHILDREN, candidates->folder, zk,
+                      &candidates->next_op, now_ms);
 }
 
 static const struct candidate *find(const struct candidates *candidates, const char *path)
@@ -57,8 +57,8 @@ void candidates_handle(struct candidates *candidates, const struct zk_event *eve
                        const struct zk_port *zk, uint64_t now_ms)
 {
     assert(candidates->count <= CANDIDATES_MAX);
-    if (mirror_handle(&candidates->mirror, event, zk, &candidates->next_op, now_ms) ==
-        MIRROR_PRESENT) {
+    if (znode_watch_handle(&candidates->watch, event, zk, &candidates->next_op, now_ms) ==
+        WATCH_PRESENT) {
         take_listing(candidates, event, zk);
     }
     if (event->type != ZK_RESULT || event->outcome != ZK_OK) { return; }
@@ -71,12 +71,12 @@ void candidates_handle(struct candidates *candidates, const struct zk_event *eve
 
 void candidates_tick(struct candidates *candidates, const struct zk_port *zk, uint64_t now_ms)
 {
-    mirror_tick(&candidates->mirror, zk, &candidates->next_op, now_ms);
+    znode_watch_tick(&candidates->watch, zk, &candidates->next_op, now_ms);
 }
 
 uint64_t candidates_deadline_ms(const struct candidates *candidates)
 {
-    return mirror_deadline_ms(&candidates->mirror);
+    return znode_watch_deadline_ms(&candidates->watch);
 }
 
 const char *candidates_of_session(const struct candidates *candidates, uint64_t session)

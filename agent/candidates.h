@@ -8,7 +8,7 @@
 #define AGENT_CANDIDATES_H
 
 #include "common/cluster/znodes.h"
-#include "common/zk/mirror.h"
+#include "common/zk/znode_watch.h"
 
 enum { CANDIDATES_MAX = 2 * COORDINATORS_MAX };
 
@@ -19,7 +19,7 @@ struct candidate {
 };
 
 struct candidates {
-    struct mirror mirror;
+    struct znode_watch watch;
     char folder[ZK_PATH_MAX];
     uint64_t next_op;
     uint32_t count;

@@ -12,7 +12,7 @@ void drain_request_start(struct drain_request *drain, const char *cluster, const
     assert(host != NULL);
     drain->next_op = next_op;
     znode_drain_path(path, cluster, host);
-    mirror_start(&drain->mirror, MIRROR_DATA, path, zk, &drain->next_op, now_ms);
+    znode_watch_start(&drain->watch, WATCH_DATA, path, zk, &drain->next_op, now_ms);
 }
 
 uint32_t drain_request_handle(struct drain_request *drain, const struct zk_event *event,
@@ -20,7 +20,7 @@ uint32_t drain_request_handle(struct drain_request *drain, const struct zk_event
 {
     struct request request;
     struct error error;
-    if (mirror_handle(&drain->mirror, event, zk, &drain->next_op, now_ms) != MIRROR_PRESENT) {
+    if (znode_watch_handle(&drain->watch, event, zk, &drain->next_op, now_ms) != WATCH_PRESENT) {
         return 0;
     }
     if (request_decode(event->data, event->size, &request, &error) != TN_OK) {
@@ -28,7 +28,7 @@ uint32_t drain_request_handle(struct drain_request *drain, const struct zk_event
         return 0;
     }
     const struct zk_write accept = {
-        .kind = ZK_DELETE, .path = drain->mirror.path, .version = event->stat.version};
+        .kind = ZK_DELETE, .path = drain->watch.path, .version = event->stat.version};
     zk->write(zk->ctx, ++drain->next_op, &accept, 1);
     log_info("request to drain this host from %s", request.by);
     return (uint32_t)u64_max(1, u64_min(request.step, DRAIN_MOST_MS));

@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #include "common/cluster/znodes.h"
-#include "common/zk/mirror.h"
+#include "common/zk/znode_watch.h"
 
 struct drain_request {
-    struct mirror mirror;
+    struct znode_watch watch;
     uint64_t next_op;
 };
 

@@ -20,7 +20,7 @@ void kill_requests_start(struct kill_requests *requests, const char *cluster,
         entry->task = tasks[i];
         entry->delete_op = 0;
         znode_kill_path(path, cluster, tasks[i]);
-        mirror_start(&entry->mirror, MIRROR_DATA, path, zk, &requests->next_op, now_ms);
+        znode_watch_start(&entry->watch, WATCH_DATA, path, zk, &requests->next_op, now_ms);
     }
 }
 
@@ -28,9 +28,9 @@ void kill_requests_start(struct kill_requests *requests, const char *cluster,
 static void delete_request(struct kill_requests *requests, struct kill_entry *entry,
                            int32_t version, const struct zk_port *zk)
 {
-    assert(entry->mirror.path[0] != '\0');
+    assert(entry->watch.path[0] != '\0');
     const struct zk_write write = {
-        .kind = ZK_DELETE, .path = entry->mirror.path, .version = version};
+        .kind = ZK_DELETE, .path = entry->watch.path, .version = version};
     entry->delete_op = ++requests->next_op;
     zk->write(zk->ctx, entry->delete_op, &write, 1);
 }
@@ -54,7 +54,7 @@ static bool take(struct kill_requests *requests, struct kill_entry *entry,
     const uint64_t created_zxid = event->stat.created_zxid;
     assert(out != NULL);
     if (kill_request_decode(event->data, event->size, out, &error) != TN_OK) {
-        log_warn("kill request ignored: %s: %s", entry->mirror.path, error.text);
+        log_warn("kill request ignored: %s: %s", entry->watch.path, error.text);
         return false;
     }
     const bool handled = is_handled(entry, out, created_zxid);
@@ -75,12 +75,12 @@ bool kill_requests_handle(struct kill_requests *requests, const struct zk_event 
         if (event->type == ZK_RESULT && event->op == entry->delete_op && entry->delete_op != 0) {
             entry->delete_op = 0;
             if (event->outcome == ZK_UNKNOWN) {
-                mirror_refresh(&entry->mirror, zk, &requests->next_op);
+                znode_watch_refresh(&entry->watch, zk, &requests->next_op);
             }
             continue;
         }
-        if (mirror_handle(&entry->mirror, event, zk, &requests->next_op, now_ms) !=
-            MIRROR_PRESENT) {
+        if (znode_watch_handle(&entry->watch, event, zk, &requests->next_op, now_ms) !=
+            WATCH_PRESENT) {
             continue;
         }
         if (!take(requests, entry, event, zk, out)) { continue; }
@@ -94,7 +94,7 @@ void kill_requests_tick(struct kill_requests *requests, const struct zk_port *zk
 {
     assert(requests->count <= TASKS_MAX);
     for (uint32_t i = 0; i < requests->count; i++) {
-        mirror_tick(&requests->list[i].mirror, zk, &requests->next_op, now_ms);
+        znode_watch_tick(&requests->list[i].watch, zk, &requests->next_op, now_ms);
     }
 }
 
@@ -103,7 +103,7 @@ uint64_t kill_requests_deadline_ms(const struct kill_requests *requests)
     uint64_t first_ms = UINT64_MAX;
     assert(requests->count <= TASKS_MAX);
     for (uint32_t i = 0; i < requests->count; i++) {
-        first_ms = u64_min(first_ms, mirror_deadline_ms(&requests->list[i].mirror));
+        first_ms = u64_min(first_ms, znode_watch_deadline_ms(&requests->list[i].watch));
     }
     return first_ms;
 }

@@ -10,12 +10,12 @@
 #define AGENT_KILL_REQUESTS_H
 
 #include "common/cluster/znodes.h"
-#include "common/zk/mirror.h"
+#include "common/zk/znode_watch.h"
 
 /* One task's znode in /kills. */
 struct kill_entry {
     struct task task;
-    struct mirror mirror;
+    struct znode_watch watch;
     uint64_t handled_zxid; /* The transaction that created the last request reported, which ... */
     struct kill_request handled; /* ... was this one: after a wipe the numbers begin again. */
     uint64_t delete_op;          /* In flight; 0: none. */

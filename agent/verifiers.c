@@ -18,7 +18,7 @@ void verifiers_start(struct verifiers *verifiers, struct children *children, uin
     verifiers->children = children;
     verifiers->next_op = next_op;
     znode_path(path, children->config->job->name, "verifications");
-    mirror_start(&verifiers->mirror, MIRROR_CHILDREN, path, zk, &verifiers->next_op, now_ms);
+    znode_watch_start(&verifiers->watch, WATCH_CHILDREN, path, zk, &verifiers->next_op, now_ms);
 }
 
 static enum tn_status spawn(struct verifiers *verifiers, struct verifier *verifier,
@@ -84,8 +84,8 @@ static void begin(struct verifiers *verifiers, const char *request)
 void verifiers_handle(struct verifiers *verifiers, const struct zk_event *event,
                       const struct zk_port *zk, uint64_t now_ms)
 {
-    if (mirror_handle(&verifiers->mirror, event, zk, &verifiers->next_op, now_ms) !=
-        MIRROR_PRESENT) {
+    if (znode_watch_handle(&verifiers->watch, event, zk, &verifiers->next_op, now_ms) !=
+        WATCH_PRESENT) {
         return;
     }
     forget(verifiers, event);
@@ -98,12 +98,12 @@ void verifiers_handle(struct verifiers *verifiers, const struct zk_event *event,
 
 void verifiers_tick(struct verifiers *verifiers, const struct zk_port *zk, uint64_t now_ms)
 {
-    mirror_tick(&verifiers->mirror, zk, &verifiers->next_op, now_ms);
+    znode_watch_tick(&verifiers->watch, zk, &verifiers->next_op, now_ms);
 }
 
 uint64_t verifiers_deadline_ms(const struct verifiers *verifiers)
 {
-    return mirror_deadline_ms(&verifiers->mirror);
+    return znode_watch_deadline_ms(&verifiers->watch);
 }
 
 nfds_t verifiers_poll(const struct verifiers *verifiers, struct pollfd polled[static VERIFIERS_MAX])
@@ -137,7 +137,7 @@ void verifiers_reap(struct verifiers *verifiers, const struct zk_port *zk)
                  verifiers->children->config->dir);
     }
     /* List again: a request may be waiting for a free entry. */
-    if (reaped && zk != NULL) { mirror_refresh(&verifiers->mirror, zk, &verifiers->next_op); }
+    if (reaped && zk != NULL) { znode_watch_refresh(&verifiers->watch, zk, &verifiers->next_op); }
 }
 
 void verifiers_stop(struct verifiers *verifiers)

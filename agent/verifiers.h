@@ -12,7 +12,7 @@
 
 #include "agent/children.h"
 #include "common/cluster/verification.h"
-#include "common/zk/mirror.h"
+#include "common/zk/znode_watch.h"
 
 enum { VERIFIERS_MAX = 4 };
 
@@ -24,7 +24,7 @@ struct verifier {
 
 struct verifiers {
     struct children *children; /* Borrowed: for the environment. NULL: not started. */
-    struct mirror mirror;
+    struct znode_watch watch;
     uint64_t next_op;
     uint32_t count;
     struct verifier list[VERIFIERS_MAX]; /* Further requests wait. */

@@ -88,7 +88,7 @@ static void check_task(struct coordinator *c, uint32_t index)
     assert(index < c->roster.count);
     const struct roster_entry *entry = &c->roster.entries[index];
     struct reported_task *reported = &c->reported[index];
-    bool settled = entry->present || entry->mirror.state == MIRROR_WATCHING;
+    bool settled = entry->present || entry->watch.state == WATCH_SET;
     if (!settled || reported->note_op != 0) { return; }
     bool same = reported->known && reported->present == entry->present &&
                 (!entry->present || reported->incarnation == entry->member.incarnation);
@@ -161,7 +161,7 @@ static void read_request(struct coordinator *c, const char *name)
 void coordinator_request_done(struct coordinator *c)
 {
     c->request_name[0] = '\0';
-    mirror_refresh(&c->requests, &c->ports->zk, &c->membership.next_op);
+    znode_watch_refresh(&c->requests, &c->ports->zk, &c->membership.next_op);
 }
 
 static void drop_request(struct coordinator *c)
@@ -207,9 +207,9 @@ static void requests_handle(struct coordinator *c, const struct zk_event *event)
         request_answered(c, event);
         return;
     }
-    enum mirror_update change =
-        mirror_handle(&c->requests, event, &c->ports->zk, &c->membership.next_op, c->now_ms);
-    if (change != MIRROR_PRESENT || c->request_name[0] != '\0') { return; }
+    enum znode_watch_update change =
+        znode_watch_handle(&c->requests, event, &c->ports->zk, &c->membership.next_op, c->now_ms);
+    if (change != WATCH_PRESENT || c->request_name[0] != '\0') { return; }
     const char *oldest = oldest_request(event);
     if (oldest != NULL) { read_request(c, oldest); }
 }
@@ -334,7 +334,7 @@ static void tick(struct coordinator *c)
     const struct zk_port *zk = &c->ports->zk;
     if (c->roster_started) { roster_tick(&c->roster, zk, &c->membership.next_op, c->now_ms); }
     if (c->stage == LEADERSHIP_ACTIVE) {
-        mirror_tick(&c->requests, zk, &c->membership.next_op, c->now_ms);
+        znode_watch_tick(&c->requests, zk, &c->membership.next_op, c->now_ms);
     }
     leadership_tick(c);
     if (!c->finished) { write_tick(c); }
@@ -383,7 +383,9 @@ static uint64_t deadline_ms(const void *self)
     uint64_t first = u64_min(membership_deadline_ms(&c->membership), leadership_deadline_ms(c));
     if (c->roster_started) { first = u64_min(first, roster_deadline_ms(&c->roster)); }
     first = u64_min(first, restore_deadline_ms(c));
-    if (c->stage == LEADERSHIP_ACTIVE) { first = u64_min(first, mirror_deadline_ms(&c->requests)); }
+    if (c->stage == LEADERSHIP_ACTIVE) {
+        first = u64_min(first, znode_watch_deadline_ms(&c->requests));
+    }
     return u64_min(first, chief_deadline_ms(&c->chief));
 }
 

@@ -275,8 +275,8 @@ static void start_leading(struct coordinator *c)
     c->assignment_form = r->has_assignment ? WRITE_SET : WRITE_CREATE;
     membership_set_trouble(&c->membership, "");
     znode_path(path, c->identity.cluster, "requests");
-    mirror_start(&c->requests, MIRROR_CHILDREN, path, &c->ports->zk, &c->membership.next_op,
-                 c->now_ms);
+    znode_watch_start(&c->requests, WATCH_CHILDREN, path, &c->ports->zk, &c->membership.next_op,
+                      c->now_ms);
     coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_ELECTED,
                                                .elected = {.epoch = c->election.epoch,
                                                            .took_ms = c->took_ms,

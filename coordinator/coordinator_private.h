@@ -97,7 +97,7 @@ struct coordinator {
     struct leadership_reading reading;
     uint64_t retry_at_ms; /* When to repeat a new chief's reads, or the read after a write. */
     struct writing writing;
-    struct mirror requests;
+    struct znode_watch requests;
     uint64_t request_op;
     uint64_t request_id;
     char request_name[ZK_PATH_MAX]; /* The request being read or granted; "": none. */
@@ -106,7 +106,7 @@ struct coordinator {
     uint64_t leave_op;
 
     /* C15. */
-    struct mirror root, assignment, checkpoints;
+    struct znode_watch root, assignment, checkpoints;
     struct kept_text spec, manifests[KEPT_MANIFESTS];
     uint64_t restore_op;    /* The last creation of a znode that was missing. */
     bool restore_denied;    /* An ACL forbids one. */

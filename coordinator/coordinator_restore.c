@@ -1,5 +1,5 @@
-/* Rule C15: mirrors notice the znodes that another program deleted or damaged; chief_lost.c decides
- * which of them to restore. The mirrors run while this process is the chief. */
+/* Rule C15: watches notice the znodes that another program deleted or damaged; chief_lost.c decides
+ * which of them to restore. The watches run while this process is the chief. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -135,11 +135,11 @@ void restore_start(struct coordinator *c)
     assert(c->stage == LEADERSHIP_ACTIVE);
     c->look_again_ms = UINT64_MAX;
     znode_path(path, c->identity.cluster, "");
-    mirror_start(&c->root, MIRROR_CHILDREN, path, zk, next_op, c->now_ms);
+    znode_watch_start(&c->root, WATCH_CHILDREN, path, zk, next_op, c->now_ms);
     znode_path(path, c->identity.cluster, "assignment");
-    mirror_start(&c->assignment, MIRROR_DATA, path, zk, next_op, c->now_ms);
+    znode_watch_start(&c->assignment, WATCH_DATA, path, zk, next_op, c->now_ms);
     znode_path(path, c->identity.cluster, "checkpoints");
-    mirror_start(&c->checkpoints, MIRROR_CHILDREN, path, zk, next_op, c->now_ms);
+    znode_watch_start(&c->checkpoints, WATCH_CHILDREN, path, zk, next_op, c->now_ms);
 }
 
 static void notify(struct coordinator *c, unsigned lost)
@@ -207,15 +207,15 @@ void restore_handle(struct coordinator *c, const struct zk_event *event)
         event->reason == ZK_REASON_NO_AUTH) {
         report_denied(c, event->path);
     }
-    if (mirror_handle(&c->root, event, zk, next_op, c->now_ms) == MIRROR_PRESENT) {
+    if (znode_watch_handle(&c->root, event, zk, next_op, c->now_ms) == WATCH_PRESENT) {
         root_listed(c, event);
     }
     if (c->finished) { return; }
-    if (mirror_handle(&c->assignment, event, zk, next_op, c->now_ms) != MIRROR_NOTHING) {
+    if (znode_watch_handle(&c->assignment, event, zk, next_op, c->now_ms) != WATCH_NOTHING) {
         assignment_read(c, event);
     }
     if (c->finished) { return; }
-    if (mirror_handle(&c->checkpoints, event, zk, next_op, c->now_ms) == MIRROR_PRESENT) {
+    if (znode_watch_handle(&c->checkpoints, event, zk, next_op, c->now_ms) == WATCH_PRESENT) {
         checkpoints_listed(c, event);
     }
 }
@@ -227,20 +227,20 @@ void restore_tick(struct coordinator *c)
     if (c->stage != LEADERSHIP_ACTIVE) { return; }
     if (c->now_ms >= c->look_again_ms) { /* The missing ones are then restored again. */
         c->look_again_ms = UINT64_MAX;
-        mirror_refresh(&c->root, zk, next_op);
-        mirror_refresh(&c->checkpoints, zk, next_op);
+        znode_watch_refresh(&c->root, zk, next_op);
+        znode_watch_refresh(&c->checkpoints, zk, next_op);
     }
-    mirror_tick(&c->root, zk, next_op, c->now_ms);
-    mirror_tick(&c->assignment, zk, next_op, c->now_ms);
-    mirror_tick(&c->checkpoints, zk, next_op, c->now_ms);
+    znode_watch_tick(&c->root, zk, next_op, c->now_ms);
+    znode_watch_tick(&c->assignment, zk, next_op, c->now_ms);
+    znode_watch_tick(&c->checkpoints, zk, next_op, c->now_ms);
 }
 
 uint64_t restore_deadline_ms(const struct coordinator *c)
 {
     if (c->stage != LEADERSHIP_ACTIVE) { return UINT64_MAX; }
     const uint64_t others_ms =
-        u64_min(mirror_deadline_ms(&c->assignment), mirror_deadline_ms(&c->checkpoints));
-    return u64_min(c->look_again_ms, u64_min(mirror_deadline_ms(&c->root), others_ms));
+        u64_min(znode_watch_deadline_ms(&c->assignment), znode_watch_deadline_ms(&c->checkpoints));
+    return u64_min(c->look_again_ms, u64_min(znode_watch_deadline_ms(&c->root), others_ms));
 }
 
 /* ---------------------------------------------------------------------- denials */

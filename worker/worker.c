@@ -116,8 +116,8 @@ static void follow(struct worker *worker)
     roster_start(&worker->roster, cluster, ps_count(worker), 0, 0, zk, &worker->membership.next_op,
                  worker->now_ms);
     znode_path(path, cluster, "assignment");
-    mirror_start(&worker->assignment, MIRROR_DATA, path, zk, &worker->membership.next_op,
-                 worker->now_ms);
+    znode_watch_start(&worker->assignment, WATCH_DATA, path, zk, &worker->membership.next_op,
+                      worker->now_ms);
 }
 
 static void ps_changed(struct worker *worker, uint32_t ps)
@@ -157,7 +157,8 @@ static void zookeeper(struct worker *worker, const struct zk_event *event)
     }
     int entry = roster_handle(&worker->roster, event, zk, next_op, worker->now_ms);
     if (entry >= 0) { ps_changed(worker, (uint32_t)entry); }
-    if (mirror_handle(&worker->assignment, event, zk, next_op, worker->now_ms) == MIRROR_PRESENT) {
+    if (znode_watch_handle(&worker->assignment, event, zk, next_op, worker->now_ms) ==
+        WATCH_PRESENT) {
         assigned(worker, event);
     }
 }
@@ -236,7 +237,7 @@ static void tick(struct worker *worker)
         const struct zk_port *zk = &worker->ports.zk;
         uint64_t *next_op = &worker->membership.next_op;
         roster_tick(&worker->roster, zk, next_op, worker->now_ms);
-        mirror_tick(&worker->assignment, zk, next_op, worker->now_ms);
+        znode_watch_tick(&worker->assignment, zk, next_op, worker->now_ms);
     }
     if (worker->now_ms >= training_loop_deadline_ms(&worker->core)) {
         feed(worker, (struct loop_event){.type = LOOP_EV_TICK}, NULL);
@@ -295,7 +296,7 @@ static uint64_t deadline_ms(const void *self)
     if (worker->drain_until_ms != 0) { first = u64_min(first, worker->drain_until_ms); }
     if (!worker->is_following) { return first; }
     first = u64_min(first, roster_deadline_ms(&worker->roster));
-    return u64_min(first, mirror_deadline_ms(&worker->assignment));
+    return u64_min(first, znode_watch_deadline_ms(&worker->assignment));
 }
 
 static bool is_finished(const void *self, int *exit_code)

@@ -29,7 +29,7 @@ struct worker {
     struct node_ports ports;
     struct membership membership;
     struct roster roster;
-    struct mirror assignment;
+    struct znode_watch assignment;
     struct links links;
     struct chunks answers[PS_MAX]; /* The chunks of answers on each link. */
     struct training_loop core;

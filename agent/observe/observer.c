@@ -24,14 +24,16 @@ static void start_mirrors(struct observer *observer, const struct zk_port *zk, u
     char path[256];
     assert(observer->cluster[0] != '\0');
     znode_path(path, observer->cluster, "run");
-    mirror_start(&observer->run_mirror, MIRROR_DATA, path, zk, &observer->next_op, now_ms);
+    znode_watch_start(&observer->run_watch, WATCH_DATA, path, zk, &observer->next_op, now_ms);
     znode_path(path, observer->cluster, "chief");
-    mirror_start(&observer->chief_mirror, MIRROR_DATA, path, zk, &observer->next_op, now_ms);
+    znode_watch_start(&observer->chief_watch, WATCH_DATA, path, zk, &observer->next_op, now_ms);
     znode_path(path, observer->cluster, "history");
-    mirror_start(&observer->history_mirror, MIRROR_CHILDREN, path, zk, &observer->next_op, now_ms);
+    znode_watch_start(&observer->history_watch, WATCH_CHILDREN, path, zk, &observer->next_op,
+                      now_ms);
     for (uint32_t i = 0; i < observer->task_count; i++) {
         znode_member_path(path, observer->cluster, observer->tasks[i].task);
-        mirror_start(&observer->tasks[i].mirror, MIRROR_DATA, path, zk, &observer->next_op, now_ms);
+        znode_watch_start(&observer->tasks[i].watch, WATCH_DATA, path, zk, &observer->next_op,
+                          now_ms);
     }
     observer->entry_op = 0;
     observer->waiting_count = 0;
@@ -120,10 +122,10 @@ static unsigned handle_task(struct observer *observer, uint32_t index, const str
     assert(index < observer->task_count);
     struct observed_task *task = &observer->tasks[index];
     bool was_present = task->present;
-    switch (mirror_handle(&task->mirror, event, zk, &observer->next_op, now_ms)) {
-    case MIRROR_NOTHING: return 0;
-    case MIRROR_PRESENT: task->answered = true; return read_member(observer, index, event);
-    case MIRROR_ABSENT: break;
+    switch (znode_watch_handle(&task->watch, event, zk, &observer->next_op, now_ms)) {
+    case WATCH_NOTHING: return 0;
+    case WATCH_PRESENT: task->answered = true; return read_member(observer, index, event);
+    case WATCH_ABSENT: break;
     }
     task->answered = true;
     task->present = false;
@@ -238,18 +240,18 @@ static unsigned handle_history(struct observer *observer, const struct zk_event 
                                const struct zk_port *zk, uint64_t now_ms)
 {
     assert(observer->entry_op == 0 || observer->waiting_count > 0);
-    switch (mirror_handle(&observer->history_mirror, event, zk, &observer->next_op, now_ms)) {
-    case MIRROR_PRESENT:
+    switch (znode_watch_handle(&observer->history_watch, event, zk, &observer->next_op, now_ms)) {
+    case WATCH_PRESENT:
         observer->history_absent = false;
         identify_history(observer, &event->stat);
         take_listing(observer, event);
         read_next_entry(observer, zk);
         return 0;
-    case MIRROR_ABSENT:
+    case WATCH_ABSENT:
         observer->history_listed = true;
         observer->history_absent = true;
         return 0;
-    case MIRROR_NOTHING: break;
+    case WATCH_NOTHING: break;
     }
     bool is_entry =
         event->type == ZK_RESULT && observer->entry_op != 0 && event->op == observer->entry_op;
@@ -274,21 +276,21 @@ unsigned observer_handle(struct observer *observer, const struct zk_event *event
     assert(observer->task_count <= TASKS_MAX);
     uint64_t *next_op = &observer->next_op;
     unsigned changes = 0;
-    switch (mirror_handle(&observer->run_mirror, event, zk, next_op, now_ms)) {
-    case MIRROR_PRESENT:
+    switch (znode_watch_handle(&observer->run_watch, event, zk, next_op, now_ms)) {
+    case WATCH_PRESENT:
         observer->run_absent = false;
         changes |= read_run(observer, event);
         break;
-    case MIRROR_ABSENT: observer->run_answered = observer->run_absent = true; break;
-    case MIRROR_NOTHING: break;
+    case WATCH_ABSENT: observer->run_answered = observer->run_absent = true; break;
+    case WATCH_NOTHING: break;
     }
-    switch (mirror_handle(&observer->chief_mirror, event, zk, next_op, now_ms)) {
-    case MIRROR_PRESENT:
+    switch (znode_watch_handle(&observer->chief_watch, event, zk, next_op, now_ms)) {
+    case WATCH_PRESENT:
         observer->chief_absent = false;
         changes |= read_chief(observer, event);
         break;
-    case MIRROR_ABSENT: observer->chief_answered = observer->chief_absent = true; break;
-    case MIRROR_NOTHING: break;
+    case WATCH_ABSENT: observer->chief_answered = observer->chief_absent = true; break;
+    case WATCH_NOTHING: break;
     }
     for (uint32_t i = 0; i < observer->task_count; i++) {
         changes |= handle_task(observer, i, event, zk, now_ms);
@@ -303,22 +305,22 @@ unsigned observer_handle(struct observer *observer, const struct zk_event *event
 
 void observer_ask_run(struct observer *observer, const struct zk_port *zk)
 {
-    mirror_refresh(&observer->run_mirror, zk, &observer->next_op);
+    znode_watch_refresh(&observer->run_watch, zk, &observer->next_op);
 }
 
 void observer_ask_history(struct observer *observer, const struct zk_port *zk)
 {
-    mirror_refresh(&observer->history_mirror, zk, &observer->next_op);
+    znode_watch_refresh(&observer->history_watch, zk, &observer->next_op);
 }
 
 void observer_tick(struct observer *observer, const struct zk_port *zk, uint64_t now_ms)
 {
     assert(observer->task_count <= TASKS_MAX);
-    mirror_tick(&observer->run_mirror, zk, &observer->next_op, now_ms);
-    mirror_tick(&observer->chief_mirror, zk, &observer->next_op, now_ms);
-    mirror_tick(&observer->history_mirror, zk, &observer->next_op, now_ms);
+    znode_watch_tick(&observer->run_watch, zk, &observer->next_op, now_ms);
+    znode_watch_tick(&observer->chief_watch, zk, &observer->next_op, now_ms);
+    znode_watch_tick(&observer->history_watch, zk, &observer->next_op, now_ms);
     for (uint32_t i = 0; i < observer->task_count; i++) {
-        mirror_tick(&observer->tasks[i].mirror, zk, &observer->next_op, now_ms);
+        znode_watch_tick(&observer->tasks[i].watch, zk, &observer->next_op, now_ms);
     }
     if (now_ms < observer->retry_at_ms) { return; }
     observer->retry_at_ms = UINT64_MAX;
@@ -329,20 +331,20 @@ uint64_t observer_deadline_ms(const struct observer *observer)
 {
     assert(observer->task_count <= TASKS_MAX);
     uint64_t first = observer->retry_at_ms;
-    const struct mirror *mirrors[] = {&observer->run_mirror, &observer->chief_mirror,
-                                      &observer->history_mirror};
-    for (size_t i = 0; i < sizeof mirrors / sizeof *mirrors; i++) {
-        first = u64_min(first, mirror_deadline_ms(mirrors[i]));
+    const struct znode_watch *watches[] = {&observer->run_watch, &observer->chief_watch,
+                                           &observer->history_watch};
+    for (size_t i = 0; i < sizeof watches / sizeof *watches; i++) {
+        first = u64_min(first, znode_watch_deadline_ms(watches[i]));
     }
     for (uint32_t i = 0; i < observer->task_count; i++) {
-        first = u64_min(first, mirror_deadline_ms(&observer->tasks[i].mirror));
+        first = u64_min(first, znode_watch_deadline_ms(&observer->tasks[i].watch));
     }
     return first;
 }
 
 bool observer_is_idle(const struct observer *observer)
 {
-    return observer->waiting_count == 0 && observer->history_mirror.state == MIRROR_WATCHING;
+    return observer->waiting_count == 0 && observer->history_watch.state == WATCH_SET;
 }
 
 bool observer_lost_cluster(const struct observer *observer)

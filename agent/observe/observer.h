@@ -11,7 +11,7 @@
 #define AGENT_OBSERVE_OBSERVER_H
 
 #include "common/cluster/znodes.h"
-#include "common/zk/mirror.h"
+#include "common/zk/znode_watch.h"
 
 enum observer_change {
     OBSERVER_RUN = 1,      /* `run` was read. */
@@ -27,7 +27,7 @@ struct observed_task {
     bool present;
     struct member member; /* Last seen. */
     uint64_t session;     /* The session that owns its znode. */
-    struct mirror mirror;
+    struct znode_watch watch;
     bool answered;
 };
 
@@ -43,7 +43,7 @@ struct observer {
     bool settled;
     /* Private: */
     char cluster[CLUSTER_NAME_MAX];
-    struct mirror run_mirror, chief_mirror, history_mirror;
+    struct znode_watch run_watch, chief_watch, history_watch;
     uint64_t history_zxid, history_wall_ms; /* Identify /history; a wipe makes a new one. */
     bool run_answered, chief_answered, history_listed;
     bool run_absent, chief_absent, history_absent; /* When last read. */

@@ -26,7 +26,7 @@ void roster_start(struct roster *roster, const char *cluster, uint32_t ps, uint3
     for (uint32_t i = 0; i < roster->count; i++) {
         char path[256];
         znode_member_path(path, cluster, roster->entries[i].task);
-        mirror_start(&roster->entries[i].mirror, MIRROR_DATA, path, zk, next_op, now_ms);
+        znode_watch_start(&roster->entries[i].watch, WATCH_DATA, path, zk, next_op, now_ms);
     }
 }
 
@@ -56,12 +56,12 @@ int roster_handle(struct roster *roster, const struct zk_event *event, const str
     int changed = -1;
     for (uint32_t i = 0; i < roster->count; i++) {
         struct roster_entry *entry = &roster->entries[i];
-        switch (mirror_handle(&entry->mirror, event, zk, next_op, now_ms)) {
-        case MIRROR_NOTHING: break;
-        case MIRROR_PRESENT:
+        switch (znode_watch_handle(&entry->watch, event, zk, next_op, now_ms)) {
+        case WATCH_NOTHING: break;
+        case WATCH_PRESENT:
             if (entry_read(entry, event)) { changed = (int)i; }
             break;
-        case MIRROR_ABSENT:
+        case WATCH_ABSENT:
             if (entry->present) { changed = (int)i; }
             entry->present = false;
             break;
@@ -75,7 +75,7 @@ void roster_tick(struct roster *roster, const struct zk_port *zk, uint64_t *next
 {
     assert(roster->count <= TASKS_MAX);
     for (uint32_t i = 0; i < roster->count; i++) {
-        mirror_tick(&roster->entries[i].mirror, zk, next_op, now_ms);
+        znode_watch_tick(&roster->entries[i].watch, zk, next_op, now_ms);
     }
 }
 
@@ -84,7 +84,7 @@ uint64_t roster_deadline_ms(const struct roster *roster)
     assert(roster->count <= TASKS_MAX);
     uint64_t first = UINT64_MAX;
     for (uint32_t i = 0; i < roster->count; i++) {
-        first = u64_min(first, mirror_deadline_ms(&roster->entries[i].mirror));
+        first = u64_min(first, znode_watch_deadline_ms(&roster->entries[i].watch));
     }
     return first;
 }

@@ -1,19 +1,19 @@
 /*
  * common/cluster/roster.h: the nodes that are present, followed by the chief (all) and by workers
- * (the ps). One mirror on /members/ROLE-INDEX per task of the spec, so that a restart between two
+ * (the ps). One watch on /members/ROLE-INDEX per task of the spec, so that a restart between two
  * reads shows as a new incarnation. Pure but for the port.
  */
 #ifndef COMMON_CLUSTER_ROSTER_H
 #define COMMON_CLUSTER_ROSTER_H
 
 #include "common/cluster/znodes.h"
-#include "common/zk/mirror.h"
+#include "common/zk/znode_watch.h"
 
 struct roster_entry {
     struct task task;
     bool present;
     struct member member; /* The last one, also while absent. */
-    struct mirror mirror;
+    struct znode_watch watch;
 };
 
 struct roster {

@@ -52,7 +52,7 @@ void membership_follow_run(struct membership *m)
 {
     char path[256];
     znode_path(path, m->identity.cluster, "run");
-    mirror_start(&m->run_mirror, MIRROR_DATA, path, &m->ports->zk, &m->next_op, m->now_ms);
+    znode_watch_start(&m->run_watch, WATCH_DATA, path, &m->ports->zk, &m->next_op, m->now_ms);
 }
 
 static void update_context(const struct membership *m)
@@ -122,37 +122,37 @@ static unsigned run_read(struct membership *m, const struct zk_event *event)
     return MEMBERSHIP_RUN;
 }
 
-static unsigned mirrors_handle(struct membership *m, const struct zk_event *event)
+static unsigned watches_handle(struct membership *m, const struct zk_event *event)
 {
     const struct zk_port *zk = &m->ports->zk;
     unsigned changes = 0;
-    switch (mirror_handle(&m->self_mirror, event, zk, &m->next_op, m->now_ms)) {
-    case MIRROR_NOTHING: break;
-    case MIRROR_PRESENT: changes |= register_read(m, event); break;
-    case MIRROR_ABSENT: changes |= register_absent(m); break;
+    switch (znode_watch_handle(&m->self_watch, event, zk, &m->next_op, m->now_ms)) {
+    case WATCH_NOTHING: break;
+    case WATCH_PRESENT: changes |= register_read(m, event); break;
+    case WATCH_ABSENT: changes |= register_absent(m); break;
     }
-    switch (mirror_handle(&m->chief_mirror, event, zk, &m->next_op, m->now_ms)) {
-    case MIRROR_NOTHING: break;
-    case MIRROR_PRESENT: changes |= chief_read(m, event); break;
-    case MIRROR_ABSENT: changes |= MEMBERSHIP_CHIEF_LOST; break;
+    switch (znode_watch_handle(&m->chief_watch, event, zk, &m->next_op, m->now_ms)) {
+    case WATCH_NOTHING: break;
+    case WATCH_PRESENT: changes |= chief_read(m, event); break;
+    case WATCH_ABSENT: changes |= MEMBERSHIP_CHIEF_LOST; break;
     }
-    switch (mirror_handle(&m->run_mirror, event, zk, &m->next_op, m->now_ms)) {
-    case MIRROR_NOTHING: break;
-    case MIRROR_PRESENT: changes |= run_read(m, event); break;
-    case MIRROR_ABSENT: changes |= MEMBERSHIP_RUN_LOST; break;
+    switch (znode_watch_handle(&m->run_watch, event, zk, &m->next_op, m->now_ms)) {
+    case WATCH_NOTHING: break;
+    case WATCH_PRESENT: changes |= run_read(m, event); break;
+    case WATCH_ABSENT: changes |= MEMBERSHIP_RUN_LOST; break;
     }
     return changes;
 }
 
-static void mirrors_start(struct membership *m)
+static void watches_start(struct membership *m)
 {
     assert(m->session != 0);
     const struct zk_port *zk = &m->ports->zk;
     char path[256];
     znode_member_path(path, m->identity.cluster, m->identity.task);
-    mirror_start(&m->self_mirror, MIRROR_DATA, path, zk, &m->next_op, m->now_ms);
+    znode_watch_start(&m->self_watch, WATCH_DATA, path, zk, &m->next_op, m->now_ms);
     znode_path(path, m->identity.cluster, "chief");
-    mirror_start(&m->chief_mirror, MIRROR_DATA, path, zk, &m->next_op, m->now_ms);
+    znode_watch_start(&m->chief_watch, WATCH_DATA, path, zk, &m->next_op, m->now_ms);
 }
 
 static unsigned zk_handle(struct membership *m, const struct zk_event *event)
@@ -169,7 +169,7 @@ static unsigned zk_handle(struct membership *m, const struct zk_event *event)
         m->taken_rechecked = false;
         if (m->session == 0) {
             m->session = event->session;
-            mirrors_start(m);
+            watches_start(m);
             return 0;
         }
         m->session = event->session;
@@ -178,7 +178,7 @@ static unsigned zk_handle(struct membership *m, const struct zk_event *event)
         register_answered(m, event);
         return 0;
     }
-    return mirrors_handle(m, event);
+    return watches_handle(m, event);
 }
 
 /* ----------------------------------------------------------------- reports */
@@ -217,7 +217,7 @@ static unsigned transport_handle(struct membership *m, const struct transport_ev
         m->acknowledged = u64_max(m->acknowledged, event->header.sequence);
         m->redial_delay_ms = CHIEF_REDIAL_MS;
         if (event->header.epoch > m->chief.epoch) {
-            mirror_refresh(&m->chief_mirror, &m->ports->zk, &m->next_op);
+            znode_watch_refresh(&m->chief_watch, &m->ports->zk, &m->next_op);
         }
         break;
     case TRANSPORT_CLOSED:
@@ -359,9 +359,9 @@ static void log_trouble(struct membership *m)
 static void run_timers(struct membership *m)
 {
     const struct zk_port *zk = &m->ports->zk;
-    mirror_tick(&m->self_mirror, zk, &m->next_op, m->now_ms);
-    mirror_tick(&m->chief_mirror, zk, &m->next_op, m->now_ms);
-    mirror_tick(&m->run_mirror, zk, &m->next_op, m->now_ms);
+    znode_watch_tick(&m->self_watch, zk, &m->next_op, m->now_ms);
+    znode_watch_tick(&m->chief_watch, zk, &m->next_op, m->now_ms);
+    znode_watch_tick(&m->run_watch, zk, &m->next_op, m->now_ms);
     if (m->session != 0 && m->register_op == 0 && m->register_retry_ms != 0 &&
         m->now_ms >= m->register_retry_ms && !m->registered) {
         register_send(m);
@@ -392,9 +392,9 @@ uint64_t membership_deadline_ms(const struct membership *m)
     if (m->exit_code != 0) { return UINT64_MAX; }
     uint64_t first = m->next_log_ms;
     if (m->trouble[0] != '\0') { first = u64_min(first, m->trouble_log_ms); }
-    first = u64_min(first, mirror_deadline_ms(&m->self_mirror));
-    first = u64_min(first, mirror_deadline_ms(&m->chief_mirror));
-    first = u64_min(first, mirror_deadline_ms(&m->run_mirror));
+    first = u64_min(first, znode_watch_deadline_ms(&m->self_watch));
+    first = u64_min(first, znode_watch_deadline_ms(&m->chief_watch));
+    first = u64_min(first, znode_watch_deadline_ms(&m->run_watch));
     first = u64_min(first, report_due_ms(m));
     if (wants_link(m) && m->link.v == 0) { first = u64_min(first, m->redial_at_ms); }
     if (m->register_op == 0 && m->register_retry_ms != 0 && !m->registered) {

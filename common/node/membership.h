@@ -18,7 +18,7 @@
 
 #include "common/cluster/report.h"
 #include "common/node/node.h"
-#include "common/zk/mirror.h"
+#include "common/zk/znode_watch.h"
 
 enum {
     REPORT_RESEND_MS = 200,   /* Until acknowledged. */
@@ -57,7 +57,7 @@ struct membership {
     /* Private: see membership.c. */
     const struct node_ports *ports;
     uint64_t next_op;
-    struct mirror self_mirror, chief_mirror, run_mirror;
+    struct znode_watch self_watch, chief_watch, run_watch;
     uint64_t register_op;
     uint64_t taken_since_ms; /* Since when another process holds our task; 0: none does. */
     bool taken_rechecked;    /* The grace period has ended; a last read is under way. */

@@ -30,7 +30,7 @@ void register_send(struct membership *m)
     m->since_wall_ms = m->wall_ms;
     const struct zk_write create = {
         .kind = ZK_CREATE,
-        .path = m->self_mirror.path,
+        .path = m->self_watch.path,
         .size = encode_self(m, text),
         .data = text,
         .flags = ZK_EPHEMERAL,
@@ -41,14 +41,14 @@ void register_send(struct membership *m)
     m->ports->zk.write(m->ports->zk.ctx, m->register_op, &create, 1);
 }
 
-/* R10: the registration is kept as the node wrote it. The answer is not awaited: the mirror shows
+/* R10: the registration is kept as the node wrote it. The answer is not awaited: the watch shows
  * the result. */
 void register_rewrite(struct membership *m)
 {
     char text[ZNODE_JSON_MAX];
     assert(m->registered);
     const struct zk_write set = {.kind = ZK_SET,
-                                 .path = m->self_mirror.path,
+                                 .path = m->self_watch.path,
                                  .size = encode_self(m, text),
                                  .data = text,
                                  .version = ZK_ANY_VERSION};
@@ -79,7 +79,7 @@ void register_answered(struct membership *m, const struct zk_event *event)
     assert(m->register_op != 0);
     m->register_op = 0;
     if (event->outcome == ZK_REFUSED && event->reason != ZK_REASON_NODE_EXISTS) {
-        membership_set_why(m, "%s to be created: %s", m->self_mirror.path,
+        membership_set_why(m, "%s to be created: %s", m->self_watch.path,
                            event->reason == ZK_REASON_NO_NODE   ? "the cluster is not set up yet"
                            : event->reason == ZK_REASON_NO_AUTH ? "ZooKeeper denies it"
                                                                 : "ZooKeeper refused");
@@ -87,7 +87,7 @@ void register_answered(struct membership *m, const struct zk_event *event)
         if (event->reason == ZK_REASON_NO_NODE) { restore_folder(m); }
         return;
     }
-    mirror_refresh(&m->self_mirror, &m->ports->zk, &m->next_op);
+    znode_watch_refresh(&m->self_watch, &m->ports->zk, &m->next_op);
 }
 
 static void describe_holder(struct membership *m, const struct zk_event *event)
@@ -137,7 +137,7 @@ unsigned register_absent(struct membership *m)
     clear_taken(m);
     if (m->registered) {
         /* The rest of the cluster takes us for dead, so we end. */
-        membership_set_why(m, "our registration %s was removed", m->self_mirror.path);
+        membership_set_why(m, "our registration %s was removed", m->self_watch.path);
         return membership_end(m, TN_EXIT_SESSION_EXPIRED);
     }
     if (m->register_op == 0) { register_send(m); }
@@ -154,5 +154,5 @@ void register_check_taken(struct membership *m)
     uint64_t grace_ms = (uint64_t)m->identity.session_timeout_ms + REGISTER_GRACE_MS;
     if (m->now_ms < m->taken_since_ms + grace_ms) { return; }
     m->taken_rechecked = true;
-    mirror_refresh(&m->self_mirror, &m->ports->zk, &m->next_op);
+    znode_watch_refresh(&m->self_watch, &m->ports->zk, &m->next_op);
 }

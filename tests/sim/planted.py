@@ -101,7 +101,7 @@ PLANTED = [
      "    if (from.id < run->held_checkpoint) {", "    if (from.id < run->held_checkpoint && from.id != 0) {",
      ["test_coordinator_chief_lost"], "unit.coordinator_chief_lost"),
     ("a denied folder is restored once", "coordinator/coordinator_restore.c",
-     "        mirror_refresh(&c->root, zk, next_op);\n", "",
+     "        znode_watch_refresh(&c->root, zk, next_op);\n", "",
      ["test_coordinator_coordinator_restore"], "unit.coordinator_coordinator_restore"),
     ("a load keeps the gate", "coordinator/chief_load.c", "    run->gate = 0;\n", "",
      ["test_coordinator_chief_drain"], "unit.coordinator_chief_drain"),

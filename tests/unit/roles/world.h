@@ -100,7 +100,7 @@ static inline struct znode *world_znode(struct world *w, const char *path)
     return NULL;
 }
 
-/* Fires watches that were not set, too; to a mirror an event is only a hint. */
+/* Fires watches that were not set, too; to a watch an event is only a hint. */
 static inline void world_changed(struct world *w, const char *path)
 {
     for (uint32_t i = 0; i < NODES; i++) {
