@@ -18,6 +18,7 @@
 #include "common/base/log.h"
 #include "common/zk/zk_check.h"
 #include "common/zk/zk_probe.h"
+#include "common/zk/zk_threads.h"
 
 struct zk_event zk_outcome_of(int rc)
 {
@@ -342,7 +343,8 @@ static void on_library_log(const char *message)
     log_debug("ZooKeeper client: %s", message);
 }
 
-/* The library's threads inherit our mask: signals to the program must not reach them. */
+/* The library's threads inherit our mask: signals to the program must not reach them. NULL: see
+ * errno. */
 static zhandle_t *open_handle(const char *connect, watcher_fn watcher, uint32_t timeout_ms,
                               const struct zk_session *session, void *context)
 {
@@ -352,9 +354,13 @@ static zhandle_t *open_handle(const char *connect, watcher_fn watcher, uint32_t 
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    zhandle_t *handle =
-        zookeeper_init2(connect, watcher, (int)timeout_ms, session != NULL ? &id : NULL, context,
-                        ZOO_NO_LOG_CLIENTENV, on_library_log);
+    zhandle_t *handle = NULL;
+    if (zk_threads_fit()) {
+        handle = zookeeper_init2(connect, watcher, (int)timeout_ms, session != NULL ? &id : NULL,
+                                 context, ZOO_NO_LOG_CLIENTENV, on_library_log);
+    } else {
+        errno = ENOMEM;
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return handle;
 }
