@@ -96,14 +96,14 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
         .others = job->cluster.coordinators + job->zookeeper.servers,
         .others_bytes = (uint64_t)job->cluster.coordinators * PROCESS_BYTES +
                         (uint64_t)job->zookeeper.servers * SERVER_BYTES,
-        .lanes_bytes = job->transport.lane == LANE_TCP
-                           ? 0
-                           : (uint64_t)job->cluster.ps * job->cluster.workers * LANE_BYTES,
         .worker = {.values = bytes * 2 * (job->train.ema > 0 ? 2 : 1), .gradients = bytes * most},
     };
     for (uint32_t p = 0; p < plan->ps_count; p++) {
         uint64_t count = variable_table_shard(variables, plan->ps_count, p).count;
         plan->ps[p] = plan_ps(job, count, arrays, all);
+        if (job->transport.lane == LANE_TCP) { continue; }
+        const uint64_t body = count * sizeof(float) * (job->train.ema > 0 ? 2 : 1);
+        plan->lanes_bytes += job->cluster.workers * lane_used_bytes(body);
     }
 }
 

@@ -30,6 +30,13 @@ struct owned_buffer {
     bool collapsed; /* A slot that has got what huge pages there are. */
 };
 
+/* Memory of others. */
+struct wrapped_buffer {
+    struct buffer buffer; /* First, as above. */
+    void (*release)(void *ctx);
+    void *ctx;
+};
+
 struct buffer_pool {
     pthread_mutex_t mutex;
     /* Released buffers of each class, and larger ones of any size, newest first. */
@@ -309,6 +316,19 @@ struct buffer *buffer_part(struct buffer *whole, size_t offset, size_t size)
     return part;
 }
 
+struct buffer *buffer_wrap(void *data, size_t size, void (*release)(void *ctx), void *ctx)
+{
+    assert(data != NULL && release != NULL);
+    struct wrapped_buffer *wrapped = malloc(sizeof *wrapped);
+    if (wrapped == NULL) { return NULL; }
+    *wrapped = (struct wrapped_buffer){
+        .buffer = {.data = data, .size = size, .capacity = size, .references = 1},
+        .release = release,
+        .ctx = ctx,
+    };
+    return &wrapped->buffer;
+}
+
 struct buffer *buffer_retain(struct buffer *buffer)
 {
     uint32_t before = __atomic_fetch_add(&buffer->references, 1, __ATOMIC_RELAXED);
@@ -338,6 +358,12 @@ void buffer_release(struct buffer *buffer)
     }
     assert(buffer->size <= buffer->capacity);
     struct buffer_pool *pool = buffer->pool;
+    if (pool == NULL) {
+        const struct wrapped_buffer *wrapped = (const struct wrapped_buffer *)(void *)buffer;
+        wrapped->release(wrapped->ctx);
+        free(buffer);
+        return;
+    }
     const unsigned list = owned(buffer)->list;
     pthread_mutex_lock(&pool->mutex);
     buffer->next_free = pool->free[list];

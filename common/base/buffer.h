@@ -24,8 +24,8 @@ struct buffer {
     size_t size;     /* Bytes in use; the owner sets it, at most `capacity`. */
     size_t capacity; /* Bytes. */
     /* Private to buffer.c: */
-    struct buffer_pool *pool;
-    struct buffer *whole; /* NULL: this is not a part. */
+    struct buffer_pool *pool; /* NULL: a part, or wrapped memory. */
+    struct buffer *whole;     /* NULL: this is not a part. */
     struct buffer *next_free;
     uint32_t references;
 };
@@ -53,6 +53,9 @@ uint32_t buffer_slot(const struct buffer_pool *pool, const struct buffer *buffer
 /* Bytes [offset, offset + size) of `whole` as a buffer with one reference, which holds one to
  * `whole`. Parts are written apart from each other. NULL: out of memory. */
 struct buffer *buffer_part(struct buffer *whole, size_t offset, size_t size);
+/* Memory that belongs to something else as a buffer with one reference; the last release calls
+ * `release` with `ctx`, on any thread. NULL: out of memory, and nothing is called. */
+struct buffer *buffer_wrap(void *data, size_t size, void (*release)(void *ctx), void *ctx);
 struct buffer *buffer_retain(struct buffer *buffer); /* Returns its argument. */
 void buffer_release(struct buffer *buffer);          /* NULL is allowed. */
 

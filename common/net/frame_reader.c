@@ -22,6 +22,7 @@ void frame_reader_reset(struct frame_reader *reader)
     reader->body = NULL;
     reader->in_body = false;
     reader->unproven = false;
+    reader->lane = NULL;
     reader->stage_at = 0;
     reader->stage_end = 0;
 }
@@ -83,6 +84,25 @@ static enum tn_status acquire_body(struct frame_reader *reader, size_t bytes, st
     return TN_OK;
 }
 
+/* The body of the frame is complete, in a slot of the lane. */
+static enum tn_status take_body(struct frame_reader *reader, struct error *error)
+{
+    const struct frame_header *header = &reader->header;
+    bool valid = false;
+    if (reader->lane != NULL) {
+        reader->body = lane_take_body(reader->lane, header->slot, header->body_bytes, &valid);
+    }
+    if (!valid) {
+        return error_set(error, TN_EPROTO,
+                         "the header names slot %u for %" PRIu32
+                         " bytes, which is not possible: a defect, or a hostile peer",
+                         header->slot, header->body_bytes);
+    }
+    if (reader->body == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a frame"); }
+    reader->body_have = header->body_bytes;
+    return TN_OK;
+}
+
 /* Decode the header at the front of the stage and acquire a buffer for its body. */
 static enum tn_status begin_frame(struct frame_reader *reader, struct error *error)
 {
@@ -96,7 +116,10 @@ static enum tn_status begin_frame(struct frame_reader *reader, struct error *err
     }
     reader->stage_at += WIRE_HEADER_BYTES;
     reader->body_have = 0;
-    if (reader->header.body_bytes > 0) {
+    if (reader->header.slot != 0) {
+        status = take_body(reader, error);
+        if (status != TN_OK) { return status; }
+    } else if (reader->header.body_bytes > 0) {
         size_t first = reader->unproven ? FRAME_READER_FIRST_BYTES : SIZE_MAX;
         status = acquire_body(reader, size_min(first, reader->header.body_bytes), error);
         if (status != TN_OK) { return status; }
@@ -165,7 +188,10 @@ enum tn_status frame_reader_next(struct frame_reader *reader, bool *complete,
         compact(reader);
         return TN_OK;
     }
-    if (reader->header.body_bytes > FRAME_READER_FIRST_BYTES) { reader->unproven = false; }
+    const bool streamed = reader->header.slot == 0;
+    if (streamed && reader->header.body_bytes > FRAME_READER_FIRST_BYTES) {
+        reader->unproven = false;
+    }
     *complete = true;
     *header = reader->header;
     *body = reader->body;

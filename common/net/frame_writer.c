@@ -48,29 +48,43 @@ static size_t next_chunk(const struct queued_body *queued, size_t left)
     return left == 0 ? 0 : (left - 1) / WIRE_CHUNK_BYTES * WIRE_CHUNK_BYTES;
 }
 
-/* The next chunk of the first body that waits. Its last chunk passes its reference on. */
+/* Whether the body of a frame is an array of numbers, which its receiver only reads. */
+static bool may_be_lent(uint8_t type)
+{
+    return type == FRAME_PUSH || type == FRAME_VALUES;
+}
+
+/* The next chunk of the first body that waits. Its last chunk passes its reference on. A chunk in a
+ * slot needs none. */
 static void take_chunk(struct frame_writer *writer)
 {
     assert(writer->count > 0 && writer->flight_count < FRAME_WRITER_FLIGHT_MAX);
     struct queued_body *queued = &writer->ring[writer->first];
     struct flying_frame *frame = &writer->flight[writer->flight_count++];
-    size_t left = queued->body == NULL ? 0 : queued->body->size - queued->taken;
+    const size_t left = queued->body == NULL ? 0 : queued->body->size - queued->taken;
     struct frame_header header = queued->header;
     const size_t from = next_chunk(queued, left);
-    const bool last_first = wire_is_last_first(header.type);
-    *frame = (struct flying_frame){
-        .body = queued->body,
-        .from = from,
-        .body_bytes = last_first ? left - from : size_min(left, WIRE_CHUNK_BYTES),
-    };
-    header.offset += frame->from;
-    header.body_bytes = (uint32_t)frame->body_bytes;
-    wire_encode_header(&header, frame->header);
-    queued->taken += frame->body_bytes;
-    if (frame->body_bytes < left) {
-        buffer_retain(frame->body);
-        return;
+    const size_t bytes =
+        wire_is_last_first(header.type) ? left - from : size_min(left, WIRE_CHUNK_BYTES);
+    *frame = (struct flying_frame){.body = queued->body, .from = from, .body_bytes = bytes};
+    header.offset += from;
+    header.body_bytes = (uint32_t)bytes;
+    header.slot = 0;
+    if (writer->lane != NULL && bytes > 0 && may_be_lent(header.type)) {
+        const char *body = (const char *)queued->body->data + from;
+        header.slot = (uint8_t)lane_put_body(writer->lane, body, bytes);
     }
+    wire_encode_header(&header, frame->header);
+    queued->taken += bytes;
+    const bool is_last = bytes == left;
+    if (header.slot != 0) {
+        if (is_last) { buffer_release(queued->body); }
+        frame->body = NULL;
+        frame->body_bytes = 0;
+    } else if (!is_last) {
+        buffer_retain(frame->body);
+    }
+    if (!is_last) { return; }
     writer->first = (writer->first + 1) % writer->capacity;
     writer->count--;
 }

@@ -3,7 +3,8 @@
  * number of bytes at a time.
  *
  * A body longer than WIRE_CHUNK_BYTES is cut into chunks, one frame each, when their turn comes: so
- * it takes one place of the queue, whatever its size. Bodies are sent in place, without a copy.
+ * it takes one place of the queue, whatever its size. Bodies are sent in place, without a copy; a
+ * lane has slots for some of them, and then the stream has only their headers.
  * Several frames are sent in one piece, so that a burst of small ones costs one system call.
  *
  * Threads: one at a time. Blocking: never. Knows no sockets.
@@ -18,6 +19,7 @@
 
 #include "common/base/buffer.h"
 #include "common/base/error.h"
+#include "common/net/lane.h"
 #include "common/net/wire.h"
 
 enum {
@@ -40,6 +42,8 @@ struct flying_frame {
 };
 
 struct frame_writer {
+    struct lane *lane; /* Gradients and values go into its slots; NULL: it is another stream. */
+    /* Private: */
     struct queued_body *ring; /* Waiting: `count` from `first` on. */
     uint32_t capacity;
     uint32_t first;

@@ -2,45 +2,103 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base/memory_file.h"
+#include "common/base/minmax.h"
 
-_Static_assert(2 * sizeof(struct ring_shared) <= LANE_HEADS_BYTES, "the heads fit");
+/* A body in use: what its release needs. */
+struct lane_lease {
+    struct lane_memory *memory;
+    unsigned slot;
+};
+
+struct lane_memory {
+    void *bytes; /* LANE_BYTES. */
+    _Atomic uint32_t references;
+    struct slots_receiver bodies;
+    struct lane_lease leases[SLOTS];
+};
+
+/* At the beginning of the memory. The first of each leads from the accepting end to the dialing
+ * one. */
+struct heads {
+    struct ring_shared rings[2];
+    struct slots_shared slots[2];
+};
+
+_Static_assert(sizeof(struct heads) <= LANE_HEADS_BYTES, "the heads fit");
 _Static_assert((LANE_RING_BYTES & (LANE_RING_BYTES - 1)) == 0, "a power of two");
 
-/* The first ring leads from the accepting end to the dialing one. */
-static void place_rings(struct lane *lane, bool accepting)
+static void release(struct lane_memory *memory)
 {
-    struct ring_shared *heads = lane->memory;
-    uint8_t *bytes = (uint8_t *)lane->memory + LANE_HEADS_BYTES;
+    if (atomic_fetch_sub(&memory->references, 1) > 1) { return; }
+    (void)munmap(memory->bytes, LANE_BYTES);
+    free(memory);
+}
+
+static void place_parts(struct lane *lane, bool accepting)
+{
+    struct lane_memory *memory = lane->memory;
+    struct heads *heads = memory->bytes;
+    uint8_t *rings = (uint8_t *)memory->bytes + LANE_HEADS_BYTES;
+    uint8_t *slots = rings + 2 * (size_t)LANE_RING_BYTES;
     const unsigned out = accepting ? 0 : 1, in = 1 - out;
     lane->out = (struct ring_producer){
-        .shared = &heads[out],
-        .bytes = bytes + (size_t)out * LANE_RING_BYTES,
+        .shared = &heads->rings[out],
+        .bytes = rings + (size_t)out * LANE_RING_BYTES,
         .capacity = LANE_RING_BYTES,
     };
     lane->in = (struct ring_consumer){
-        .shared = &heads[in],
-        .bytes = bytes + (size_t)in * LANE_RING_BYTES,
+        .shared = &heads->rings[in],
+        .bytes = rings + (size_t)in * LANE_RING_BYTES,
         .capacity = LANE_RING_BYTES,
     };
+    lane->bodies = (struct slots_sender){.shared = &heads->slots[out],
+                                         .bytes = slots + (size_t)out * SLOTS_BYTES};
+    memory->bodies.shared = &heads->slots[in];
+    memory->bodies.bytes = slots + (size_t)in * SLOTS_BYTES;
+}
+
+/* The lane's reference to its memory, which is not mapped yet. */
+static bool allocate(struct lane *lane)
+{
+    lane->memory = calloc(1, sizeof *lane->memory);
+    if (lane->memory == NULL) { return false; }
+    lane->memory->references = 1;
+    for (unsigned i = 0; i < SLOTS; i++) {
+        lane->memory->leases[i] = (struct lane_lease){lane->memory, i + 1};
+    }
+    return true;
+}
+
+/* Close an incomplete lane; errno stays. */
+static void give_up(struct lane *lane)
+{
+    const int cause = errno;
+    if (lane->memory != NULL && lane->memory->bytes == NULL) {
+        free(lane->memory);
+        lane->memory = NULL;
+    }
+    lane_close(lane);
+    errno = cause;
 }
 
 int lane_create(struct lane *lane, int bell_fd)
 {
     *lane = (struct lane){0};
+    int fd = -1;
     lane->peer = memory_file_map(bell_fd, BELL_BYTES);
-    if (lane->peer == NULL) { return -1; }
-    int fd = memory_file_create("tanist-lane", LANE_BYTES, &lane->memory);
+    if (lane->peer != NULL && allocate(lane)) {
+        fd = memory_file_create("tanist-lane", LANE_BYTES, &lane->memory->bytes);
+    }
     if (fd < 0) {
-        const int cause = errno;
-        lane_close(lane);
-        errno = cause;
+        give_up(lane);
         return -1;
     }
-    place_rings(lane, true);
+    place_parts(lane, true);
     return fd;
 }
 
@@ -48,22 +106,28 @@ bool lane_open(struct lane *lane, int fd, int bell_fd)
 {
     *lane = (struct lane){0};
     lane->peer = memory_file_map(bell_fd, BELL_BYTES);
-    if (lane->peer != NULL) { lane->memory = memory_file_map(fd, LANE_BYTES); }
-    if (lane->memory == NULL) {
-        const int cause = errno;
-        lane_close(lane);
-        errno = cause;
+    if (lane->peer != NULL && allocate(lane)) {
+        lane->memory->bytes = memory_file_map(fd, LANE_BYTES);
+    }
+    if (lane->memory == NULL || lane->memory->bytes == NULL) {
+        give_up(lane);
         return false;
     }
-    place_rings(lane, false);
+    place_parts(lane, false);
     return true;
 }
 
 void lane_close(struct lane *lane)
 {
-    if (lane->memory != NULL) { (void)munmap(lane->memory, LANE_BYTES); }
+    if (lane->memory != NULL) { release(lane->memory); }
     if (lane->peer != NULL) { (void)munmap(lane->peer, BELL_BYTES); }
     *lane = (struct lane){0};
+}
+
+uint64_t lane_used_bytes(uint64_t bytes)
+{
+    const uint64_t fixed = LANE_HEADS_BYTES + 2 * (uint64_t)LANE_RING_BYTES;
+    return fixed + 2 * u64_min(bytes, (uint64_t)SLOTS * SLOT_BYTES);
 }
 
 static size_t total(const struct iovec *pieces, unsigned count)
@@ -87,4 +151,31 @@ bool lane_receive(struct lane *lane, const struct iovec *places, unsigned count,
     const bool valid = ring_read(&lane->in, places, count, received);
     if (valid && ring_takes_space_request(&lane->in)) { bell_ring(lane->peer, true); }
     return valid;
+}
+
+unsigned lane_put_body(struct lane *lane, const void *body, size_t bytes)
+{
+    assert(lane->memory != NULL);
+    return slots_put(&lane->bodies, body, bytes);
+}
+
+static void return_body(void *ctx)
+{
+    const struct lane_lease *lease = ctx;
+    struct lane_memory *memory = lease->memory;
+    slots_return(&memory->bodies, lease->slot);
+    release(memory);
+}
+
+struct buffer *lane_take_body(struct lane *lane, unsigned slot, size_t bytes, bool *valid)
+{
+    assert(lane->memory != NULL);
+    struct lane_memory *memory = lane->memory;
+    void *body = slots_take(&memory->bodies, slot, bytes);
+    *valid = body != NULL;
+    if (body == NULL) { return NULL; }
+    struct buffer *buffer = buffer_wrap(body, bytes, return_body, &memory->leases[slot - 1]);
+    if (buffer == NULL) { return NULL; }
+    atomic_fetch_add(&memory->references, 1);
+    return buffer;
 }

@@ -1,29 +1,42 @@
 /*
  * common/net/lane.h: the memory of a connection whose ends share a host: a ring for each direction,
- * and the bell of the peer. A stream of bytes in place of the connection's TCP stream.
+ * slots for the bodies of frames, and the bell of the peer. A stream of bytes in place of the
+ * connection's TCP stream, and beside it bodies that the receiver uses where the sender put them.
  *
- * Threads: one at a time sends and one at a time receives. Blocking: never.
+ * The memory stays mapped as long as a body of the peer is in use, also after lane_close() and
+ * after the peer's death. The other end never reuses it for another connection: bodies do
+ * not change under their user.
+ *
+ * Threads: one at a time sends and one at a time receives; bodies are released by any. Blocking:
+ * never.
  */
 #ifndef COMMON_NET_LANE_H
 #define COMMON_NET_LANE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/uio.h>
 
 #include "common/base/bell.h"
+#include "common/base/buffer.h"
 #include "common/net/ring.h"
+#include "common/net/slots.h"
 
 enum {
     LANE_RING_BYTES = 256 * 1024, /* For each direction: both fit into the cache of a core. */
-    LANE_HEADS_BYTES = 4096,      /* The heads of both rings, before their bytes. */
-    LANE_BYTES = LANE_HEADS_BYTES + 2 * LANE_RING_BYTES,
+    LANE_HEADS_BYTES = 4096,      /* The heads of both rings and of the slots, before the bytes. */
+    /* Both rings, then the slots of both directions. */
+    LANE_BYTES = LANE_HEADS_BYTES + 2 * LANE_RING_BYTES + 2 * SLOTS_BYTES,
 };
 
+struct lane_memory; /* Shared by the lane and the bodies in use. */
+
 struct lane {
-    void *memory; /* LANE_BYTES; NULL: none. */
+    struct lane_memory *memory; /* NULL: none. */
     struct ring_producer out;
     struct ring_consumer in;
+    struct slots_sender bodies;
     struct bell_page *peer; /* The peer's bell. */
 };
 
@@ -35,10 +48,22 @@ int lane_create(struct lane *lane, int bell_fd);
 bool lane_open(struct lane *lane, int fd, int bell_fd);
 void lane_close(struct lane *lane); /* Also of a lane that is all zero. */
 
+/* The memory that a lane takes whose bodies have `bytes` bytes: its pages exist once they are
+ * used. */
+uint64_t lane_used_bytes(uint64_t bytes);
+
 /* Send as much as there is space for, and notify the peer. If not everything was sent, it rings our
  * bell when there is space. False: the peer has broken the rings. */
 bool lane_send(struct lane *lane, const struct iovec *pieces, unsigned count, size_t *sent);
 /* Receive what waits, up to the size of the places. False: the peer has broken the rings. */
 bool lane_receive(struct lane *lane, const struct iovec *places, unsigned count, size_t *received);
+
+/* Copy a body to a slot; its frame follows by lane_send(). Returns the number of the slot; 0: send
+ * the body behind its header. */
+unsigned lane_put_body(struct lane *lane, const void *body, size_t bytes);
+/* The body of `bytes` bytes in the slot that a frame names, with one reference, whose release
+ * returns the slot. Only read it. `*valid`: whether the peer can have put it there; NULL although
+ * it is: out of memory. */
+struct buffer *lane_take_body(struct lane *lane, unsigned slot, size_t bytes, bool *valid);
 
 #endif

@@ -30,6 +30,7 @@ static bool prepare_reader(struct connection *connection)
 void connection_lane_reset(struct connection *connection)
 {
     struct connection_lane *lane = &connection->lane;
+    connection->writer.lane = NULL;
     lane_close(&lane->lane);
     lane->state = CONNECTION_LANE_NONE;
     lane->broken = false;
@@ -43,6 +44,16 @@ void connection_lane_destroy(struct connection *connection)
     if (connection->lane.prepared) { frame_reader_destroy(&connection->lane.reader); }
     connection->lane.prepared = false;
     frame_writer_destroy(&connection->control);
+}
+
+/* From now on frames travel over the lane. With the mutex held. */
+static void activate(struct connection *connection)
+{
+    struct connection_lane *lane = &connection->lane;
+    assert(lane->lane.memory != NULL && lane->prepared);
+    lane->reader.lane = &lane->lane;
+    connection->writer.lane = &lane->lane;
+    lane->state = CONNECTION_LANE_ACTIVE;
 }
 
 /* -------------------------------------------------------------- agreeing */
@@ -131,7 +142,7 @@ static void accept_lane(struct connection *connection, const struct lane_nonce *
     if (agreed) {
         connection->lane.lane = lane;
         connection->lane.reader.unproven = true;
-        connection->lane.state = CONNECTION_LANE_ACTIVE;
+        activate(connection);
     }
     connection_push_control(connection, nonce_frame(nonce, agreed));
     pthread_mutex_unlock(&connection->mutex);
@@ -146,7 +157,7 @@ static void conclude_lane(struct connection *connection, bool agreed)
     if (connection->phase != CONNECTION_DIALING) {
         pthread_mutex_unlock(&connection->mutex);
     } else if (agreed) {
-        connection->lane.state = CONNECTION_LANE_ACTIVE;
+        activate(connection);
         connection_open(connection);
     } else {
         open_without(connection, "another process answers on this host");

@@ -5,7 +5,7 @@
  *        0      4  magic "TNST"
  *        4      1  version, WIRE_VERSION
  *        5      1  type, enum frame_type
- *        6      1  flags
+ *        6      1  slot
  *        7      1  reserved, zero
  *        8      8  cluster
  *       16      8  sender
@@ -34,7 +34,7 @@ enum {
     AT_MAGIC = 0,
     AT_VERSION = 4,
     AT_TYPE = 5,
-    AT_FLAGS = 6,
+    AT_SLOT = 6,
     AT_RESERVED_BYTE = 7,
     AT_CLUSTER = 8,
     AT_SENDER = 16,
@@ -95,7 +95,7 @@ void wire_encode_header(const struct frame_header *header, uint8_t out[static WI
     memcpy(out + AT_MAGIC, magic, sizeof magic);
     out[AT_VERSION] = WIRE_VERSION;
     out[AT_TYPE] = header->type;
-    out[AT_FLAGS] = header->flags;
+    out[AT_SLOT] = header->slot;
     put_u64(out + AT_CLUSTER, header->cluster);
     put_u64(out + AT_SENDER, header->sender);
     put_u64(out + AT_EPOCH, header->epoch);
@@ -155,7 +155,7 @@ enum tn_status wire_decode_header(const uint8_t in[static WIRE_HEADER_BYTES], ui
     }
     *out = (struct frame_header){
         .type = in[AT_TYPE],
-        .flags = in[AT_FLAGS],
+        .slot = in[AT_SLOT],
         .cluster = get_u64(in + AT_CLUSTER),
         .sender = get_u64(in + AT_SENDER),
         .epoch = get_u64(in + AT_EPOCH),

@@ -67,7 +67,7 @@ enum { WIRE_LANES_SHIFT = 16 };
 
 struct frame_header {
     uint8_t type; /* enum frame_type. */
-    uint8_t flags;
+    uint8_t slot; /* 0: the body follows the header; else the slot of the lane that has it (T10). */
     uint64_t cluster; /* Key of the cluster; frames of other clusters are refused. Set by the
                          transport. */
     uint64_t sender;  /* Incarnation of the sending node. Set by the transport. */

@@ -23,7 +23,7 @@ enum { BODY_MAX = 4096 };
 /* A valid header with fields from the input. */
 static void seal(const uint8_t *data, uint8_t out[WIRE_HEADER_BYTES])
 {
-    struct frame_header header = {.type = data[0], .flags = data[1]};
+    struct frame_header header = {.type = data[0], .slot = data[1]};
     memcpy(&header.epoch, data + 2, 8);
     memcpy(&header.step, data + 10, 8);
     memcpy(&header.body_bytes, data + 18, 2);

@@ -75,7 +75,16 @@ static void test_lanes_count_once_for_each_pair(void **state)
     struct memory_plan plan, tcp;
     job.cluster.workers = 3;
     memory_plan_parameters(&job, &variables, &plan);
-    assert_int_equal(plan.lanes_bytes, UINT64_C(3) * 2 * LANE_BYTES);
+    const uint64_t most = LANE_HEADS_BYTES + 2 * LANE_RING_BYTES + 2 * SLOTS * (uint64_t)SLOT_BYTES;
+    assert_int_equal(plan.lanes_bytes, 3 * 2 * most);
+    assert_true(most <= LANE_BYTES);
+    variables = (struct variable_table){0};
+    assert_int_equal(
+        variable_table_add(&variables, "w", 1, (const uint32_t[]){4096}, VARIABLE_ZEROS, 0, NULL),
+        TN_OK);
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.lanes_bytes, 3 * 2 * lane_used_bytes(8192));
+    assert_true(plan.lanes_bytes < 3 * 2 * most);
     job.transport.lane = LANE_TCP;
     memory_plan_parameters(&job, &variables, &tcp);
     assert_int_equal(tcp.lanes_bytes, 0);
@@ -93,7 +102,7 @@ static void test_idle_workers_count(void **state)
     memory_plan_parameters(&job, &variables, &more);
     assert_int_equal(more.ps[0].pushed, plan.ps[0].pushed);
     assert_int_equal(memory_of_all(&more) - memory_of_all(&plan),
-                     memory_of_worker(&more.worker) + UINT64_C(2) * LANE_BYTES);
+                     memory_of_worker(&more.worker) + UINT64_C(2) * lane_used_bytes(32 * MIB));
 }
 
 static void check_refused(uint64_t available, const char *remedy)

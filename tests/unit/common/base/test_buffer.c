@@ -167,6 +167,28 @@ static void starts_differ_within_the_page(void **state)
     buffer_release(two);
 }
 
+static void count_release(void *ctx)
+{
+    ++*(int *)ctx;
+}
+
+/* Memory of others is a buffer until its last reference is released, by itself and in parts. */
+static void wrapped_memory_is_given_back_once(void **state)
+{
+    (void)state;
+    char memory[64] = {7};
+    int releases = 0;
+    struct buffer *buffer = buffer_wrap(memory, sizeof memory, count_release, &releases);
+    assert_ptr_equal(buffer->data, memory);
+    assert_int_equal(buffer->size, sizeof memory);
+    struct buffer *part = buffer_part(buffer, 16, 8);
+    buffer_release(buffer_retain(buffer));
+    buffer_release(buffer);
+    assert_int_equal(releases, 0);
+    buffer_release(part);
+    assert_int_equal(releases, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +203,7 @@ int main(void)
                                         destroy_pool),
         cmocka_unit_test_setup_teardown(parts_keep_the_whole, create_pool, destroy_pool),
         cmocka_unit_test(limit_is_enforced),
+        cmocka_unit_test(wrapped_memory_is_given_back_once),
         cmocka_unit_test_setup_teardown(starts_differ_within_the_page, create_pool, destroy_pool),
     };
     buffer_pool_destroy(NULL);

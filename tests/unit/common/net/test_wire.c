@@ -16,7 +16,7 @@ static struct frame_header sample(void)
 {
     return (struct frame_header){
         .type = FRAME_PUSH,
-        .flags = 0x5a,
+        .slot = 0x5a,
         .cluster = 0x0102030405060708,
         .sender = 0x1112131415161718,
         .epoch = 0x2122232425262728,
@@ -56,7 +56,7 @@ static void header_comes_back(void **state)
     wire_encode_header(&in, bytes);
     assert_int_equal(wire_decode_header(bytes, BODY_MAX, &out, NULL), TN_OK);
     assert_int_equal(out.type, in.type);
-    assert_int_equal(out.flags, in.flags);
+    assert_int_equal(out.slot, in.slot);
     assert_true(out.cluster == in.cluster && out.sender == in.sender && out.epoch == in.epoch);
     assert_true(out.generation == in.generation && out.step == in.step);
     assert_true(out.sequence == in.sequence && out.first == in.first && out.count == in.count);

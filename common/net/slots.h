@@ -1,0 +1,61 @@
+/*
+ * common/net/slots.h: places for the bodies of frames in memory that two processes share. The
+ * sender copies a body into a free slot, and the receiver uses it there and returns the slot, in
+ * any order. Pure.
+ *
+ * The number of a slot travels in the header of its frame, through the ring of the lane
+ * (common/net/ring.h), which orders the body before it. A slot is free if it was returned as often
+ * as it was lent. Each end counts in memory of its own and publishes only the returns, so a sender
+ * that dies while it copies leaves a slot that no frame names. What the peer writes is input: it
+ * can make slots unusable, which only costs the sender a copy through the ring, and the contents of
+ * a body, which are numbers and never decoded, but no address.
+ *
+ * Threads: one at a time for each end, but slots may be returned by any.
+ */
+#ifndef COMMON_NET_SLOTS_H
+#define COMMON_NET_SLOTS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/net/wire.h"
+
+enum {
+    SLOTS = 4,                     /* For each direction. */
+    SLOT_BYTES = WIRE_CHUNK_BYTES, /* The largest body of one. */
+    SLOT_LEAST_BYTES = 8 * 1024,   /* The smallest: others are copied as fast as they are lent. */
+    SLOT_APART_BYTES = SLOT_BYTES + 4096, /* From one slot to the next; see slots_place(). */
+    SLOTS_BYTES = SLOTS * SLOT_APART_BYTES,
+};
+
+/* The shared counts of one direction; all zero: all slots are free. */
+struct slots_shared {
+    struct {
+        _Alignas(64) _Atomic uint32_t returned; /* How often, modulo 2^32. The receiver's. */
+    } slots[SLOTS];
+};
+
+struct slots_sender {
+    struct slots_shared *shared;
+    uint8_t *bytes; /* SLOTS_BYTES. */
+    uint32_t lent[SLOTS];
+};
+
+struct slots_receiver {
+    struct slots_shared *shared;
+    uint8_t *bytes; /* SLOTS_BYTES. */
+    _Atomic uint32_t taken[SLOTS], returned[SLOTS];
+};
+
+/* Copy a body into a free slot. Returns its number, from 1 on; 0: none is free, or the body is too
+ * large or too small for one. */
+unsigned slots_put(struct slots_sender *sender, const void *body, size_t bytes);
+
+/* The body of `bytes` bytes in slot `number`, which the sender has named; 64-byte aligned. NULL: it
+ * cannot have put it there. */
+void *slots_take(struct slots_receiver *receiver, unsigned number, size_t bytes);
+/* The taken body in slot `number` is not used any more. */
+void slots_return(struct slots_receiver *receiver, unsigned number);
+
+#endif

@@ -1,0 +1,235 @@
+/* The memory of a lane, seen from both of its ends, and frames whose bodies are in its slots. */
+#include "common/net/lane.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/net/frame_reader.h"
+#include "common/net/frame_writer.h"
+
+enum { CLUSTER = 3, BODY = 40000 };
+
+static struct bell bells[2];
+static struct lane ends[2]; /* The accepting end, the dialing end. */
+static struct buffer_pool *pool;
+static struct frame_writer writer; /* Sends through the accepting end. */
+static struct frame_reader reader; /* Receives at the dialing end. */
+
+static int begin(void **state)
+{
+    (void)state;
+    assert_true(bell_open(&bells[0], true) && bell_open(&bells[1], true));
+    int fd = lane_create(&ends[0], bells[1].fd);
+    assert_true(fd >= 0);
+    assert_true(lane_open(&ends[1], fd, bells[0].fd));
+    close(fd);
+    pool = buffer_pool_create(0);
+    writer = (struct frame_writer){.lane = &ends[0]};
+    assert_int_equal(frame_reader_init(&reader, pool, CLUSTER, WIRE_CHUNK_BYTES), TN_OK);
+    reader.lane = &ends[1];
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    frame_writer_destroy(&writer);
+    frame_reader_destroy(&reader);
+    lane_close(&ends[0]);
+    lane_close(&ends[1]);
+    bell_close(&bells[0]);
+    bell_close(&bells[1]);
+    buffer_pool_destroy(pool); /* Asserts that no buffer is missing. */
+    return 0;
+}
+
+static void queue(enum frame_type type, size_t bytes, int contents)
+{
+    struct buffer *body = buffer_acquire(pool, bytes);
+    memset(body->data, contents, bytes);
+    const struct frame_header header = {.type = (uint8_t)type, .cluster = CLUSTER};
+    assert_int_equal(frame_writer_push(&writer, &header, body), TN_OK);
+}
+
+/* Send all that waits. Returns the bytes that travelled through the ring. */
+static size_t send_all(void)
+{
+    struct iovec pieces[FRAME_WRITER_PIECES];
+    unsigned count;
+    size_t sent, all = 0;
+    while ((count = frame_writer_gather(&writer, pieces)) > 0) {
+        assert_true(lane_send(&ends[0], pieces, count, &sent));
+        frame_writer_sent(&writer, sent);
+        all += sent;
+    }
+    return all;
+}
+
+/* The next frame at the other end. NULL: there is none. */
+static struct buffer *receive(void)
+{
+    for (;;) {
+        bool complete;
+        struct frame_header header;
+        struct buffer *body = NULL;
+        assert_int_equal(frame_reader_next(&reader, &complete, &header, &body, NULL), TN_OK);
+        if (complete) { return body; }
+        struct iovec places[FRAME_READER_SPACES];
+        const unsigned count = frame_reader_space(&reader, places);
+        size_t received;
+        assert_true(lane_receive(&ends[1], places, count, &received));
+        if (received == 0) { return NULL; }
+        frame_reader_received(&reader, received);
+    }
+}
+
+static void assert_contents(const struct buffer *body, size_t bytes, int contents)
+{
+    assert_non_null(body);
+    assert_int_equal(body->size, bytes);
+    for (size_t i = 0; i < bytes; i++) {
+        if (((const uint8_t *)body->data)[i] != contents) { fail_msg("byte %zu differs", i); }
+    }
+}
+
+/* A gradient and values are used where the sender has put them; only headers go through the
+ * ring. */
+static void large_bodies_do_not_pass_the_ring(void **state)
+{
+    (void)state;
+    queue(FRAME_PUSH, BODY, 1);
+    queue(FRAME_VALUES, BODY, 2);
+    assert_int_equal(send_all(), 2 * WIRE_HEADER_BYTES);
+    struct buffer *first = receive(), *second = receive();
+    assert_contents(first, BODY, 1);
+    assert_contents(second, BODY, 2);
+    buffer_release(first);
+    buffer_release(second);
+}
+
+/* Bodies that something decodes are copied before, and small ones as well. */
+static void other_bodies_pass_the_ring(void **state)
+{
+    (void)state;
+    queue(FRAME_LOSSES, BODY, 1);
+    queue(FRAME_PUSH, SLOT_LEAST_BYTES - 4, 2);
+    assert_int_equal(send_all(), 2 * WIRE_HEADER_BYTES + BODY + SLOT_LEAST_BYTES - 4);
+    struct buffer *first = receive(), *second = receive();
+    assert_contents(first, BODY, 1);
+    assert_contents(second, SLOT_LEAST_BYTES - 4, 2);
+    buffer_release(first);
+    buffer_release(second);
+}
+
+/* While the receiver holds all slots, further bodies arrive through the ring, in order. */
+static void bodies_beyond_the_slots_pass_the_ring(void **state)
+{
+    (void)state;
+    struct buffer *bodies[SLOTS + 2];
+    for (int i = 0; i < SLOTS + 2; i++) {
+        queue(FRAME_PUSH, BODY, i);
+        assert_int_equal(send_all(), WIRE_HEADER_BYTES + (i < SLOTS ? 0 : BODY));
+        bodies[i] = receive();
+    }
+    for (int i = 0; i < SLOTS + 2; i++) { assert_contents(bodies[i], BODY, i); }
+    buffer_release(bodies[1]);
+    queue(FRAME_PUSH, BODY, 77);
+    assert_int_equal(send_all(), WIRE_HEADER_BYTES);
+    bodies[1] = receive();
+    assert_contents(bodies[1], BODY, 77);
+    for (int i = 0; i < SLOTS + 2; i++) { buffer_release(bodies[i]); }
+}
+
+/* The chunks of a long body are in slots of their own, and the last one releases the body. */
+static void chunks_of_a_body_have_slots(void **state)
+{
+    (void)state;
+    queue(FRAME_PUSH, (size_t)WIRE_CHUNK_BYTES + BODY, 5);
+    assert_int_equal(send_all(), 2 * WIRE_HEADER_BYTES);
+    struct buffer *first = receive(), *second = receive();
+    assert_contents(first, BODY, 5); /* T9: the last chunk comes first. */
+    assert_contents(second, WIRE_CHUNK_BYTES, 5);
+    buffer_release(first);
+    buffer_release(second);
+}
+
+/* A body stays as it was when both ends have closed, as if the sender had died. */
+static void body_outlives_the_lane(void **state)
+{
+    (void)state;
+    queue(FRAME_PUSH, BODY, 9);
+    (void)send_all();
+    struct buffer *body = receive();
+    frame_reader_reset(&reader);
+    lane_close(&ends[0]);
+    lane_close(&ends[1]);
+    assert_contents(body, BODY, 9);
+    buffer_release(body);
+}
+
+/* A frame whose body was copied but whose header was not sent does not exist. */
+static void body_without_a_header_is_not_seen(void **state)
+{
+    (void)state;
+    uint8_t bytes[BODY] = {1};
+    assert_int_equal(lane_put_body(&ends[0], bytes, sizeof bytes), 1);
+    assert_null(receive());
+}
+
+static void receive_fault(struct frame_header header)
+{
+    uint8_t bytes[WIRE_HEADER_BYTES];
+    struct iovec piece = {bytes, sizeof bytes}, places[FRAME_READER_SPACES];
+    struct error error;
+    struct buffer *body;
+    bool complete;
+    size_t sent, received;
+    header.type = FRAME_PUSH;
+    header.cluster = CLUSTER;
+    wire_encode_header(&header, bytes);
+    assert_true(lane_send(&ends[0], &piece, 1, &sent));
+    const unsigned count = frame_reader_space(&reader, places);
+    assert_true(lane_receive(&ends[1], places, count, &received));
+    frame_reader_received(&reader, received);
+    assert_int_equal(frame_reader_next(&reader, &complete, &header, &body, &error), TN_EPROTO);
+    assert_non_null(strstr(error.text, "slot"));
+    frame_reader_reset(&reader);
+    reader.lane = &ends[1];
+}
+
+/* A header that names a slot that does not exist, is too small, or is in use is an error; so is one
+ * that names a slot on a stream without any. */
+static void impossible_slots_are_errors(void **state)
+{
+    (void)state;
+    receive_fault((struct frame_header){.slot = SLOTS + 1, .body_bytes = BODY});
+    receive_fault((struct frame_header){.slot = 1, .body_bytes = 0});
+    queue(FRAME_PUSH, BODY, 1);
+    (void)send_all();
+    struct buffer *body = receive();
+    assert_null(receive()); /* Nothing is left in the stage. */
+    receive_fault((struct frame_header){.slot = 1, .body_bytes = BODY});
+    buffer_release(body);
+    reader.lane = NULL;
+    receive_fault((struct frame_header){.slot = 1, .body_bytes = BODY});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(large_bodies_do_not_pass_the_ring, begin, end),
+        cmocka_unit_test_setup_teardown(other_bodies_pass_the_ring, begin, end),
+        cmocka_unit_test_setup_teardown(bodies_beyond_the_slots_pass_the_ring, begin, end),
+        cmocka_unit_test_setup_teardown(chunks_of_a_body_have_slots, begin, end),
+        cmocka_unit_test_setup_teardown(body_outlives_the_lane, begin, end),
+        cmocka_unit_test_setup_teardown(body_without_a_header_is_not_seen, begin, end),
+        cmocka_unit_test_setup_teardown(impossible_slots_are_errors, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+/* Slots for bodies between two ends, of which the other one may write anything into the shared
+ * counts. */
+#include "common/net/slots.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct slots_shared shared;
+static uint8_t *memory, *body;
+static struct slots_sender sender;
+static struct slots_receiver receiver;
+
+static int begin(void **state)
+{
+    (void)state;
+    memory = aligned_alloc(4096, SLOTS_BYTES);
+    body = malloc(SLOT_BYTES);
+    memset(&shared, 0, sizeof shared);
+    sender = (struct slots_sender){.shared = &shared, .bytes = memory};
+    receiver = (struct slots_receiver){.shared = &shared, .bytes = memory};
+    return memory == NULL || body == NULL;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    free(memory);
+    free(body);
+    return 0;
+}
+
+static unsigned put(int contents, size_t bytes)
+{
+    memset(body, contents, bytes);
+    return slots_put(&sender, body, bytes);
+}
+
+static void assert_body(const uint8_t *taken, int contents, size_t bytes)
+{
+    assert_non_null(taken);
+    for (size_t i = 0; i < bytes; i++) {
+        if (taken[i] != contents) { fail_msg("byte %zu is %d, not %d", i, taken[i], contents); }
+    }
+}
+
+/* Bodies of the largest size lie apart from each other, on cache lines, and stay until they are
+ * returned. */
+static void every_slot_has_a_body_of_its_own(void **state)
+{
+    (void)state;
+    const uint8_t *taken[SLOTS];
+    for (unsigned i = 0; i < SLOTS; i++) {
+        assert_int_equal(put((int)i + 7, SLOT_BYTES), i + 1);
+        taken[i] = slots_take(&receiver, i + 1, SLOT_BYTES);
+        assert_int_equal((uintptr_t)taken[i] % 64, 0);
+        assert_true(taken[i] >= memory && taken[i] + SLOT_BYTES <= memory + SLOTS_BYTES);
+    }
+    for (unsigned i = 0; i < SLOTS; i++) { assert_body(taken[i], (int)i + 7, SLOT_BYTES); }
+}
+
+/* A slot is lent again once it was returned, whatever the order, and never before. */
+static void returned_slots_are_lent_again(void **state)
+{
+    (void)state;
+    for (unsigned i = 1; i <= SLOTS; i++) {
+        assert_int_equal(put(1, SLOT_LEAST_BYTES), i);
+        assert_non_null(slots_take(&receiver, i, SLOT_LEAST_BYTES));
+    }
+    assert_int_equal(put(2, SLOT_LEAST_BYTES), 0);
+    slots_return(&receiver, 3);
+    assert_int_equal(put(3, SLOT_LEAST_BYTES), 3);
+    assert_int_equal(put(3, SLOT_LEAST_BYTES), 0);
+    slots_return(&receiver, 1);
+    assert_body(slots_take(&receiver, 3, SLOT_LEAST_BYTES), 3, SLOT_LEAST_BYTES);
+    assert_int_equal(put(4, SLOT_LEAST_BYTES), 1);
+}
+
+/* Bodies that are too small or too large travel otherwise. */
+static void other_sizes_get_no_slot(void **state)
+{
+    (void)state;
+    assert_int_equal(slots_put(&sender, body, SLOT_LEAST_BYTES - 1), 0);
+    assert_int_equal(slots_put(&sender, body, (size_t)SLOT_BYTES + 1), 0);
+    assert_int_equal(put(1, SLOT_LEAST_BYTES), 1);
+}
+
+/* A slot that does not exist, of an impossible size, or that is in use already is not taken. */
+static void impossible_slots_are_not_taken(void **state)
+{
+    (void)state;
+    assert_null(slots_take(&receiver, 0, SLOT_LEAST_BYTES));
+    assert_null(slots_take(&receiver, SLOTS + 1, SLOT_LEAST_BYTES));
+    assert_null(slots_take(&receiver, 1, SLOT_LEAST_BYTES - 1));
+    assert_null(slots_take(&receiver, 1, (size_t)SLOT_BYTES + 1));
+    assert_int_equal(put(1, SLOT_BYTES), 1);
+    assert_non_null(slots_take(&receiver, 1, SLOT_BYTES));
+    assert_null(slots_take(&receiver, 1, SLOT_BYTES));
+}
+
+/* Whatever the peer writes into the shared counts, a body in use is neither lent nor taken again;
+ * the slot is at most lost. */
+static void wrong_counts_only_lose_slots(void **state)
+{
+    (void)state;
+    assert_int_equal(put(1, SLOT_BYTES), 1);
+    assert_non_null(slots_take(&receiver, 1, SLOT_BYTES));
+    atomic_store(&shared.slots[0].returned, 12345);
+    assert_null(slots_take(&receiver, 1, SLOT_BYTES));
+    assert_int_equal(put(2, SLOT_BYTES), 2);
+    slots_return(&receiver, 1);
+    assert_int_equal(put(3, SLOT_BYTES), 1);
+}
+
+/* The counts go on beyond their largest value. */
+static void counts_wrap_around(void **state)
+{
+    (void)state;
+    atomic_store(&shared.slots[0].returned, UINT32_MAX);
+    sender.lent[0] = UINT32_MAX;
+    atomic_store(&receiver.taken[0], UINT32_MAX);
+    atomic_store(&receiver.returned[0], UINT32_MAX);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(put(i, SLOT_BYTES), 1);
+        assert_body(slots_take(&receiver, 1, SLOT_BYTES), i, SLOT_BYTES);
+        slots_return(&receiver, 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_slot_has_a_body_of_its_own, begin, end),
+        cmocka_unit_test_setup_teardown(returned_slots_are_lent_again, begin, end),
+        cmocka_unit_test_setup_teardown(other_sizes_get_no_slot, begin, end),
+        cmocka_unit_test_setup_teardown(impossible_slots_are_not_taken, begin, end),
+        cmocka_unit_test_setup_teardown(wrong_counts_only_lose_slots, begin, end),
+        cmocka_unit_test_setup_teardown(counts_wrap_around, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
