@@ -127,6 +127,7 @@ void lane_close(struct lane *lane)
 uint64_t lane_used_bytes(uint64_t bytes)
 {
     const uint64_t fixed = LANE_HEADS_BYTES + 2 * (uint64_t)LANE_RING_BYTES;
+    if (bytes < SLOT_LEAST_BYTES) { return fixed; }
     return fixed + 2 * u64_min(bytes, (uint64_t)SLOTS * SLOT_BYTES);
 }
 

@@ -71,6 +71,7 @@ class Plan(Cli):
         # Inputs and one label for each example.
         self.assertEqual(worker["data"], (512 + 128) * (30 * 4 + 1))
         self.assertGreater(worker["programs"], 0)
+        # Heads and rings; bodies of less than 8 KiB need no slots.
         self.assertEqual(plan["memory"]["lanes"], 2 * 2 * (4096 + 2 * 256 * 1024))
         self.assertGreater(plan["memory"]["all_tasks"], worker["total"] + sum(
             shard["memory"]["total"] for shard in plan["shards"]))
