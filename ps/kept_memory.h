@@ -29,7 +29,7 @@
 
 enum {
     KEPT_SLOTS = 48,         /* Arrays in use, of the next step, being saved and being sent. */
-    KEPT_BLOCK_FLOATS = 2048 /* The largest block that can be undone. */
+    KEPT_BLOCK_FLOATS = 8192 /* The largest block that can be undone. */
 };
 
 /* The contents of the slots, by their numbers; BUFFER_NO_SLOT: nothing. */

@@ -9,7 +9,7 @@
 #include "common/faults/failpoint.h"
 
 enum {
-    BLOCK = 2048,           /* Floats; a multiple of 16. Two blocks fit the first-level cache. */
+    BLOCK = 8192,           /* Floats; a multiple of 16. */
     BLOCKS_APART = 16 * 17, /* Floats between the two: not the same sets of the cache. */
     /* Values of this size and more go past the caches: they would displace each other there. */
     STREAM_BYTES = 4 * 1024 * 1024,
