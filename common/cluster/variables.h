@@ -23,7 +23,8 @@ enum {
     VARIABLES_MAX = 4096,
     VARIABLE_NAME_MAX = 64,
     VARIABLE_RANK_MAX = 4,
-    OPTIMIZER_NAME_MAX = 16
+    OPTIMIZER_NAME_MAX = 16,
+    ROW_TABLES_MAX = 256 /* As TN_TABLES_MAX. */
 };
 
 enum variable_init {
@@ -64,6 +65,16 @@ struct variable {
     uint64_t values_digest; /* VARIABLE_VALUES; else 0. */
 };
 
+/* A table of rows by key: tn_table_create(). Its rows are not in the flat vector: each key belongs
+ * to one ps (common/cluster/row_owner.h). */
+struct row_table_shape {
+    char name[VARIABLE_NAME_MAX];
+    uint32_t width;
+    uint64_t rows; /* Keys are hashed into so many; 0: each key has its own. */
+    float scale;   /* Initial values are uniform in [-scale, scale). */
+    uint64_t keys; /* Those of an example that all lookups read. */
+};
+
 /* The flat vector has the variables in the order of variable_table_add(), or in that of their ps,
  * by variables_place(). */
 struct variable_table {
@@ -73,6 +84,8 @@ struct variable_table {
     uint32_t shard_count; /* Set by variables_place(); 0: ranges for any number of ps. */
     uint64_t shard_first[PS_MAX + 1];         /* Shard i is [shard_first[i], shard_first[i + 1]). */
     struct variable variables[VARIABLES_MAX]; /* By offset. */
+    uint32_t row_table_count;
+    struct row_table_shape row_tables[ROW_TABLES_MAX]; /* In the canonical order of the graph. */
 };
 
 /*
