@@ -247,3 +247,11 @@ enum tn_status read_ahead_take(struct read_ahead *ahead, uint64_t step, uint32_t
     if (status == TN_OK && reserve(ahead, slice, fields, entry)) { queue(ahead, entry, step + 1); }
     return status;
 }
+
+enum tn_status read_ahead_keys(struct read_ahead *ahead, uint64_t step, uint32_t slice,
+                               const struct fields *fields, struct error *error)
+{
+    const struct fields keys = {.keys = fields->keys, .keys_each = fields->keys_each};
+    assert(slice < ahead->config.slices && fields->keys != NULL);
+    return gather(ahead, step, slice, ahead->indices, &keys, error);
+}

@@ -30,4 +30,8 @@ void read_ahead_close(struct read_ahead *ahead); /* NULL is allowed. */
 MUST_CHECK enum tn_status read_ahead_take(struct read_ahead *ahead, uint64_t step, uint32_t slice,
                                           const struct fields *fields, struct error *error);
 
+/* Only the keys of tables of its examples, while all that is read ahead stays as it is. */
+MUST_CHECK enum tn_status read_ahead_keys(struct read_ahead *ahead, uint64_t step, uint32_t slice,
+                                          const struct fields *fields, struct error *error);
+
 #endif

@@ -239,9 +239,9 @@ static void note_end(struct local *local, enum run_phase phase, const struct err
 static void count_tables(const struct local *local)
 {
     const struct tables *tables = &local->trainer.tables;
-    for (uint32_t t = 0; t < tables->count; t++) {
-        const struct row_table_stats stats = row_table_stats(tables->tables[t]);
-        local->config->counted(local->config->ctx, row_table_spec_of(tables->tables[t])->name,
+    for (uint32_t t = 0; t < tables->set.count; t++) {
+        const struct row_table_stats stats = row_table_stats(tables->set.tables[t]);
+        local->config->counted(local->config->ctx, row_table_spec_of(tables->set.tables[t])->name,
                                stats.rows, stats.bytes);
     }
 }

@@ -50,17 +50,13 @@ enum tn_status tables_begin_save(struct tables *tables, uint64_t checkpoint, str
 {
     struct tables_chain *chain = &tables->saving;
     const bool full = must_be_full(&tables->committed);
-    if (tables->count == 0) { return TN_OK; }
-    for (uint32_t t = 0; t < tables->count; t++) {
-        enum tn_status status =
-            row_table_begin_save(tables->tables[t], full, &tables->save_counts[t], error);
-        if (status == TN_OK) { continue; }
-        while (t-- > 0) { row_table_end_save(tables->tables[t], false); }
-        return status;
-    }
+    if (tables->set.count == 0) { return TN_OK; }
+    const uint64_t step = row_table_step(tables->set.tables[0]);
+    enum tn_status status = row_set_begin_save(&tables->set, step, full, error);
+    if (status != TN_OK) { return status; }
     *chain = tables->committed;
     if (full) { chain->count = 0; }
-    chain->step = row_table_step(tables->tables[0]);
+    chain->step = step;
     chain->files[chain->count++] = (struct manifest_rows){.checkpoint = checkpoint};
     return TN_OK;
 }
@@ -79,20 +75,20 @@ enum tn_status tables_write(struct tables *tables, const char *dir, struct manif
 {
     struct rows_file file;
     struct tables_chain *chain = &tables->saving;
-    if (tables->count == 0) { return TN_OK; }
+    if (tables->set.count == 0) { return TN_OK; }
     assert(chain->count >= 1);
     struct manifest_rows *last = &chain->files[chain->count - 1];
     const struct rows_save save = {
         .full = chain->count == 1,
         .step = chain->step,
         .since = chain->count == 1 ? 0 : tables->committed.step,
-        .row_counts = tables->save_counts,
+        .row_counts = tables->set.save_counts,
     };
     enum tn_status status = make_folder(dir, error);
     if (status == TN_OK) { status = path_of(dir, last->checkpoint, file.path, error); }
     if (status == TN_OK) {
-        status = rows_file_write(&file, (const struct row_table *const *)tables->tables,
-                                 tables->count, &save, error);
+        status = rows_file_write(&file, (const struct row_table *const *)tables->set.tables,
+                                 tables->set.count, &save, error);
     }
     if (status != TN_OK) { return status; }
     last->bytes = file.bytes;
@@ -104,10 +100,8 @@ enum tn_status tables_write(struct tables *tables, const char *dir, struct manif
 
 void tables_end_save(struct tables *tables, bool committed)
 {
-    if (tables->count == 0) { return; }
-    for (uint32_t t = 0; t < tables->count; t++) {
-        row_table_end_save(tables->tables[t], committed);
-    }
+    if (tables->set.count == 0) { return; }
+    row_set_end_save(&tables->set, committed);
     if (committed) { tables->committed = tables->saving; }
 }
 
@@ -182,28 +176,29 @@ static enum tn_status load_chain(struct tables *tables, const char *dir,
         status = path_of(dir, rows->checkpoint, files[f].path, error);
     }
     if (status != TN_OK) { return status; }
-    return rows_file_load(files, manifest->chain_count, tables->tables, tables->count, error);
+    return rows_file_load(files, manifest->chain_count, tables->set.tables, tables->set.count,
+                          error);
 }
 
 enum tn_status tables_load(struct tables *tables, const char *dir, const struct manifest *manifest,
                            struct error *error)
 {
-    if (tables->count == 0 && manifest->chain_count == 0) { return TN_OK; }
-    if (tables->count == 0 || manifest->chain_count == 0) {
+    if (tables->set.count == 0 && manifest->chain_count == 0) { return TN_OK; }
+    if (tables->set.count == 0 || manifest->chain_count == 0) {
         return error_set(error, TN_EINVAL,
                          "it has %s rows of tables, but the model has %" PRIu32 " tables",
-                         manifest->chain_count == 0 ? "no" : "some", tables->count);
+                         manifest->chain_count == 0 ? "no" : "some", tables->set.count);
     }
     struct rows_file *files = calloc(manifest->chain_count, sizeof *files);
     if (files == NULL) { return error_set(error, TN_ENOMEM, "out of memory for tables"); }
     enum tn_status status = load_chain(tables, dir, manifest, files, error);
     free(files);
     if (status != TN_OK) { return status; }
-    if (row_table_step(tables->tables[0]) != manifest->step) {
+    if (row_table_step(tables->set.tables[0]) != manifest->step) {
         return error_set(error, TN_ECORRUPT,
                          "its table rows are of step %" PRIu64
                          ", but its manifest is of step %" PRIu64,
-                         row_table_step(tables->tables[0]), manifest->step);
+                         row_table_step(tables->set.tables[0]), manifest->step);
     }
     tables->committed.count = manifest->chain_count;
     tables->committed.step = manifest->step;

@@ -14,25 +14,20 @@
 #include "common/base/error.h"
 #include "common/cluster/job.h"
 #include "common/cluster/manifest.h"
-#include "kernels/optimizer/schedule.h"
 #include "model/model.h"
 #include "model/slice_rows.h"
-#include "ps/table/row_table.h"
+#include "ps/table/row_set.h"
 
 /* Zeroed: a model without tables. Does not move while it is open. */
 struct tables {
-    uint32_t count;
-    struct row_table **tables; /* In the order of the model. Owned. */
-    struct row_source source;  /* Their rows at the present step. */
-    struct sparse_optimizer optimizer;
-    struct schedule schedule;
+    struct row_set set;
+    struct row_source source; /* Their rows at the present step. */
     /* The files of the last committed save, and of the one in progress. */
     struct tables_chain {
         uint32_t count;
         uint64_t step; /* That of the last file. */
         struct manifest_rows files[MANIFEST_CHAIN_MAX];
     } committed, saving;
-    uint64_t *save_counts; /* Rows of the save in progress, by table. Owned. */
 };
 
 /* Empty tables at step 0. `job` was checked. TN_ENOMEM: nothing is owned. */
@@ -44,11 +39,6 @@ void tables_close(struct tables *tables); /* A zeroed one is allowed. */
  * the tables are of different steps, so close them. */
 MUST_CHECK enum tn_status tables_apply(struct tables *tables, uint64_t step,
                                        const struct row_sums *gradients, struct error *error);
-
-/* The digest of all parameters: of `dense`, that of the variables, and of each table in the order
- * of the model (row_table_digest()). Without tables it is `dense`. TN_ENOMEM. */
-MUST_CHECK enum tn_status tables_digest(const struct tables *tables, struct digest dense,
-                                        struct digest *out, struct error *error);
 
 /* ---------------------------------------------------------------------------- files */
 

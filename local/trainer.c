@@ -78,7 +78,7 @@ enum tn_status trainer_open(struct trainer *trainer, const struct compute_config
     trainer->pool = trainer->config.pool = buffer_pool_create(0);
     if (trainer->pool == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     enum tn_status status = tables_open(&trainer->tables, job, config->model, error);
-    if (trainer->tables.count > 0) { trainer->config.rows = &trainer->tables.source; }
+    if (trainer->tables.set.count > 0) { trainer->config.rows = &trainer->tables.source; }
     if (status == TN_OK) { status = compute_open(&trainer->compute, &trainer->config, error); }
     if (status != TN_OK) {
         tables_close(&trainer->tables);
@@ -104,7 +104,8 @@ void trainer_close(struct trainer *trainer)
 
 static bool rows_are_finite(const struct trainer *trainer)
 {
-    return trainer->tables.count == 0 || row_sums_are_finite(compute_node_rows(&trainer->compute));
+    return trainer->tables.set.count == 0 ||
+           row_sums_are_finite(compute_node_rows(&trainer->compute));
 }
 
 /* The gradient of the whole batch; NULL: `error` is set. */
@@ -155,7 +156,7 @@ enum tn_status trainer_step(struct trainer *trainer, struct error *error)
         out[a] = fresh[a]->data;
     }
     const uint64_t begun_ns = clock_monotonic_ns();
-    if (trainer->tables.count > 0) {
+    if (trainer->tables.set.count > 0) {
         const struct row_sums *rows = compute_node_rows(&trainer->compute);
         enum tn_status status = tables_apply(&trainer->tables, trainer->step, rows, error);
         if (status != TN_OK) {
@@ -192,7 +193,7 @@ struct evaluation trainer_evaluate(const struct trainer *trainer)
                                                     trainer_averages(trainer), trainer->step);
     struct digest digest = {.low = evaluation.digest[0], .high = evaluation.digest[1]};
     struct error problem;
-    if (tables_digest(&trainer->tables, digest, &digest, &problem) != TN_OK) {
+    if (row_set_digest(&trainer->tables.set, digest, &digest, &problem) != TN_OK) {
         log_warn("the digest of step %" PRIu64 " does not cover the tables: %s", trainer->step,
                  problem.text);
     }

@@ -101,18 +101,21 @@ static enum tn_status add_variable(void *to, const struct graph_variable *variab
 static enum tn_status add_table(void *to, const struct graph_table *table, struct error *error)
 {
     struct model *model = to;
-    const size_t count = (size_t)model->table_count + 1;
-    struct model_table *grown = realloc(model->tables, count * sizeof *grown);
-    if (grown == NULL) { return error_set(error, TN_ENOMEM, "out of memory for tables"); }
-    model->tables = grown;
-    if (strlen(table->name) >= MODEL_TABLE_NAME_MAX) {
+    struct variable_table *variables = &model->table;
+    static_assert((int)ROW_TABLES_MAX == (int)TN_TABLES_MAX, "every table of a graph fits");
+    assert(variables->row_table_count < ROW_TABLES_MAX);
+    if (strlen(table->name) >= VARIABLE_NAME_MAX) {
         return error_set(error, TN_EINVAL,
                          "table '%s': the path has %zu characters: give at most %d", table->name,
-                         strlen(table->name), MODEL_TABLE_NAME_MAX - 1);
+                         strlen(table->name), VARIABLE_NAME_MAX - 1);
     }
-    struct model_table *added = &model->tables[model->table_count++];
-    *added =
-        (struct model_table){.width = table->width, .rows = table->rows, .scale = table->scale};
+    struct row_table_shape *added = &variables->row_tables[variables->row_table_count++];
+    *added = (struct row_table_shape){
+        .width = table->width,
+        .rows = table->rows,
+        .scale = table->scale,
+        .keys = graph_table_keys(model->graph, table->name),
+    };
     text_set(added->name, sizeof added->name, table->name);
     return TN_OK;
 }
@@ -155,8 +158,8 @@ enum tn_status model_open(const struct job *job, struct model **out, struct erro
         return status;
     }
     status = model_open_graph(graph, out, error);
-    if (status == TN_OK && (*out)->table_count > 0) {
-        status = table_training_check(job, (*out)->tables[0].name, error);
+    if (status == TN_OK && (*out)->table.row_table_count > 0) {
+        status = table_training_check(job, (*out)->table.row_tables[0].name, error);
     }
     if (status == TN_OK) { status = variables_place(&(*out)->table, job, error); }
     if (status != TN_OK) {
@@ -170,7 +173,6 @@ void model_close(struct model *model)
 {
     if (model == NULL) { return; }
     tn_graph_destroy(model->graph);
-    free(model->tables);
     free(model);
 }
 

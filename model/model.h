@@ -12,21 +12,10 @@
 #include "common/cluster/variables.h"
 #include "tanist/graph.h"
 
-enum { MODEL_TABLE_NAME_MAX = 64 };
-
-/* A table of rows by key: tn_table_create(). */
-struct model_table {
-    char name[MODEL_TABLE_NAME_MAX]; /* The path. */
-    uint32_t width;
-    uint64_t rows; /* Keys are hashed into so many; 0: each key has its own. */
-    float scale;   /* Initial values are uniform in [-scale, scale). */
-};
-
 struct model {
-    struct tn_graph *graph;      /* Owned. */
-    struct variable_table table; /* Numbered in the canonical order of the graph. */
-    struct model_table *tables;  /* In canonical order; owned. */
-    uint32_t table_count;
+    struct tn_graph *graph; /* Owned. */
+    struct variable_table
+        table; /* Numbered in the canonical order of the graph, as row tables are. */
 };
 
 /*

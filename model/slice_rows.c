@@ -20,7 +20,7 @@ struct slice_rows {
     struct sparse_place *places, *spare;
 };
 
-uint64_t slice_rows_key(const struct model_table *table, int64_t key)
+uint64_t slice_rows_key(const struct row_table_shape *table, int64_t key)
 {
     if (key == TN_KEY_NONE) { return SPARSE_KEY_NONE; }
     assert(key >= 0);
@@ -38,10 +38,10 @@ enum tn_status slice_rows_open(const struct model *model, uint32_t examples,
     struct slice_rows *rows = calloc(1, sizeof *rows);
     if (rows == NULL) { return error_set(error, TN_ENOMEM, "out of memory for table rows"); }
     rows->model = model;
-    for (uint32_t t = 0; t < model->table_count; t++) {
-        const uint64_t positions = examples * graph_table_keys(model->graph, model->tables[t].name);
+    for (uint32_t t = 0; t < model->table.row_table_count; t++) {
+        const uint64_t positions = examples * model->table.row_tables[t].keys;
         rows->positions = u64_max(rows->positions, positions);
-        floats = u64_max(floats, positions * model->tables[t].width);
+        floats = u64_max(floats, positions * model->table.row_tables[t].width);
     }
     rows->keys = calloc(rows->positions + 1, sizeof *rows->keys);
     rows->unique = calloc(rows->positions + 1, sizeof *rows->unique);
@@ -79,7 +79,7 @@ void slice_rows_close(struct slice_rows *rows)
 /* The lookups of one table in a program, one after another. */
 struct positions {
     const struct tn_program *program;
-    const struct model_table *table;
+    const struct row_table_shape *table;
     uint32_t at;    /* The next lookup. */
     uint64_t first; /* Position of the present one. */
     uint64_t count; /* Its positions. */
@@ -89,7 +89,7 @@ struct positions {
 static struct positions begin(const struct slice_rows *rows, const struct tn_program *program,
                               uint32_t table)
 {
-    return (struct positions){.program = program, .table = &rows->model->tables[table]};
+    return (struct positions){.program = program, .table = &rows->model->table.row_tables[table]};
 }
 
 /* Go to the next lookup of the table. False: there is none. */
@@ -143,7 +143,7 @@ static enum tn_status list_keys(struct slice_rows *rows, const struct tn_program
 static void spread(struct slice_rows *rows, uint32_t table, uint64_t count,
                    const struct row_source *source)
 {
-    const uint64_t width = rows->model->tables[table].width;
+    const uint64_t width = rows->model->table.row_tables[table].width;
     uint64_t used = 0, unique = 0;
     for (uint64_t p = 0; p < count; p++) {
         if (rows->keys[p] == SPARSE_KEY_NONE) {
@@ -169,8 +169,8 @@ enum tn_status slice_rows_fill(struct slice_rows *rows, struct tn_program *progr
                                const struct row_source *source, struct error *error)
 {
     assert(program != NULL && source != NULL);
-    for (uint32_t t = 0; t < rows->model->table_count; t++) {
-        const uint64_t width = rows->model->tables[t].width;
+    for (uint32_t t = 0; t < rows->model->table.row_table_count; t++) {
+        const uint64_t width = rows->model->table.row_tables[t].width;
         uint64_t count = 0;
         enum tn_status status = list_keys(rows, program, t, &count, error);
         if (status != TN_OK) { return status; }
@@ -184,6 +184,19 @@ enum tn_status slice_rows_fill(struct slice_rows *rows, struct tn_program *progr
     return TN_OK;
 }
 
+enum tn_status slice_rows_list(struct slice_rows *rows, const struct tn_program *program,
+                               const struct row_sink *sink, struct error *error)
+{
+    enum tn_status status = TN_OK;
+    assert(program != NULL && sink != NULL);
+    for (uint32_t t = 0; t < rows->model->table.row_table_count && status == TN_OK; t++) {
+        uint64_t count = 0;
+        status = list_keys(rows, program, t, &count, error);
+        if (status == TN_OK) { status = sink->add(sink->ctx, t, rows->keys, count, error); }
+    }
+    return status;
+}
+
 /* -------------------------------------------------------------------- after */
 
 /* The gradients of all positions. Those of lookups that the loss does not depend on have no keys,
@@ -191,7 +204,7 @@ enum tn_status slice_rows_fill(struct slice_rows *rows, struct tn_program *progr
 static void gather_gradients(struct slice_rows *rows, const struct tn_program *program,
                              uint32_t table)
 {
-    const uint64_t width = rows->model->tables[table].width;
+    const uint64_t width = rows->model->table.row_tables[table].width;
     struct positions positions = begin(rows, program, table);
     while (next(&positions)) {
         const float *gradient = positions.lookup.gradient;
@@ -209,7 +222,7 @@ static void gather_gradients(struct slice_rows *rows, const struct tn_program *p
 enum tn_status slice_rows_collect(struct slice_rows *rows, const struct tn_program *program,
                                   struct row_sums *out, struct error *error)
 {
-    assert(program != NULL && out->count == rows->model->table_count);
+    assert(program != NULL && out->count == rows->model->table.row_table_count);
     for (uint32_t t = 0; t < out->count; t++) {
         struct row_sum *sum = &out->tables[t];
         uint64_t count = 0;

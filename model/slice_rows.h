@@ -11,7 +11,8 @@
 #ifndef MODEL_SLICE_ROWS_H
 #define MODEL_SLICE_ROWS_H
 
-#include "model/row_sums.h"
+#include "kernels/sparse/row_sums.h"
+#include "model/model.h"
 #include "tanist/program.h"
 
 /* Where rows are. */
@@ -32,13 +33,24 @@ void slice_rows_close(struct slice_rows *rows); /* NULL is allowed. */
 
 /* The row of a key: the key itself, or its hash. Keys are below 2^63 or TN_KEY_NONE, which stays.
  */
-uint64_t slice_rows_key(const struct model_table *table, int64_t key);
+uint64_t slice_rows_key(const struct row_table_shape *table, int64_t key);
 
 /* Fill the rows of a program, whose keys are in its fields, before it runs. Rows of TN_KEY_NONE are
  * zeros.
  *   TN_EINVAL: a key is negative; the error names it and its table */
 MUST_CHECK enum tn_status slice_rows_fill(struct slice_rows *rows, struct tn_program *program,
                                           const struct row_source *source, struct error *error);
+
+/* Receives keys of table `table`, in the order of positions; some may be SPARSE_KEY_NONE. */
+struct row_sink {
+    enum tn_status (*add)(void *ctx, uint32_t table, const uint64_t *keys, uint64_t count,
+                          struct error *error);
+    void *ctx;
+};
+
+/* Name the rows that slice_rows_fill() would ask for. Errors: as its own, and those of the sink. */
+MUST_CHECK enum tn_status slice_rows_list(struct slice_rows *rows, const struct tn_program *program,
+                                          const struct row_sink *sink, struct error *error);
 
 /* After the run, with the same keys: the sums of the gradients of each row. TN_ENOMEM. */
 MUST_CHECK enum tn_status slice_rows_collect(struct slice_rows *rows,

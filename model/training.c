@@ -267,12 +267,19 @@ bool training_is_classifier(const struct training *training)
     return training->is_classifier;
 }
 
+enum tn_status training_list_rows(struct training *training, enum tn_mode mode, uint32_t examples,
+                                  const struct row_sink *sink, struct error *error)
+{
+    assert(training->rows != NULL);
+    return slice_rows_list(training->rows, find(training, mode, examples)->program, sink, error);
+}
+
 /* Rows of tables are in place before the program runs. */
 static enum tn_status run_program(struct training *training, struct tn_program *program,
                                   struct tn_run *run, struct error *error)
 {
     struct tn_error text = {.text = ""};
-    assert(training->source != NULL || training->model->table_count == 0);
+    assert(training->source != NULL || training->model->table.row_table_count == 0);
     if (training->source != NULL) {
         enum tn_status filled = slice_rows_fill(training->rows, program, training->source, error);
         if (filled != TN_OK) { return filled; }

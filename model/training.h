@@ -109,6 +109,12 @@ const char *training_metric(const struct training *training, uint32_t index);
 MUST_CHECK enum tn_status training_gradient(struct training *training, struct slice_run *run,
                                             struct error *error);
 
+/* Name the rows of tables that a run of `examples` would ask for; the keys are in its fields.
+ * Errors as slice_rows_list(). */
+MUST_CHECK enum tn_status training_list_rows(struct training *training, enum tn_mode mode,
+                                             uint32_t examples, const struct row_sink *sink,
+                                             struct error *error);
+
 /* The value that the model names `name`, of the last evaluation of `examples`; `data` is NULL: it
  * has none. */
 struct tn_view training_output(const struct training *training, uint32_t examples,

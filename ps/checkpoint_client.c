@@ -25,6 +25,7 @@ enum tn_status checkpoint_client_open(struct checkpoint_client *client,
         .membership = config->membership,
         .ports = config->ports,
         .shard = config->shard,
+        .rows = config->rows,
         .variables_hash = config->variables_hash,
         .graph_hash = config->graph_hash,
         .parameters = config->parameters,
@@ -156,6 +157,12 @@ static bool fits(const struct checkpoint_client *client, const struct manifest *
                strcmp(manifest->optimizer, optimizer) != 0) {
         why = "it holds the state of another optimizer";
     }
+    if (why == NULL && shard_rows_exist(client->rows) && manifest->shard_count != client->shards) {
+        log_error("checkpoint %" PRIu64 " cannot be loaded: the rows of its tables are those of "
+                  "%" PRIu32 " ps, the job has %" PRIu32 ": give cluster.ps %" PRIu32,
+                  manifest->id, manifest->shard_count, client->shards, manifest->shard_count);
+        return false;
+    }
     if (why == NULL) { return true; }
     log_error("checkpoint %" PRIu64 " cannot be loaded: %s: it has %" PRIu64
               " parameters and the state of %s, the job has %" PRIu64 " and %s",
@@ -191,6 +198,7 @@ static enum checkpoint_event load_proceed(struct checkpoint_client *client)
         .first = client->shard->config.first,
         .count = client->shard->config.count,
         .fallback_dir = client->membership->run.restore_from,
+        .rows = shard_rows_incoming(client->rows),
     };
     for (uint32_t a = 0; a < client->shard->arrays; a++) {
         assert(client->shard->incoming[a] != NULL);
@@ -258,6 +266,17 @@ static enum checkpoint_event read_answered(struct checkpoint_client *client,
 
 /* ------------------------------------------------------------------ saving */
 
+/* Begin to save the rows of tables. */
+static bool begin_rows(struct checkpoint_client *client, const struct checkpoint_save *save,
+                       struct store_rows *out)
+{
+    struct error error;
+    if (!shard_rows_exist(client->rows)) { return true; }
+    if (shard_rows_begin_save(client->rows, save->step, out, &error) == TN_OK) { return true; }
+    log_warn("checkpoint %" PRIu64 " is not saved: %s", save->checkpoint, error.text);
+    return false;
+}
+
 bool checkpoint_client_save(struct checkpoint_client *client, const struct checkpoint_save *save)
 {
     assert(save->checkpoint != 0);
@@ -283,8 +302,10 @@ bool checkpoint_client_save(struct checkpoint_client *client, const struct check
         assert(request.arrays[a].buffer != NULL);
     }
     uint64_t op = checkpoint_client_next_store_op(client);
+    if (!begin_rows(client, save, &request.rows)) { return false; }
     if (client->saves == CHECKPOINT_SAVES_MAX ||
         client->store.write(client->store.ctx, op, &request) != TN_OK) {
+        shard_rows_end_save(client->rows);
         log_warn("checkpoint %" PRIu64 " is not saved: the store is busy", save->checkpoint);
         return false;
     }
@@ -299,6 +320,7 @@ static enum checkpoint_event write_answered(struct checkpoint_client *client, ui
 {
     assert(event->request == STORE_WRITE);
     assert(slot < client->saves);
+    shard_rows_end_save(client->rows);
     uint64_t checkpoint = client->saving[slot].checkpoint;
     client->saving[slot] = client->saving[--client->saves];
     client->event_checkpoint = checkpoint;

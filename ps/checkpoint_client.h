@@ -18,6 +18,7 @@
 #include "common/node/membership.h"
 #include "common/node/node.h"
 #include "ps/shard.h"
+#include "ps/shard_rows.h"
 #include "ps/store/store_port.h"
 
 enum {
@@ -63,6 +64,7 @@ struct checkpoint_client {
     struct store_port store;
     struct membership *membership;
     struct shard *shard;
+    struct shard_rows *rows;
     const struct node_ports *ports;
     uint64_t variables_hash, graph_hash, parameters;
     uint32_t shards, index, keep;
@@ -111,6 +113,7 @@ struct checkpoint_client_config {
     struct membership *membership; /* All pointers outlive the client. */
     const struct node_ports *ports;
     struct shard *shard;
+    struct shard_rows *rows;
     uint64_t variables_hash, graph_hash, parameters;
     uint32_t shards, index; /* Number of ps, and the index of this one. */
     uint32_t keep;          /* Committed checkpoints to keep, at least 1. */

@@ -59,17 +59,20 @@ static const char *frame_fault(struct ps *ps, const struct transport_event *even
                                struct push_begun *begun, enum chunk_kind *kind)
 {
     const struct frame_header *header = &event->header;
-    *kind = CHUNK_LAST;
+    const bool has_rows = header->type == FRAME_PUSH_ROWS;
+    *kind = has_rows ? CHUNK_MORE : CHUNK_LAST;
     if (begun == NULL) { return "too many connections push"; }
     if (header->type == FRAME_PUSH) {
         const char *fault = push_fault(ps, event);
+        if (fault == NULL) { fault = ps_rows_order_fault(begun, header); }
         uint64_t bytes = ps->shard.config.count * sizeof(float);
         uint32_t chunk_bytes = ps->ports.transport.chunk_bytes;
         return fault != NULL ? fault
                              : chunks_fault(&begun->order, header, bytes, chunk_bytes, kind);
     }
     if (begun->order.incomplete) { return "the push before it is incomplete"; }
-    if (header->type == FRAME_PULL) { return NULL; }
+    if (has_rows || header->type == FRAME_LOOKUP) { return ps_rows_fault(ps, event, begun); }
+    if (header->type == FRAME_PULL) { return ps_rows_order_fault(begun, header); }
     if (header->type != FRAME_NORM_PART || !ps->core.config.norms) {
         return "a ps does not accept this type";
     }
@@ -84,6 +87,13 @@ static void refuse_frame(struct ps *ps, const struct transport_event *event, con
              header->sender, fault, header->type, header->first, header->count, header->body_bytes,
              header->offset);
     ps->ports.transport.close(ps->ports.transport.ctx, event->conn);
+}
+
+/* The number of a chunk of a push, in which its rows come first. */
+static uint32_t chunk_number(const struct push_begun *begun, const struct frame_header *header)
+{
+    if (header->type == FRAME_PUSH_ROWS) { return begun->row_frames - 1; }
+    return begun->row_frames + begun->order.number;
 }
 
 /* Takes the body. */
@@ -107,9 +117,9 @@ static void frame(struct ps *ps, const struct transport_event *event)
     }
     assert(begun != NULL);
     static const enum ps_event_type types[FRAME_TYPE_END] = {
-        [FRAME_PULL] = PS_EV_PULL,
-        [FRAME_PUSH] = PS_EV_PUSH,
-        [FRAME_NORM_PART] = PS_EV_PART,
+        [FRAME_PULL] = PS_EV_PULL,      [FRAME_PUSH] = PS_EV_PUSH,
+        [FRAME_NORM_PART] = PS_EV_PART, [FRAME_PUSH_ROWS] = PS_EV_PUSH,
+        [FRAME_LOOKUP] = PS_EV_LOOKUP,
     };
     struct ps_event request = {
         .type = types[header->type],
@@ -122,13 +132,15 @@ static void frame(struct ps *ps, const struct transport_event *event)
         .epoch = header->epoch,
         .revision = header->first,
         .last = header->type == FRAME_PULL && header->count == 1,
-        .chunk = begun->order.number,
+        .chunk = chunk_number(begun, header),
         .more = kind == CHUNK_MORE,
     };
+    if (header->type == FRAME_PUSH && kind == CHUNK_LAST) { begun->row_frames = 0; }
     /* No worker is of this generation: the sender wants the refusal, which has our step. */
     ps->is_probe = header->generation == UINT64_MAX;
     begun->trains = begun->trains || (!ps->is_probe && header->type != FRAME_NORM_PART);
     ps->frame_loss = header->loss;
+    ps->frame_type = header->type;
     feed(ps, &request, event->body);
     ps->is_probe = false;
 }
@@ -190,6 +202,7 @@ static void handle_checkpoint_event(struct ps *ps, enum checkpoint_event type)
     case CHECKPOINT_LOADED: loaded(ps); return;
     case CHECKPOINT_LOAD_FAILED:
         shard_discard_incoming(&ps->shard);
+        shard_rows_discard(&ps->rows);
         event.type = PS_EV_LOAD_FAILED;
         event.missing = ps->checkpoints.load_missing;
         break;
@@ -376,12 +389,14 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
         norms_init(&ps->norms, ps->ports.buffers, &shard.optimizer, job->cluster.ps, index);
     }
     enum tn_status status = shard_open(&ps->shard, &shard, error);
+    if (status == TN_OK) { status = shard_rows_open(&ps->rows, job, ps->config.variables, error); }
     if (status != TN_OK) { return status; }
     struct checkpoint_client_config checkpoints = {
         .store = ps->config.store,
         .membership = &ps->membership,
         .ports = &ps->ports,
         .shard = &ps->shard,
+        .rows = &ps->rows,
         .variables_hash = variable_table_hash(ps->config.variables),
         .graph_hash = ps->config.variables->graph_hash,
         .parameters = parameters,
@@ -418,6 +433,7 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
                                 .ps = job->cluster.ps,
                                 .index = config->identity.task.index,
                                 .norms = norms,
+                                .rows = config->variables->row_table_count > 0,
                                 .max_staleness = job->train.max_staleness,
                                 .evaluate_every = job_evaluate_every(job),
                                 .checkpoint_every = job->checkpoint.every_steps,
@@ -440,6 +456,7 @@ void ps_destroy(struct ps *ps)
     checkpoint_client_close(&ps->checkpoints);
     pushes_release_all(&ps->pushes);
     shard_close(&ps->shard);
+    shard_rows_close(&ps->rows);
     norms_close(&ps->norms);
     free(ps);
 }

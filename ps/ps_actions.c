@@ -26,7 +26,7 @@ static void follow_up(struct ps *ps, struct ps_event event)
     ps->follow_ups[ps->follow_up_count++] = event;
 }
 
-static void send(struct ps *ps, conn_id conn, struct frame_header header, struct buffer *body)
+void ps_send(struct ps *ps, conn_id conn, struct frame_header header, struct buffer *body)
 {
     assert(conn.v != 0);
     header.epoch = u64_max(ps->membership.chief.epoch, ps->membership.run.epoch);
@@ -46,7 +46,7 @@ static void answer(struct ps *ps, const struct ps_action *action)
         .step = action->step,
         .sequence = action->round,
     };
-    send(ps, action->conn, header, buffer_retain(values));
+    ps_send(ps, action->conn, header, buffer_retain(values));
 }
 
 static const char *refusal_text(enum refusal refusal)
@@ -71,7 +71,7 @@ static void refuse(struct ps *ps, const struct ps_action *action)
         .first = (uint32_t)action->refusal,
         .count = ps->is_probe ? pushes_lanes(&ps->pushes) : 0,
     };
-    send(ps, action->conn, header, NULL);
+    ps_send(ps, action->conn, header, NULL);
     if (ps->is_probe) { return; }
     ps->refusals++;
     if (ps->now_ms < ps->log_refusals_at_ms) { return; }
@@ -89,12 +89,16 @@ static void out_of_memory(struct ps *ps)
     ps_finish(ps, TN_EXIT_ERROR);
 }
 
-/* Append the body to the chunks of `conn`. NULL: the ps has finished. */
+/* Append the body to the rows or chunks of `conn`. NULL: the ps has finished. */
 static struct push_begun *collect(struct ps *ps, conn_id conn, struct buffer **body)
 {
     assert(*body != NULL);
     struct push_begun *begun = pushes_find(&ps->pushes, conn);
     assert(begun != NULL);
+    if (ps->frame_type == FRAME_PUSH_ROWS) {
+        ps_rows_collect(ps, begun, *body);
+        return ps->finished ? NULL : begun;
+    }
     if (begun->sum == NULL) { begun->sum = pushed_create(shard_chunks(&ps->shard)); }
     if (begun->sum == NULL) {
         out_of_memory(ps);
@@ -110,6 +114,7 @@ static void hold(struct ps *ps, const struct ps_action *action, struct buffer **
     struct push_begun *begun = collect(ps, action->conn, body);
     if (begun == NULL) { return; }
     shard_hold(&ps->shard, action->first, begun->sum);
+    if (shard_rows_exist(&ps->rows)) { ps_rows_hold(ps, action->first, begun); }
     ps->losses->held[action->first] = ps->frame_loss;
     begun->sum = NULL;
     if (!ps->core.applying) { FAILPOINT("ps.mid_step"); }
@@ -140,7 +145,7 @@ static void send_part(struct ps *ps, const struct ps_action *action)
         .step = action->step,
         .first = ps->norms.index,
     };
-    send(ps, conn, header, buffer_retain(part));
+    ps_send(ps, conn, header, buffer_retain(part));
 }
 
 static void apply(struct ps *ps, uint64_t step)
@@ -155,8 +160,10 @@ static void apply(struct ps *ps, uint64_t step)
     }
     ps_kept_write(ps, step);
     const uint64_t begun_ns = clock_monotonic_ns();
-    const bool applied = shard_apply(&ps->shard, ps->actions.parts, ps->actions.part_count);
+    const bool applied = ps_rows_apply(ps, step) &&
+                         shard_apply(&ps->shard, ps->actions.parts, ps->actions.part_count);
     time_spent_add(TIME_APPLY, begun_ns);
+    if (ps->finished) { return; }
     if (applied) {
         losses_apply(ps->losses, step, ps->shard.config.slices, ps->actions.parts,
                      ps->actions.part_count);
@@ -174,7 +181,8 @@ static void load(struct ps *ps, const struct ps_action *action)
     assert(ps->core.loading_generation == action->generation);
     ps->load_began_ms = ps->now_ms;
     ps->has_clocks = false;
-    if (!shard_begin_load(&ps->shard)) {
+    struct error error;
+    if (shard_rows_begin_load(&ps->rows, &error) != TN_OK || !shard_begin_load(&ps->shard)) {
         log_error("out of memory for %" PRIu64 " parameters: exiting", ps->shard.config.count);
         ps_finish(ps, TN_EXIT_ERROR);
         return;
@@ -197,6 +205,7 @@ static void adopt(struct ps *ps)
         out_of_memory(ps);
         return;
     }
+    shard_rows_adopt(&ps->rows);
     losses_load(ps->losses, ps->core.step);
     ps_kept_write(ps, ps->core.step);
     char source[48] = "initial values";
@@ -236,9 +245,13 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
     case PS_DO_COLLECT: (void)collect(ps, action->conn, body); break;
     case PS_DO_HOLD: hold(ps, action, body); break;
     case PS_DO_DROP: pushes_release(&ps->pushes, action->conn); break; /* The caller: the body. */
-    case PS_DO_RELEASE: shard_release(&ps->shard, action->first); break;
+    case PS_DO_RELEASE:
+        shard_release(&ps->shard, action->first);
+        shard_rows_release(&ps->rows, action->first);
+        break;
     case PS_DO_RELEASE_ALL:
         shard_release_all(&ps->shard);
+        shard_rows_release_all(&ps->rows);
         pushes_release_all(&ps->pushes);
         break;
     case PS_DO_MEASURE: measure(ps); break;
@@ -250,13 +263,18 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
     case PS_DO_KEEP: ps_kept_arrays(ps, action->values, action->step); break;
     case PS_DO_UNKEEP: ps_kept_arrays(ps, action->values, 0); break;
     case PS_DO_ANSWER: answer(ps, action); break;
+    case PS_DO_ANSWER_LOOKUP: ps_rows_answer(ps, action, *body); break;
     case PS_DO_REFUSE: refuse(ps, action); break;
     case PS_DO_LOAD: load(ps, action); break;
     case PS_DO_ADOPT: adopt(ps); break;
-    case PS_DO_DISCARD: shard_discard_incoming(&ps->shard); break;
+    case PS_DO_DISCARD:
+        shard_discard_incoming(&ps->shard);
+        shard_rows_discard(&ps->rows);
+        break;
     case PS_DO_FORGET:
         ps_kept_clear(ps);
         shard_forget(&ps->shard);
+        shard_rows_forget(&ps->rows);
         norms_forget(&ps->norms);
         break;
     case PS_DO_SAVE: save(ps, action); break;
@@ -281,5 +299,5 @@ void ps_answer_losses(struct ps *ps, const struct transport_event *event)
         .step = from,
         .count = count,
     };
-    send(ps, event->conn, header, body);
+    ps_send(ps, event->conn, header, body);
 }

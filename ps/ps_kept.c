@@ -7,10 +7,12 @@
 #include "common/cluster/strategy.h"
 #include "ps/ps_private.h"
 
-/* Exact steps without norms: a part of a norm that another ps has sent would be lost. */
+/* Exact steps without norms: a part of a norm that another ps has sent would be lost. Rows of
+ * tables are not in this memory. */
 static bool is_possible(const struct job *job, const struct optimizer *optimizer)
 {
-    return strategy_of_job(job)->exact_steps && !optimizer_needs_norms(optimizer);
+    return strategy_of_job(job)->exact_steps && !optimizer_needs_norms(optimizer) &&
+           optimizer->variables->row_table_count == 0;
 }
 
 static size_t slot_size(uint64_t count, const struct optimizer *optimizer)

@@ -11,6 +11,7 @@
 #include "ps/ps_peers.h"
 #include "ps/pushed.h"
 #include "ps/shard.h"
+#include "ps/shard_rows.h"
 #include "ps/step.h"
 
 enum { FOLLOW_UPS_MAX = 4, OBSERVER_SILENT_MS = 2000 };
@@ -22,6 +23,7 @@ struct ps {
     struct ps_step core;
     struct ps_actions actions;
     struct shard shard;
+    struct shard_rows rows;
     struct pushes_begun pushes;
     struct norms norms;
     struct kept_memory *kept;                  /* NULL: nothing outlives this process. */
@@ -43,7 +45,8 @@ struct ps {
     uint64_t drain_until_ms; /* Latest time to leave after a request; 0: there was none. */
     uint64_t refusals, log_refusals_at_ms;
     double frame_loss; /* That of the frame being handled. */
-    bool is_probe;     /* The frame being handled only asks for this ps's step. */
+    uint8_t frame_type;
+    bool is_probe; /* The frame being handled only asks for this ps's step. */
     bool finished;
     int exit_code;
     char place[sizeof((struct report *)0)->place];
@@ -59,6 +62,22 @@ void ps_kept_clear(struct ps *ps);
 /* Keep or release arrays of the shard, as PS_DO_KEEP and PS_DO_UNKEEP request; `step` 0: release.
  */
 void ps_kept_arrays(struct ps *ps, enum ps_values values, uint64_t step);
+
+/* ps_rows.c: frames with rows of tables. */
+/* Why a LOOKUP or PUSH_ROWS is not valid, or NULL: then it is counted in `begun`. */
+const char *ps_rows_fault(struct ps *ps, const struct transport_event *event,
+                          struct push_begun *begun);
+/* Why a frame of another type may not follow the rows that `begun` has, or NULL. */
+const char *ps_rows_order_fault(const struct push_begun *begun, const struct frame_header *header);
+/* PS_DO_COLLECT of a PUSH_ROWS, PS_DO_ANSWER_LOOKUP, and the rows of PS_DO_APPLY. Out of memory:
+ * the ps has finished. */
+void ps_rows_collect(struct ps *ps, struct push_begun *begun, const struct buffer *body);
+/* Move the rows of the push into slot `first`. */
+void ps_rows_hold(struct ps *ps, uint32_t first, struct push_begun *begun);
+void ps_rows_answer(struct ps *ps, const struct ps_action *action, const struct buffer *body);
+bool ps_rows_apply(struct ps *ps, uint64_t step);
+
+void ps_send(struct ps *ps, conn_id conn, struct frame_header header, struct buffer *body);
 
 /* The node leaves with the first code. */
 void ps_finish(struct ps *ps, int exit_code);

@@ -52,6 +52,7 @@ static void release(struct push_begun *begun)
 {
     pushed_free(begun->sum);
     begun->sum = NULL;
+    row_sums_close(&begun->rows);
 }
 
 void pushes_remove(struct pushes_begun *pushes, conn_id conn)

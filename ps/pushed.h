@@ -11,8 +11,10 @@
 #include <stdint.h>
 
 #include "common/base/buffer.h"
+#include "common/cluster/row_body.h"
 #include "common/net/chunks.h"
 #include "common/net/transport.h"
+#include "kernels/sparse/row_sums.h"
 
 struct pushed {
     uint32_t count, capacity;
@@ -31,8 +33,14 @@ struct push_begun {
     conn_id conn;
     struct chunks order;
     struct pushed *sum; /* The chunks that the core has kept, or NULL. */
-    bool by_lane;       /* Its frames travel through shared memory. */
-    bool trains;        /* A worker's: it has pushed or pulled. */
+    /* Before the chunks: the frames with rows that have arrived, their order and the first header;
+     * and the rows that the core has kept. */
+    uint32_t row_frames;
+    struct row_body_order row_order;
+    struct frame_header row_header;
+    struct row_sums rows;
+    bool by_lane; /* Its frames travel through shared memory. */
+    bool trains;  /* A worker's: it has pushed or pulled. */
 };
 
 struct pushes_begun {
@@ -46,7 +54,7 @@ struct push_begun *pushes_find(struct pushes_begun *pushes, conn_id conn);
 struct push_begun *pushes_get(struct pushes_begun *pushes, conn_id conn);
 /* The connection has closed. */
 void pushes_remove(struct pushes_begun *pushes, conn_id conn);
-/* Release the chunks of `conn`, or of all. Their order is still checked. */
+/* Release the chunks and rows of `conn`, or of all. Their order is still checked. */
 void pushes_release(struct pushes_begun *pushes, conn_id conn);
 void pushes_release_all(struct pushes_begun *pushes);
 /* The number of workers' connections through shared memory and, times 65536, of those over TCP. */

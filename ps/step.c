@@ -110,7 +110,7 @@ void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
     if (s->step < s->save_step && !missed) { return; }
     assert(s->saves <= PS_SAVES_MAX);
     s->save_handled = s->save_checkpoint;
-    if (missed || s->saves == PS_SAVES_MAX) {
+    if (missed || s->saves == (s->config.rows ? 1 : PS_SAVES_MAX)) {
         s->missed_checkpoint = s->save_checkpoint;
         if (missed) { s->late_checkpoint = s->save_checkpoint; }
         return;
@@ -281,6 +281,12 @@ static void pull(struct ps_step *s, const struct ps_event *event, struct ps_acti
     if (!refused(s, event, out)) { s->strategy->pull(s, event, out); }
 }
 
+static void lookup(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+{
+    assert(s->config.rows);
+    if (!refused(s, event, out)) { s->strategy->lookup(s, event, out); }
+}
+
 static void applied(struct ps_step *s, struct ps_actions *out)
 {
     if (!s->applying) { return; }
@@ -297,6 +303,7 @@ void ps_step_init(struct ps_step *s, const struct ps_step_config *config)
     assert(!config->norms || config->strategy == STRATEGY_PS_SYNC);
     assert(!config->norms || config->index < config->ps);
     assert(config->ps <= PS_MAX);
+    assert(!config->rows || config->strategy == STRATEGY_PS_SYNC);
     memset(s, 0, sizeof *s);
     s->config = *config;
     s->strategy = strategies[config->strategy];
@@ -310,6 +317,7 @@ void ps_step_handle(struct ps_step *s, const struct ps_event *event, struct ps_a
     case PS_EV_RUN: order(s, event->run, out); break;
     case PS_EV_PUSH: push(s, event, out); break;
     case PS_EV_PULL: pull(s, event, out); break;
+    case PS_EV_LOOKUP: lookup(s, event, out); break;
     case PS_EV_PART: ps_norm_part(s, event, out); break;
     case PS_EV_LINK_UP: ps_norm_link_up(s, event->first, out); break;
     case PS_EV_MEASURED: ps_norm_measured(s, out); break;

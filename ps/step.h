@@ -30,6 +30,10 @@
  * again, which the workers repeat: until then the values of the step are whole, but its state
  * cannot be saved. An order of another run with the same generation ends it.
  *
+ * With tables of rows (sync) a push has gradients of rows, too, in frames that are collected like
+ * chunks before it, and a lookup asks for rows of a step whose values can be pulled. It is answered
+ * at once: no lookup waits for a step.
+ *
  * Async: a push is the gradient of one slice and an update of its own. Each slice has a clock, the
  * step of its next contribution: a push below the clock is a duplicate and dropped, one above it
  * would skip a contribution and is refused. The step of the shard is the smallest clock. A push is
@@ -62,6 +66,7 @@ struct ps_step_config {
     uint32_t slices;             /* V, 1 to SLICES_MAX. */
     uint32_t ps, index;          /* The number of ps, and the index of this one. */
     bool norms;                  /* Sync: an update needs the norm of the whole gradient. */
+    bool rows;                   /* Sync: the model has tables; one save is in progress at most. */
     uint64_t max_staleness;      /* Async; STALENESS_FREE: unbounded. */
     /* Sync: values of multiples of these are kept; 0: none are. */
     uint64_t evaluate_every, checkpoint_every;
@@ -72,6 +77,7 @@ enum ps_event_type {
     PS_EV_PUSH, /* A chunk of one. The driver has checked that it is a node (async: one slice), the
                    size, and the order of the chunks. */
     PS_EV_PULL, /* `step` may be STEP_LATEST. */
+    PS_EV_LOOKUP, /* With tables. The driver has checked the body. */
     PS_EV_PART, /* The part of ps `first` of the norm of `step`; the driver has checked its size. */
     PS_EV_LINK_UP,     /* A new connection to ps `first`, on which nothing was sent yet. */
     PS_EV_CONN_CLOSED, /* Frames cannot be sent to `conn` any more. */
@@ -87,8 +93,8 @@ struct ps_event {
     enum ps_event_type type;
     conn_id conn;
     uint64_t generation;
-    uint64_t step;       /* PUSH, PULL, PART. */
-    uint64_t round;      /* PUSH, PULL: the sender's; returned with the answer. */
+    uint64_t step;       /* PUSH, PULL, LOOKUP, PART. */
+    uint64_t round;      /* PUSH, PULL, LOOKUP: the sender's; returned with the answer. */
     uint64_t checkpoint; /* SAVED, SAVE_FAILED. */
     uint32_t first, count;
     uint32_t chunk;           /* PUSH: its number by arrival, ... */
@@ -111,14 +117,15 @@ enum ps_action_type {
     PS_DO_HOLD_PART,   /* Keep the event's body as the part of ps `first`. */
     PS_DO_APPLY,       /* Update the values by the sum of `parts`; release their slots. */
     PS_DO_KEEP, /* Keep the current arrays, of `step`, as `kept`, in place of those kept before. */
-    PS_DO_UNKEEP,  /* Release the arrays kept as `kept`. */
-    PS_DO_ANSWER,  /* Send values to `conn` as those of `step`: which ones is in `values`. */
-    PS_DO_REFUSE,  /* Send a refusal to `conn`, with this ps's generation and step. */
-    PS_DO_LOAD,    /* Load `checkpoint` (0: initial values); one load at a time. */
-    PS_DO_ADOPT,   /* The loaded arrays become the shard, which then has no previous step. */
-    PS_DO_DISCARD, /* The loaded arrays are not wanted any more: release them. */
-    PS_DO_FORGET,  /* The shard's arrays are not wanted any more: release them. */
-    PS_DO_SAVE,    /* Write arrays as `checkpoint` of `step`: which ones is in `values`. */
+    PS_DO_UNKEEP,        /* Release the arrays kept as `kept`. */
+    PS_DO_ANSWER,        /* Send values to `conn` as those of `step`: which ones is in `values`. */
+    PS_DO_ANSWER_LOOKUP, /* Send the rows of `step` that the event's body names to `conn`. */
+    PS_DO_REFUSE,        /* Send a refusal to `conn`, with this ps's generation and step. */
+    PS_DO_LOAD,          /* Load `checkpoint` (0: initial values); one load at a time. */
+    PS_DO_ADOPT,         /* The loaded arrays become the shard, which then has no previous step. */
+    PS_DO_DISCARD,       /* The loaded arrays are not wanted any more: release them. */
+    PS_DO_FORGET,        /* The shard's arrays are not wanted any more: release them. */
+    PS_DO_SAVE,          /* Write arrays as `checkpoint` of `step`: which ones is in `values`. */
 };
 
 /* Which arrays. The kept ones are those of the last multiple of an interval: a worker may still
@@ -130,7 +137,7 @@ struct ps_action {
     conn_id conn;
     uint64_t generation;
     uint64_t step;
-    uint64_t round; /* ANSWER: of the push or pull. */
+    uint64_t round; /* ANSWER, ANSWER_LOOKUP: of the question. */
     uint64_t checkpoint;
     uint32_t first, count;
     enum refusal refusal;

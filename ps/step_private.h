@@ -40,6 +40,8 @@ struct ps_strategy {
     /* The caller has checked that the event is of the generation being served. */
     void (*push)(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
     void (*pull)(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
+    /* NULL: no tables are trained. */
+    void (*lookup)(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
     void (*applied)(struct ps_step *s, struct ps_actions *out);
     /* Do what became possible: save, release kept values, apply pushes, answer. */
     void (*advance)(struct ps_step *s, struct ps_actions *out);

@@ -179,6 +179,25 @@ static void pull(struct ps_step *s, const struct ps_event *event, struct ps_acti
     }
 }
 
+/* P14: rows of the steps whose values can be pulled. */
+static void lookup(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+{
+    assert(event->generation == s->generation);
+    const uint64_t step = event->step;
+    const bool previous = step + 1 == s->step && s->has_previous;
+    const bool kept = step != 0 && step == s->kept_evaluation;
+    if (step != s->step && !previous && !kept) {
+        ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
+        return;
+    }
+    struct ps_action *action = ps_act(out, PS_DO_ANSWER_LOOKUP);
+    action->conn = event->conn;
+    action->generation = s->generation;
+    action->step = step;
+    action->round = event->round;
+    action->first = event->first;
+}
+
 static void applied(struct ps_step *s, struct ps_actions *out)
 {
     assert(!s->applying);
@@ -226,6 +245,7 @@ static void conn_closed(struct ps_step *s, conn_id conn)
 const struct ps_strategy ps_strategy_sync = {
     .push = push,
     .pull = pull,
+    .lookup = lookup,
     .applied = applied,
     .advance = advance,
     .is_past = is_past,

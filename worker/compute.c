@@ -121,7 +121,7 @@ enum tn_status compute_open(struct compute *compute, const struct compute_config
     enum tn_status status = open_reader(compute, error);
     if (status == TN_OK) { status = open_training(compute, error); }
     if (status == TN_OK && config->rows != NULL) {
-        status = row_sums_open(config->model, &compute->spare_rows, error);
+        status = row_sums_open(&config->model->table, &compute->spare_rows, error);
     }
     if (status != TN_OK) { compute_close(compute); }
     return status;
@@ -284,7 +284,7 @@ static enum tn_status get_level(struct compute *compute, uint32_t depth, struct 
 {
     struct row_sums *rows = &compute->rows[depth];
     if (compute->config.rows != NULL && rows->tables == NULL) {
-        enum tn_status status = row_sums_open(compute->config.model, rows, error);
+        enum tn_status status = row_sums_open(&compute->config.model->table, rows, error);
         if (status != TN_OK) { return status; }
     }
     if (level(compute, depth) != NULL) { return TN_OK; }
@@ -466,12 +466,6 @@ double compute_node_loss(const struct compute *compute)
 {
     assert(compute->sum != NULL);
     return compute->losses[0];
-}
-
-const struct row_sums *compute_node_rows(const struct compute *compute)
-{
-    assert(compute->config.rows != NULL && compute->rows[0].tables != NULL);
-    return &compute->rows[0];
 }
 
 /* ------------------------------------------------------------------ losses */

@@ -118,6 +118,18 @@ double compute_node_loss(const struct compute *compute);
 /* The gradients of rows of tables of the last node, until the next call. The model has tables. */
 const struct row_sums *compute_node_rows(const struct compute *compute);
 
+/* Likewise, moved to `out`, whose memory is used for the next node. It is zeroed, or was taken
+ * before. */
+void compute_take_node_rows(struct compute *compute, struct row_sums *out);
+
+/* Name the rows of tables that the slice `slice` of `step` reads, or those of the test set: they
+ * must be in `config.rows` before it is computed or evaluated. Errors of the data and of the sink.
+ */
+MUST_CHECK enum tn_status compute_list_slice(struct compute *compute, uint64_t step, uint32_t slice,
+                                             const struct row_sink *sink, struct error *error);
+MUST_CHECK enum tn_status compute_list_test(struct compute *compute, const struct row_sink *sink,
+                                            struct error *error);
+
 /* The mean loss of this worker's examples in the COMPUTE_RECENT_STEPS steps up to `step`; NAN:
  * there are none. compute_reset() removes them. */
 double compute_train_loss(const struct compute *compute, uint64_t step);

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
+#include "worker/training_loop_private.h"
 
-static struct loop_action *act(struct loop_actions *out, enum loop_action_type type)
+struct loop_action *loop_act(struct loop_actions *out, enum loop_action_type type)
 {
     assert(out->count < LOOP_ACTIONS_MAX);
     struct loop_action *action = &out->items[out->count++];
@@ -40,14 +41,15 @@ static void enter(struct training_loop *loop, enum loop_state state, uint64_t no
     loop->progress_ms = now_ms;
     for (uint32_t i = 0; i < loop->config.ps; i++) {
         struct loop_ps *ps = &loop->ps[i];
-        ps->held = ps->asked = false;
+        ps->held = ps->asked = ps->looked_up = ps->lookup_sent = false;
         ps->sent = ps->taken = 0;
     }
+    loop->lookup = LOOKUP_NONE;
 }
 
 static void forget_gradients(struct training_loop *loop, struct loop_actions *out)
 {
-    if (loop->node_count > 0) { act(out, LOOP_DO_FORGET); }
+    if (loop->node_count > 0) { loop_act(out, LOOP_DO_FORGET); }
     loop->node_count = 0;
     memset(&loop->done, 0, sizeof loop->done);
 }
@@ -72,7 +74,7 @@ static void become_whole(struct training_loop *loop, uint64_t step, uint64_t now
     forget_gradients(loop, out);
     enter(loop, LOOP_WHOLE, now_ms);
     loop->step = step;
-    act(out, LOOP_DO_SWAP)->step = step;
+    loop_act(out, LOOP_DO_SWAP)->step = step;
 }
 
 /* -------------------------------------------------------------- evaluations */
@@ -152,7 +154,7 @@ static void link_changed(struct training_loop *loop, uint32_t index, bool up)
     assert(index < loop->config.ps);
     struct loop_ps *ps = &loop->ps[index];
     ps->up = up;
-    ps->asked = false;
+    ps->asked = ps->lookup_sent = false;
     ps->sent = ps->taken = 0;
     ps->retry_at_ms = 0;
 }
@@ -163,7 +165,7 @@ static void take_chunk(struct loop_ps *ps, const struct loop_event *event, struc
     assert(!ps->held);
     if (event->chunk == 0) { ps->taken = 0; }
     if (event->chunk != ps->taken || (ps->taken > 0 && event->step != ps->held_step)) { return; }
-    struct loop_action *action = act(out, LOOP_DO_TAKE);
+    struct loop_action *action = loop_act(out, LOOP_DO_TAKE);
     action->ps = event->ps;
     action->chunk = event->chunk;
     ps->held_step = event->step;
@@ -202,7 +204,7 @@ static void refused(struct training_loop *loop, const struct loop_event *event,
         return;
     }
     struct loop_ps *ps = &loop->ps[event->ps];
-    ps->asked = false;
+    ps->asked = ps->lookup_sent = false;
     ps->sent = 0;
     ps->retry_at_ms = event->now_ms + LOOP_REFUSED_RETRY_MS;
 }
@@ -251,12 +253,14 @@ static bool is_reachable(const struct training_loop *loop, uint32_t index, uint6
 }
 
 /* The ps to which the nodes from `first_node` on are sent while they are computed. None, if a
- * slice is an update of its own: a pull follows its push. */
+ * slice is an update of its own: a pull follows its push; and none with tables, whose rows are sent
+ * before. */
 static uint64_t push_ahead(struct training_loop *loop, uint32_t first_node, uint64_t now_ms)
 {
     static_assert(PS_MAX <= 64, "a bit for each ps");
     uint64_t set = 0;
-    for (uint32_t i = 0; i < loop->config.ps && !loop->strategy->slice_updates; i++) {
+    const bool waits = loop->strategy->slice_updates || loop->config.rows;
+    for (uint32_t i = 0; i < loop->config.ps && !waits; i++) {
         if (!is_reachable(loop, i, now_ms) || loop->ps[i].sent != first_node) { continue; }
         loop->ps[i].sent = loop->node_count;
         set |= UINT64_C(1) << i;
@@ -264,15 +268,31 @@ static uint64_t push_ahead(struct training_loop *loop, uint32_t first_node, uint
     return set;
 }
 
-/* Compute the missing slices by one action. */
+/* Whether slices have to be computed now. */
+static bool must_compute(const struct training_loop *loop)
+{
+    const struct slice_set set = missing(loop);
+    return loop->phase == RUN_RUNNING && loop->step < loop->until && slice_set_count(&set) > 0 &&
+           !waits_for_result(loop);
+}
+
+/* Compute the missing slices by one action, with tables those whose rows are here. */
 static void compute_missing(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
     assert(loop->state == LOOP_WHOLE);
     assert(!loop->computing);
     struct slice_set set = missing(loop);
-    if (loop->phase != RUN_RUNNING || loop->step >= loop->until) { return; }
-    if (slice_set_count(&set) == 0 || waits_for_result(loop)) { return; }
-    struct loop_action *action = act(out, LOOP_DO_COMPUTE);
+    if (!must_compute(loop)) { return; }
+    if (loop->config.rows) {
+        if (loop->lookup != LOOKUP_SLICES) {
+            loop->sought = set;
+            loop_begin_lookup(loop, LOOKUP_SLICES, out);
+        }
+        if (!loop_has_rows(loop, LOOKUP_SLICES)) { return; }
+        set = loop->sought;
+        loop->lookup = LOOKUP_NONE;
+    }
+    struct loop_action *action = loop_act(out, LOOP_DO_COMPUTE);
     action->step = loop->step;
     action->generation = loop->generation;
     action->round = loop->round;
@@ -307,7 +327,13 @@ static void evaluate(struct training_loop *loop, struct loop_actions *out)
     assert(loop->state == LOOP_WHOLE);
     if (!must_evaluate(loop) || loop->step < loop->evaluate_step) { return; }
     assert(!loop->strategy->exact_steps || loop->step == loop->evaluate_step);
-    struct loop_action *action = act(out, LOOP_DO_EVALUATE);
+    if (loop->config.rows) {
+        if (loop->lookup == LOOKUP_SLICES && must_compute(loop)) { return; }
+        if (loop->lookup != LOOKUP_TEST) { loop_begin_lookup(loop, LOOKUP_TEST, out); }
+        if (!loop_has_rows(loop, LOOKUP_TEST)) { return; }
+        loop->lookup = LOOKUP_NONE;
+    }
+    struct loop_action *action = loop_act(out, LOOP_DO_EVALUATE);
     action->step = loop->evaluate_step;
     action->generation = loop->generation;
     loop->evaluating = true;
@@ -324,11 +350,11 @@ static void exchange(struct training_loop *loop, uint32_t index, struct loop_act
     if (loop->state == LOOP_GATHER) {
         if (ps->asked) { return; }
         ps->asked = true;
-        action = act(out, LOOP_DO_PULL);
+        action = loop_act(out, LOOP_DO_PULL);
         action->step = loop->gather_step;
     } else {
         if (ps->sent == loop->node_count || loop->computing) { return; }
-        struct loop_action *push = act(out, LOOP_DO_PUSH);
+        struct loop_action *push = loop_act(out, LOOP_DO_PUSH);
         push->ps = index;
         push->generation = loop->generation;
         push->step = loop->step;
@@ -339,7 +365,7 @@ static void exchange(struct training_loop *loop, uint32_t index, struct loop_act
         if (!loop->strategy->slice_updates) {
             return; /* A push is also a pull of the next step. */
         }
-        action = act(out, LOOP_DO_PULL);
+        action = loop_act(out, LOOP_DO_PULL);
         action->step = loop->step + 1;
     }
     action->last = action->step != STEP_LATEST && action->step >= loop->until;
@@ -371,7 +397,11 @@ static void proceed(struct training_loop *loop, uint64_t now_ms, struct loop_act
         compute_missing(loop, now_ms, out);
     }
     for (uint32_t i = 0; i < loop->config.ps; i++) {
+        const struct loop_ps *ps = &loop->ps[i];
         if (is_reachable(loop, i, now_ms)) { exchange(loop, i, out); }
+        if (ps->up && now_ms >= ps->retry_at_ms && loop_must_look_up(loop, i)) {
+            loop_look_up(loop, i, out);
+        }
     }
     /* After the pushes, so that other workers need not wait for the evaluation. */
     if (loop->state == LOOP_WHOLE && !loop->computing && !loop->evaluating) { evaluate(loop, out); }
@@ -387,6 +417,7 @@ void training_loop_init(struct training_loop *loop, const struct training_loop_c
     loop->config = *config;
     loop->strategy = strategy_of_kind(config->strategy);
     loop->evaluate_step = loop->evaluated_step = STEP_NONE;
+    assert(!config->rows || loop->strategy->exact_steps);
 }
 
 void training_loop_handle(struct training_loop *loop, const struct loop_event *event,
@@ -401,6 +432,8 @@ void training_loop_handle(struct training_loop *loop, const struct loop_event *e
     case LOOP_EV_LINK_DOWN: link_changed(loop, event->ps, false); break;
     case LOOP_EV_VALUES: values(loop, event, out); break;
     case LOOP_EV_REFUSED: refused(loop, event, out); break;
+    case LOOP_EV_LISTED: loop_listed(loop, event); break;
+    case LOOP_EV_ROWS: loop_rows(loop, event); break;
     case LOOP_EV_COMPUTED: loop->computing = false; break;
     case LOOP_EV_EVALUATED: loop->evaluating = false; break;
     case LOOP_EV_TICK: break;
@@ -412,7 +445,9 @@ bool training_loop_waits_for(const struct training_loop *loop, uint32_t index)
 {
     assert(index < loop->config.ps);
     const struct loop_ps *ps = &loop->ps[index];
-    if (!is_active(loop) || loop->state == LOOP_IDLE || ps->held) { return false; }
+    if (!is_active(loop) || loop->state == LOOP_IDLE) { return false; }
+    if (loop->lookup != LOOKUP_NONE && loop->listed && !ps->looked_up) { return true; }
+    if (ps->held) { return false; }
     return loop->state == LOOP_GATHER || loop->node_count > 0;
 }
 
@@ -421,7 +456,8 @@ uint64_t training_loop_deadline_ms(const struct training_loop *loop)
     uint64_t deadline = UINT64_MAX;
     for (uint32_t i = 0; i < loop->config.ps; i++) {
         const struct loop_ps *ps = &loop->ps[i];
-        bool unsent = loop->state == LOOP_GATHER ? !ps->asked : ps->sent < loop->node_count;
+        bool lacks = loop->state == LOOP_GATHER ? !ps->asked : ps->sent < loop->node_count;
+        bool unsent = (lacks && !ps->held) || loop_must_look_up(loop, i);
         if (!ps->up || !unsent || !training_loop_waits_for(loop, i)) { continue; }
         deadline = u64_min(deadline, ps->retry_at_ms);
     }

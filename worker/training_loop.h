@@ -28,6 +28,12 @@
  * Sync: gradients leave while they are computed. Each ps that holds all earlier ones gets their
  * parts as they become final; any other gets them whole afterwards.
  *
+ * With tables of rows (sync) the rows are looked up before they are used: those of the missing
+ * slices before a computation, those of the test set before an evaluation. The driver lists them,
+ * then each ps that has some is asked, piece by piece; one lookup is in progress at a time, and
+ * ends with the round. Gradients are sent after they are computed, since their rows come before
+ * them.
+ *
  * A request is sent again when its connection is new, or some time after the ps refused it. The ps
  * ignores duplicates.
  *
@@ -58,6 +64,7 @@ struct training_loop_config {
     uint32_t ps;                 /* 1 to PS_MAX. */
     uint32_t index;              /* Index of this worker. */
     uint64_t evaluate_every;     /* 0: only the last step is evaluated. */
+    bool rows;                   /* Sync: the model has tables. */
 };
 
 enum loop_event_type {
@@ -68,6 +75,8 @@ enum loop_event_type {
     LOOP_EV_VALUES,    /* A chunk of values of `generation` and `step`; the driver has checked the
                           size and the order of chunks. */
     LOOP_EV_REFUSED,   /* For the reason `refusal`; `generation` and `step` are the ps's own. */
+    LOOP_EV_LISTED,    /* The last LOOP_DO_LIST is done: the ps in `ps_set` have rows of it. */
+    LOOP_EV_ROWS,      /* The rows of the last LOOP_DO_LOOKUP of `ps`; `more`: others are left. */
     LOOP_EV_COMPUTED,  /* The last LOOP_DO_COMPUTE is done. */
     LOOP_EV_EVALUATED, /* The last LOOP_DO_EVALUATE is done. */
     LOOP_EV_TICK,      /* training_loop_deadline_ms() has passed. */
@@ -78,9 +87,10 @@ struct loop_event {
     uint64_t now_ms;
     uint32_t ps;
     uint64_t generation, step;
-    uint64_t round; /* VALUES: of the request that they answer. */
-    uint32_t chunk; /* VALUES: the number of the chunk, ... */
-    bool more;      /* ... and whether others follow. */
+    uint64_t round;  /* VALUES: of the request that they answer. */
+    uint32_t chunk;  /* VALUES: the number of the chunk, ... */
+    bool more;       /* ... and whether others follow. */
+    uint64_t ps_set; /* LISTED: a bit for each ps. */
     enum refusal refusal;
     const struct run *run;
     const struct assignment *assignment;
@@ -94,6 +104,8 @@ enum loop_action_type {
                         them meanwhile, as parts of them become final, to the ps in `push_to`. */
     LOOP_DO_PUSH,    /* Send the gradients of nodes[first_node ...] to `ps`. */
     LOOP_DO_PULL,    /* Ask `ps` for the values of `step`. */
+    LOOP_DO_LIST,    /* List the rows of the slices in `sought`, or with `test` of the test set. */
+    LOOP_DO_LOOKUP,  /* Ask `ps` for the next of the listed rows, as of `step`. */
     LOOP_DO_EVALUATE, /* Evaluate the current values as those of `step`. */
 };
 
@@ -107,9 +119,10 @@ struct loop_action {
     uint32_t chunk;           /* TAKE. */
     uint64_t epoch, revision; /* PULL: of the order that the loop follows, ... */
     bool last;                /* ... and whether it ends there. */
+    bool test;                /* LIST. */
 };
 
-enum { LOOP_ACTIONS_MAX = 2 * PS_MAX + 8 };
+enum { LOOP_ACTIONS_MAX = 3 * PS_MAX + 8 };
 
 /* To be carried out in this order. COMPUTE and EVALUATE are answered by events. */
 struct loop_actions {
@@ -119,13 +132,18 @@ struct loop_actions {
 
 enum loop_state { LOOP_IDLE, LOOP_GATHER, LOOP_WHOLE };
 
+/* The use of the rows of the lookup in progress. */
+enum loop_lookup { LOOKUP_NONE, LOOKUP_SLICES, LOOKUP_TEST };
+
 struct loop_ps {
     bool up;
     bool held;          /* The next values contain its shard, ... */
     uint64_t held_step; /* ... of this step. */
-    uint32_t taken; /* Not held: chunks of `held_step` that were taken, from the first one on. */
-    bool asked;     /* GATHER: a pull is in progress on this connection. */
-    uint32_t sent;  /* WHOLE: nodes sent on this connection, or being computed and sent. */
+    uint32_t taken;   /* Not held: chunks of `held_step` that were taken, from the first one on. */
+    bool asked;       /* GATHER: a pull is in progress on this connection. */
+    uint32_t sent;    /* WHOLE: nodes sent on this connection, or being computed and sent. */
+    bool looked_up;   /* It has answered with all rows of the lookup, or has none of them. */
+    bool lookup_sent; /* A piece of it is asked for on this connection. */
     uint64_t retry_at_ms;
 };
 
@@ -147,6 +165,9 @@ struct training_loop {
     uint64_t gather_step;                           /* STEP_LATEST, or the lowest step of the ps. */
     struct slice_set owned, done;
     bool computing, evaluating;
+    enum loop_lookup lookup;
+    bool listed;             /* The driver knows the rows of the lookup. */
+    struct slice_set sought; /* LOOKUP_SLICES. */
     bool end_moved; /* Async: the end was moved back; earlier answers may lack contributions. */
     uint64_t evaluated_step; /* The last one of this generation; STEP_NONE: none. */
 };

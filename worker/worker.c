@@ -48,6 +48,31 @@ static const char *frame_fault(struct worker *worker, uint32_t ps,
                         worker->ports.transport.chunk_bytes, kind);
 }
 
+static void refuse_frame(struct worker *worker, uint32_t ps, const struct transport_event *event,
+                         const char *fault)
+{
+    const struct frame_header *header = &event->header;
+    log_warn("closing the connection to ps:%" PRIu32 ": invalid frame: %s; type=%u bytes=%" PRIu32
+             " offset=%" PRIu64,
+             ps, fault, header->type, header->body_bytes, header->offset);
+    worker->answers[ps].invalid = true;
+    worker->ports.transport.close(worker->ports.transport.ctx, event->conn);
+}
+
+/* Rows of tables: not chunks of values. */
+static void rows_frame(struct worker *worker, uint32_t ps, const struct transport_event *event)
+{
+    bool wanted, more = false;
+    const char *fault = worker_rows_take(worker, ps, event, &wanted, &more);
+    if (fault != NULL) {
+        refuse_frame(worker, ps, event, fault);
+        return;
+    }
+    links_confirmed(&worker->links, ps);
+    if (!wanted) { return; }
+    feed(worker, (struct loop_event){.type = LOOP_EV_ROWS, .ps = ps, .more = more}, NULL);
+}
+
 static void frame(struct worker *worker, uint32_t ps, const struct transport_event *event)
 {
     assert(event->type == TRANSPORT_FRAME);
@@ -55,13 +80,13 @@ static void frame(struct worker *worker, uint32_t ps, const struct transport_eve
     const struct frame_header *header = &event->header;
     enum chunk_kind kind;
     if (worker->answers[ps].invalid) { return; }
+    if (header->type == FRAME_ROWS) {
+        rows_frame(worker, ps, event);
+        return;
+    }
     const char *fault = frame_fault(worker, ps, header, &kind);
     if (fault != NULL) {
-        log_warn("closing the connection to ps:%" PRIu32
-                 ": invalid frame: %s; type=%u bytes=%" PRIu32 " offset=%" PRIu64,
-                 ps, fault, header->type, header->body_bytes, header->offset);
-        worker->answers[ps].invalid = true;
-        worker->ports.transport.close(worker->ports.transport.ctx, event->conn);
+        refuse_frame(worker, ps, event, fault);
         return;
     }
     links_confirmed(&worker->links, ps);
@@ -326,7 +351,10 @@ static enum tn_status open_parts(struct worker *worker, struct error *error)
         .pool = worker->ports.buffers,
         .details = worker->config.details,
     };
-    enum tn_status status = compute_open(&worker->compute, &compute, error);
+    enum tn_status status = worker_rows_open(worker, error);
+    if (status != TN_OK) { return status; }
+    if (worker->lookup != NULL) { compute.rows = row_lookup_source(worker->lookup); }
+    status = compute_open(&worker->compute, &compute, error);
     if (status != TN_OK) { return status; }
     size_t bytes = worker->compute.parameters * sizeof(float) * (worker->has_averages ? 2 : 1);
     worker->current = buffer_acquire(worker->ports.buffers, bytes);
@@ -362,6 +390,7 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
                                           .ps = job->cluster.ps,
                                           .index = config->identity.task.index,
                                           .evaluate_every = job_evaluate_every(job),
+                                          .rows = config->model->table.row_table_count > 0,
                                       });
     enum tn_status status = open_parts(worker, error);
     if (status == TN_OK) {
@@ -379,5 +408,6 @@ void worker_destroy(struct worker *worker)
     buffer_release(worker->current);
     buffer_release(worker->next);
     compute_close(&worker->compute);
+    worker_rows_close(worker);
     free(worker);
 }

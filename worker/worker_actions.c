@@ -16,11 +16,15 @@ void worker_finish(struct worker *worker, int exit_code)
     worker->exit_code = exit_code;
 }
 
-static void follow_up(struct worker *worker, enum loop_event_type type)
+void worker_follow_up(struct worker *worker, struct loop_event event)
 {
     assert(worker->follow_up_count < FOLLOW_UPS_MAX);
-    struct loop_event event = {.type = type, .now_ms = worker->now_ms};
     worker->follow_ups[worker->follow_up_count++] = event;
+}
+
+static void follow_up(struct worker *worker, enum loop_event_type type)
+{
+    worker_follow_up(worker, (struct loop_event){.type = type, .now_ms = worker->now_ms});
 }
 
 void worker_send(struct worker *worker, uint32_t ps, struct frame_header header,
@@ -69,7 +73,7 @@ static bool compute_one(struct worker *worker, const struct loop_action *action,
     if (status != TN_OK) {
         log_error("%s", error.text);
         worker_finish(worker, status == TN_EINVAL ? TN_EXIT_INVALID_INPUT : TN_EXIT_ERROR);
-    } else if (worker->ahead.diverged) {
+    } else if (!worker_rows_computed(worker, node) || worker->ahead.diverged) {
         diverged(worker, action->step, slices);
     }
     return !worker->finished;
@@ -153,6 +157,8 @@ void worker_carry_out(struct worker *worker, const struct loop_action *action,
     case LOOP_DO_COMPUTE: compute(worker, action); break;
     case LOOP_DO_PUSH: worker_push(worker, action); break;
     case LOOP_DO_PULL: pull(worker, action); break;
+    case LOOP_DO_LIST: worker_rows_list(worker, action); break;
+    case LOOP_DO_LOOKUP: worker_rows_look_up(worker, action); break;
     case LOOP_DO_EVALUATE: evaluate(worker, action); break;
     }
 }

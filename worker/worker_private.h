@@ -9,6 +9,7 @@
 #include "common/node/ps_links.h"
 #include "worker/compute.h"
 #include "worker/gradients.h"
+#include "worker/row_lookup.h"
 #include "worker/slice_timer.h"
 #include "worker/training_loop.h"
 #include "worker/worker.h"
@@ -41,7 +42,10 @@ struct worker {
     struct buffer *current, *next;
     struct gradients gradients; /* The gradients of core.nodes. */
     struct push_ahead ahead;
-    double losses[SLICES_MAX]; /* Their losses. */
+    double losses[SLICES_MAX];             /* Their losses. */
+    struct row_lookup *lookup;             /* NULL: the model has no tables. */
+    uint32_t lookup_numbers[PS_MAX];       /* Numbers of the last LOOKUP frames, by ps. */
+    struct row_sums node_rows[SLICES_MAX]; /* The gradients of rows of core.nodes. */
     struct slice_timer timer;
     struct evaluation evaluation; /* The newest of this generation. */
     uint64_t now_ms;
@@ -65,6 +69,26 @@ void worker_send(struct worker *worker, uint32_t ps, struct frame_header header,
 bool worker_accepts_lane(struct worker *worker, uint32_t ps, bool by_lane);
 /* Memory for gradients ran out: log it and leave. */
 void worker_out_of_memory(struct worker *worker);
+
+/* `event` is what the core handles next. */
+void worker_follow_up(struct worker *worker, struct loop_event event);
+
+/* worker_rows.c: rows of tables. Without tables, opening, closing, pushing and
+ * worker_rows_computed() do nothing. */
+MUST_CHECK enum tn_status worker_rows_open(struct worker *worker, struct error *error);
+void worker_rows_close(struct worker *worker);
+/* LOOP_DO_LIST, LOOP_DO_LOOKUP. */
+void worker_rows_list(struct worker *worker, const struct loop_action *action);
+void worker_rows_look_up(struct worker *worker, const struct loop_action *action);
+/* Why a frame ROWS is not valid, or NULL. `*wanted`: its rows were taken, and `*more` is whether
+ * others are left; else it answers an older question. */
+const char *worker_rows_take(struct worker *worker, uint32_t ps,
+                             const struct transport_event *event, bool *wanted, bool *more);
+/* Send the gradients of the rows of a node that `ps` has; `header`: of the push that follows. */
+void worker_rows_push(struct worker *worker, uint32_t ps, uint32_t node,
+                      const struct frame_header *header);
+/* A node was computed: keep the gradients of its rows. False: they are not finite. */
+bool worker_rows_computed(struct worker *worker, uint32_t node);
 
 /* LOOP_DO_PUSH. */
 void worker_push(struct worker *worker, const struct loop_action *action);

@@ -24,6 +24,7 @@ static void send_part(struct worker *worker, const struct loop_action *action, u
         .offset = first * sizeof(float),
     };
     FAILPOINT("worker.before_push");
+    worker_rows_push(worker, ps, node, &header);
     struct buffer *part = gradients_part(&worker->gradients, node, ps, first, end);
     if (part == NULL) {
         worker_out_of_memory(worker);

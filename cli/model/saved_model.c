@@ -128,11 +128,11 @@ static enum tn_status read_columns(struct saved_model *saved, const char *dir, s
 
 static enum tn_status refuse_tables(const struct model *model, struct error *error)
 {
-    if (model->table_count == 0) { return TN_OK; }
+    if (model->table.row_table_count == 0) { return TN_OK; }
     return error_set(error, TN_EINVAL,
                      "the model has the table '%s', whose rows this command does not read yet: use "
                      "the evaluations of `tanist run --local`",
-                     model->tables[0].name);
+                     model->table.row_tables[0].name);
 }
 
 enum tn_status saved_model_open(struct saved_model *saved, const char *dir, const char *checkpoint,

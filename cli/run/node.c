@@ -321,6 +321,8 @@ static uint32_t largest_body(const struct node_setup *setup)
 {
     const struct job *job = &setup->job;
     if (setup->task.role == ROLE_COORDINATOR) { return REPORT_BYTES; }
+    /* Frames with rows of tables have the size of a chunk. */
+    if (setup->variables.row_table_count > 0) { return WIRE_CHUNK_BYTES; }
     uint64_t largest = 0, copies = job->train.ema > 0 ? 2 : 1; /* With the average. */
     for (uint32_t i = 0; i < job->cluster.ps; i++) {
         largest =

@@ -93,8 +93,8 @@ char *result_json(const struct result *result, const struct run *run, const char
         (json_int_t)steps, "examples", (json_int_t)(steps * result->job->train.batch), "loss",
         evaluated ? event_text_number(run->evaluation.loss) : json_null(), "accuracy",
         evaluated ? event_text_number(run->evaluation.accuracy) : json_null(), "parameters_digest",
-        evaluated ? digest : NULL, "seconds", result->seconds, "elections",
-        (json_int_t)run->elections, "recoveries", result->recoveries, "epoch",
+        evaluated && !result->digest_unknown ? digest : NULL, "seconds", result->seconds,
+        "elections", (json_int_t)run->elections, "recoveries", result->recoveries, "epoch",
         (json_int_t)run->epoch, "generation", (json_int_t)run->generation, "checkpoint", "id",
         (json_int_t)run->committed_checkpoint, "step", (json_int_t)run->committed_step);
     if (root != NULL) {
@@ -133,7 +133,8 @@ char *result_text(const struct result *result, const struct run *run, const char
     if (run->evaluation.step != STEP_NONE) {
         const char *split = dataset_split_name(dataset_evaluated_split(result->job));
         fprintf(out, "%s loss %.4f, %s accuracy %.4f; digest of the parameters %s\n", split,
-                run->evaluation.loss, split, run->evaluation.accuracy, digest);
+                run->evaluation.loss, split, run->evaluation.accuracy,
+                result->digest_unknown ? "unknown" : digest);
     }
     const double auc = metrics_value(&run->evaluation.metrics, "auc");
     if (isfinite(auc)) { fprintf(out, "AUC %.4f\n", auc); }

@@ -19,6 +19,7 @@ struct result {
     bool has_test; /* Evaluations used the validation split; this is the test set, at the end: */
     double test_loss, test_accuracy;
     char checkpoint_digest[DIGEST_TEXT_BYTES]; /* From cli/run/stored_digest.h; "": unknown. */
+    bool digest_unknown; /* The digest of the evaluation is not that of all parameters. */
     struct error damage; /* The last checkpoint is damaged. Empty text: no damage is known. */
 };
 

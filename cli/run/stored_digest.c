@@ -9,6 +9,7 @@
 #include "model/model.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
+#include "ps/table/row_set.h"
 
 static enum tn_status compare(const struct run *run, struct digest stored, struct error *error)
 {
@@ -70,27 +71,80 @@ static enum tn_status digest_stored(const char *folder, const struct manifest *m
     return status;
 }
 
-/* Add the rows of tables to the digest of the variables. */
-static enum tn_status add_tables(const char *folder, const struct manifest *manifest,
-                                 const struct job *job, struct digest *digest, struct error *error)
+/* The rows of a checkpoint of a run in one process. */
+static enum tn_status add_chain(const char *folder, const struct manifest *manifest,
+                                const struct job *job, struct digest *digest, struct error *error)
 {
     struct model *model = NULL;
     struct tables tables = {0};
-    if (manifest->chain_count == 0 || job == NULL) { return TN_OK; }
     enum tn_status status = model_open(job, &model, error);
     if (status == TN_OK) { status = tables_open(&tables, job, model, error); }
     if (status == TN_OK) { status = tables_load(&tables, folder, manifest, error); }
-    if (status == TN_OK) { status = tables_digest(&tables, *digest, digest, error); }
+    if (status == TN_OK) { status = row_set_digest(&tables.set, *digest, digest, error); }
     tables_close(&tables);
     model_close(model);
     return status;
 }
 
+static void note_tables(const struct row_set *set, struct result *result)
+{
+    for (uint32_t t = 0; t < set->count && result != NULL; t++) {
+        const struct row_table_stats stats = row_table_stats(set->tables[t]);
+        result_note_table(result, row_table_spec_of(set->tables[t])->name, stats.rows, stats.bytes);
+    }
+}
+
+/* The rows that belong to the shards of a cluster. */
+static enum tn_status add_shards(const char *folder, const struct manifest *manifest,
+                                 const struct variable_table *variables, const struct job *job,
+                                 struct digest *digest, struct result *result, struct error *error)
+{
+    struct row_set set;
+    struct store_metadata metadata;
+    enum tn_status status = row_set_open(&set, job, variables, true, error);
+    if (status != TN_OK) { return status; }
+    const struct store_read_request request = {
+        .manifest = manifest,
+        .count = manifest->parameter_count,
+        .rows = {.tables = set.tables, .count = set.count},
+    };
+    status = store_read_range(folder, &request, NULL, &metadata, error);
+    if (status == TN_OK) { status = row_set_digest(&set, *digest, digest, error); }
+    if (status == TN_OK) { note_tables(&set, result); }
+    row_set_close(&set);
+    return status;
+}
+
+/* The digest of all parameters, compared with that of the evaluation, which in a cluster is that of
+ * the variables alone. */
+static enum tn_status digest_all(const char *folder, const struct run *run,
+                                 const struct manifest *manifest,
+                                 const struct variable_table *variables, const struct job *job,
+                                 struct result *result, char text[static DIGEST_TEXT_BYTES],
+                                 struct error *error)
+{
+    struct digest digest;
+    enum tn_status status = digest_stored(folder, manifest, variables, &digest, error);
+    if (status == TN_OK && manifest->chain_count > 0 && job != NULL) {
+        status = add_chain(folder, manifest, job, &digest, error);
+    }
+    if (status != TN_OK) { return status; }
+    digest_format(digest, text);
+    status = compare(run, digest, error);
+    if (status != TN_OK || manifest->chain_count > 0 || variables->row_table_count == 0 ||
+        job == NULL) {
+        return status;
+    }
+    status = add_shards(folder, manifest, variables, job, &digest, result, error);
+    if (status == TN_OK) { digest_format(digest, text); }
+    return status;
+}
+
 enum tn_status stored_digest_check(const char *folder, const struct run *run,
                                    const struct variable_table *variables, const struct job *job,
-                                   char text[static DIGEST_TEXT_BYTES], struct error *error)
+                                   char text[static DIGEST_TEXT_BYTES], struct result *result,
+                                   struct error *error)
 {
-    struct digest stored;
     assert(folder != NULL && variables != NULL);
     text[0] = '\0';
     if (run->committed_checkpoint == 0) {
@@ -100,14 +154,9 @@ enum tn_status stored_digest_check(const char *folder, const struct run *run,
     if (manifest == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a manifest"); }
     enum tn_status status = store_get_manifest(folder, run->committed_checkpoint, manifest, error);
     if (status == TN_OK) {
-        status = digest_stored(folder, manifest, variables, &stored, error);
-        if (status == TN_OK) { status = add_tables(folder, manifest, job, &stored, error); }
+        status = digest_all(folder, run, manifest, variables, job, result, text, error);
         /* Unlike a manifest, which is copied after the commit, a shard must exist. */
         if (status == TN_ENOENT) { status = error->status = TN_ECORRUPT; }
-        if (status == TN_OK) {
-            digest_format(stored, text);
-            status = compare(run, stored, error);
-        }
     }
     free(manifest);
     return status;

@@ -39,6 +39,11 @@ enum frame_type {
                         losses of `count` steps from `step` on. Body: float64. */
     FRAME_LANE,      /* Used by the transport itself. `step`, `sequence`: the nonce of a lane (T10).
                         `first` of the answer: 1, frames travel over it from now on. */
+    FRAME_LOOKUP,    /* Worker -> ps: the rows of tables at `step` are wanted. Body: their keys
+                        (common/cluster/row_body.h). `first`: the number of the lookup. */
+    FRAME_ROWS,      /* Ps -> worker: the rows of lookup `first`, float32. */
+    FRAME_PUSH_ROWS, /* Worker -> ps. Body: keys and gradients of rows; those of a push are in the
+                        bodies before it, whose headers are otherwise its own. */
     FRAME_TYPE_END
 };
 
@@ -74,8 +79,8 @@ struct frame_header {
     uint64_t epoch;   /* The highest epoch that the sender knows. PULL: of its last order. */
     uint64_t generation;
     uint64_t step;
-    uint64_t sequence; /* REPORT, its ACK: the report's. PUSH, PULL: the worker's round, and VALUES
-                          the same. */
+    uint64_t sequence; /* REPORT, its ACK: the report's. PUSH, PULL, LOOKUP: the worker's round, and
+                          VALUES, ROWS the same. */
     uint32_t first;    /* PUSH: first slice. NORM_PART: the ps. PULL: revision of the last order. */
     uint32_t count;    /* PUSH: number of slices summed. PULL: 1, training ends at `step`. */
     uint32_t body_bytes;

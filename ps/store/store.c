@@ -20,12 +20,15 @@
 #include "ps/store/store_folder.h"
 #include "ps/store/store_layout.h"
 #include "ps/store/store_private.h"
+#include "ps/store/store_rows.h"
 #include "ps/store/store_table.h"
 
 struct writer {
     const struct store_write_request *request;
     const atomic_bool *cancelled;
     struct store_header header;
+    const void *blob; /* That of the request, or the one that names its rows. */
+    uint8_t rows_blob[STORE_ROWS_BLOB_BYTES];
     uint64_t file_bytes;
     char path[PATH_MAX];    /* The finished shard. */
     char partial[PATH_MAX]; /* The file being written. */
@@ -42,7 +45,7 @@ static struct store_header header_of(const struct store_write_request *request)
         .optimizer_steps = request->optimizer_steps,
         .first = request->first,
         .count = request->count,
-        .blob_bytes = request->blob_bytes,
+        .blob_bytes = request->rows.count > 0 ? STORE_ROWS_BLOB_BYTES : request->blob_bytes,
         .shard = request->shard,
         .shards = request->shards,
         .state_arrays = request->state_arrays,
@@ -78,9 +81,10 @@ static enum tn_status write_records(struct writer *writer, struct error *error)
     enum tn_status status =
         table_append(&writer->table, STORE_KEY_HEADER, STORE_HEADER_BYTES, &out, error);
     if (status == TN_OK) { store_header_encode(&writer->header, out); }
-    if (status == TN_OK && request->blob_bytes > 0) {
-        status = table_append(&writer->table, STORE_KEY_BLOB, request->blob_bytes, &out, error);
-        if (status == TN_OK) { memcpy(out, request->blob, request->blob_bytes); }
+    const size_t blob_bytes = (size_t)writer->header.blob_bytes;
+    if (status == TN_OK && blob_bytes > 0) {
+        status = table_append(&writer->table, STORE_KEY_BLOB, blob_bytes, &out, error);
+        if (status == TN_OK) { memcpy(out, writer->blob, blob_bytes); }
     }
     for (uint32_t i = 0; status == TN_OK && i < request->state_arrays; i++) {
         status = write_array(writer, i, error);
@@ -182,6 +186,7 @@ static void check_request(const struct store_write_request *request)
     assert(request->shard < request->shards && request->shards <= MANIFEST_SHARDS_MAX);
     assert(request->state_arrays > 0 && request->state_arrays <= STORE_ARRAYS_MAX);
     assert(request->blob_bytes <= STORE_BLOB_MAX);
+    assert(request->rows.count == 0 || request->blob_bytes == 0);
 }
 
 enum tn_status store_write(const char *dir, const struct store_write_request *request,
@@ -190,10 +195,14 @@ enum tn_status store_write(const char *dir, const struct store_write_request *re
 {
     check_request(request);
     const uint64_t begun_ns = clock_monotonic_ns();
-    struct writer writer = {.request = request, .cancelled = cancelled};
+    struct writer writer = {.request = request, .cancelled = cancelled, .blob = request->blob};
     bool done = false;
     enum tn_status status = prepare(dir, &writer, error);
     if (status == TN_OK) { status = find_committed(dir, &writer, &done, digest, bytes, error); }
+    if (status == TN_OK && !done && request->rows.count > 0) {
+        writer.blob = writer.rows_blob;
+        status = store_rows_write(dir, request, writer.rows_blob, error);
+    }
     if (status == TN_OK && !done) {
         *bytes = writer.file_bytes;
         status = write_file(&writer, digest, error);

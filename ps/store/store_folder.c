@@ -182,13 +182,15 @@ static int open_inside(int parent, const char *name)
 
 static bool is_data_file(const char *name)
 {
-    return strcmp(name, STORE_DATA_NAME) == 0 ||
+    return strcmp(name, STORE_DATA_NAME) == 0 || strcmp(name, STORE_ROWS_NAME) == 0 ||
+           strcmp(name, STORE_ROWS_NAME ".partial") == 0 ||
            strncmp(name, STORE_PARTIAL_PREFIX, strlen(STORE_PARTIAL_PREFIX)) == 0;
 }
 
 static bool is_partial_file(const char *name)
 {
-    return is_data_file(name) && strcmp(name, STORE_DATA_NAME) != 0;
+    return is_data_file(name) && strcmp(name, STORE_DATA_NAME) != 0 &&
+           strcmp(name, STORE_ROWS_NAME) != 0;
 }
 
 static bool is_manifest_file(const char *name)

@@ -5,6 +5,7 @@
  *   DIR/<id, 10 digits>/manifest.json               copy of the committed manifest
  *   DIR/<id>/shard-<i>-of-<n>/data.mdb              a complete shard
  *   DIR/<id>/shard-<i>-of-<n>/data.mdb.partial-*    a shard being written, or left by a crash
+ *   DIR/<id>/shard-<i>-of-<n>/rows, rows.partial    its rows of tables: ps/store/store_rows.h
  *
  * A shard's file is an LMDB environment with one table, keys of 8 bytes, big-endian:
  *   0                        header: STORE_HEADER_WORDS little-endian 64-bit words
@@ -91,6 +92,7 @@ bool store_is_shard_folder(const char *name);
 
 #define STORE_MANIFEST_NAME  "manifest.json"
 #define STORE_DATA_NAME      "data.mdb"
+#define STORE_ROWS_NAME      "rows"
 #define STORE_PARTIAL_PREFIX "data.mdb.partial-"
 
 #endif

@@ -35,6 +35,15 @@ struct store_array {
     size_t offset_bytes; /* A multiple of 4. */
 };
 
+struct row_table; /* ps/table/row_table.h */
+
+/* The rows of tables of a shard . The tables stay as they are until the answer. */
+struct store_rows {
+    struct row_table *const *tables;
+    uint32_t count;             /* 0: none. */
+    const uint64_t *row_counts; /* Write: of the save in progress of each table. */
+};
+
 /*
  * Write one shard of checkpoint `id`. An accepted request keeps one reference on each array's
  * buffer until just before its answer; their contents must not change until then.
@@ -53,6 +62,7 @@ struct store_write_request {
     struct store_array arrays[STORE_ARRAYS_MAX];
     const void *blob; /* Copied; opaque to the store. */
     size_t blob_bytes;
+    struct store_rows rows; /* Saves in progress of all rows; then there is no blob. */
 };
 
 /*
@@ -69,6 +79,7 @@ struct store_read_request {
     /* `manifest->state_arrays` of them; those without a buffer are checked only:
      * allowed in store_read_range(). */
     struct store_array arrays[STORE_ARRAYS_MAX];
+    struct store_rows rows; /* To get the rows of the shards that the range touches. */
 };
 
 /* Values stored with the arrays of a shard, as a read returns them. */

@@ -19,6 +19,7 @@
 #include "ps/store/store_layout.h"
 #include "ps/store/store_pages.h"
 #include "ps/store/store_private.h"
+#include "ps/store/store_rows.h"
 #include "ps/store/store_table.h"
 
 enum { PIECE_BYTES = 1 << 20 };
@@ -68,7 +69,8 @@ struct reader {
     const struct store_array *arrays;
     uint64_t first, count; /* The range of the flat vector to read. */
     const atomic_bool *cancelled;
-    struct digest_stream *values; /* Gets the values, array 0, in their order. NULL: not wanted. */
+    const struct store_rows *rows; /* Get those of the shard; NULL: they are only checked. */
+    struct digest_stream *values;  /* Gets the values, array 0, in their order. NULL: not wanted. */
     uint32_t shard;
     struct store_header header;
     struct table table;
@@ -199,6 +201,25 @@ static enum tn_status read_metadata(const struct reader *reader, struct store_me
     return TN_OK;
 }
 
+/* The rows of tables that the shard's blob names, if any. */
+static enum tn_status read_rows(const char *dir, const struct reader *reader, struct error *error)
+{
+    static const struct store_rows none;
+    const uint8_t *blob = NULL;
+    size_t size = 0;
+    enum tn_status status = TN_OK;
+    const bool wanted = reader->rows != NULL && reader->rows->count > 0;
+    if (reader->header.blob_bytes > 0) {
+        status = table_get(&reader->table, STORE_KEY_BLOB, &blob, &size, error);
+    }
+    if (status != TN_OK) { return status; }
+    if (!store_rows_are_named(blob, size)) {
+        return wanted ? error_set(error, TN_EINVAL, "it has no rows of tables") : TN_OK;
+    }
+    return store_rows_read(dir, reader->manifest, reader->shard, blob,
+                           reader->rows != NULL ? reader->rows : &none, error);
+}
+
 static enum tn_status read_shard(const char *dir, struct reader *reader,
                                  struct store_metadata *metadata, struct error *error)
 {
@@ -214,6 +235,7 @@ static enum tn_status read_shard(const char *dir, struct reader *reader,
         if (status == TN_OK) { status = read_header(reader, error); }
         if (status == TN_OK) { status = read_chunks(reader, error); }
         if (status == TN_OK) { status = read_metadata(reader, metadata, error); }
+        if (status == TN_OK) { status = read_rows(dir, reader, error); }
         table_close(&reader->table);
     }
     if (status != TN_OK) {
@@ -254,6 +276,9 @@ enum tn_status store_read_range(const char *dir, const struct store_read_request
                          " from %" PRIu64 " cannot be read",
                          manifest->id, manifest->parameter_count, request->count, request->first);
     }
+    for (uint32_t t = 0; t < request->rows.count; t++) {
+        row_table_begin_load(request->rows.tables[t]);
+    }
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
         const struct manifest_shard *part = &manifest->shards[i];
         if (part->first >= request->first + request->count ||
@@ -265,12 +290,16 @@ enum tn_status store_read_range(const char *dir, const struct store_read_request
                                 .first = request->first,
                                 .count = request->count,
                                 .cancelled = cancelled,
+                                .rows = &request->rows,
                                 .shard = i};
         enum tn_status status = read_shard(dir, &reader, metadata, error);
         if (status == TN_ENOENT) {
             status = read_from_fallback(request->fallback_dir, &reader, metadata, error);
         }
         if (status != TN_OK) { return status; }
+    }
+    for (uint32_t t = 0; t < request->rows.count; t++) {
+        row_table_end_load(request->rows.tables[t], manifest->step);
     }
     return TN_OK;
 }

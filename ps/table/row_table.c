@@ -123,12 +123,18 @@ static void find_group(const struct row_table *table, const uint64_t *keys, uint
     }
 }
 
-static void read_row(const struct row_table *table, uint64_t step, uint64_t key, uint32_t cell,
-                     float *out)
+uint32_t row_table_cell_of(const struct row_table *table, uint32_t cell, uint64_t step)
 {
     while (cell != KEY_INDEX_NONE && cell_at(table, cell)->step > step) {
         cell = cell_at(table, cell)->older;
     }
+    return cell;
+}
+
+static void read_row(const struct row_table *table, uint64_t step, uint64_t key, uint32_t newest,
+                     float *out)
+{
+    const uint32_t cell = row_table_cell_of(table, newest, step);
     if (cell == KEY_INDEX_NONE) {
         set_initial(table, key, out);
     } else {
@@ -286,7 +292,7 @@ static bool prepare(struct row_table *table, struct sparse_rows rows)
     if (!reserve_list(table, (void **)&table->found, sizeof *table->found, &table->found_room,
                       rows.count) ||
         !reserve_list(table, (void **)&table->dirty, sizeof *table->dirty, &table->dirty_room,
-                      table->dirty_count + rows.count) ||
+                      table->spec.full_saves ? 0 : table->dirty_count + rows.count) ||
         !reserve_retired(table, rows.count)) {
         return false;
     }
@@ -339,7 +345,8 @@ static void update_row(struct row_table *table, const struct sparse_constants *c
         memset(initial + width, 0, (table->row_numbers - width) * sizeof *initial);
     }
     sparse_update(table->spec.optimizer, width, constants, gradient, in, cell->numbers);
-    if (old == KEY_INDEX_NONE || cell_at(table, old)->step <= table->mark) {
+    if (!table->spec.full_saves &&
+        (old == KEY_INDEX_NONE || cell_at(table, old)->step <= table->mark)) {
         table->dirty[table->dirty_count++] = key;
     }
     publish(table, old, fresh);

@@ -45,6 +45,7 @@ struct row_table_spec {
     uint64_t seed;         /* The run's; the name is mixed in. */
     float scale;           /* Initial values are uniform in [-scale, scale). */
     uint64_t memory_bytes; /* The limit; 0: none. */
+    bool full_saves;       /* All saves are of all rows: no list of changed ones is kept. */
 };
 
 struct row_table;
@@ -83,12 +84,12 @@ struct row_table_row {
 };
 
 /*
- * Begin a save of the present step: of all rows, or of those changed since the step of the last
- * committed save; in ascending order of keys. `*count` is their number. TN_ENOMEM: no save is in
- * progress.
+ * Begin a save: of all rows as of `step`, which is at least the floor; or, without
+ * `spec.full_saves`, of those of the present step that changed since the last committed save; in
+ * ascending order of keys. `*count` is their number. TN_ENOMEM: no save is in progress.
  */
-MUST_CHECK enum tn_status row_table_begin_save(struct row_table *table, bool all, uint64_t *count,
-                                               struct error *error);
+MUST_CHECK enum tn_status row_table_begin_save(struct row_table *table, uint64_t step, bool all,
+                                               uint64_t *count, struct error *error);
 /* Row `i` of the save, which is below its number of rows. */
 struct row_table_row row_table_saved_row(const struct row_table *table, uint64_t i);
 /* committed: the file is durable, so that its rows need not be saved again until they change. */

@@ -56,6 +56,10 @@ static inline struct cell *cell_at(const struct row_table *table, uint32_t numbe
     return (struct cell *)(void *)(block + (at & mask) * table->cell_bytes);
 }
 
+/* The cell of the values of `step`, from the newest one of a key on; KEY_INDEX_NONE: it was not
+ * trained until then. */
+uint32_t row_table_cell_of(const struct row_table *table, uint32_t newest, uint64_t step);
+
 /* The newest cell of a key; KEY_INDEX_NONE: it has none. */
 uint32_t row_table_find(const struct row_table *table, uint64_t key);
 

@@ -5,8 +5,8 @@
 
 #include "ps/table/row_table_private.h"
 
-/* The newest cells of all rows, in no order. */
-static uint64_t list_all(const struct row_table *table, struct sparse_place *out)
+/* The cells of all rows as of `step`, in no order. */
+static uint64_t list_all(const struct row_table *table, uint64_t step, struct sparse_place *out)
 {
     uint64_t count = 0;
     for (uint32_t p = 0; p < KEY_INDEX_PARTS; p++) {
@@ -14,14 +14,16 @@ static uint64_t list_all(const struct row_table *table, struct sparse_place *out
         for (uint32_t b = 0; b < part->count; b++) {
             const struct key_index_bucket *bucket = &part->buckets[b];
             for (uint32_t s = 0; s < bucket->used; s++) {
+                const uint32_t cell = row_table_cell_of(table, bucket->cells[s], step);
+                if (cell == KEY_INDEX_NONE) { continue; }
                 out[count++] = (struct sparse_place){
-                    .key = cell_at(table, bucket->cells[s])->key,
-                    .position = bucket->cells[s],
+                    .key = cell_at(table, cell)->key,
+                    .position = cell,
                 };
             }
         }
     }
-    assert(count == table->rows);
+    assert(count <= table->rows);
     return count;
 }
 
@@ -46,7 +48,8 @@ static uint64_t remove_twins(uint64_t count, struct sparse_place *list)
 }
 
 /* The rows in ascending order; malloc'ed, NULL: out of memory. */
-static struct sparse_place *list_rows(const struct row_table *table, bool all, uint64_t *count)
+static struct sparse_place *list_rows(const struct row_table *table, uint64_t step, bool all,
+                                      uint64_t *count)
 {
     const uint64_t most = all ? table->rows : table->dirty_count;
     struct sparse_place *list = malloc((most + 1) * sizeof *list);
@@ -56,24 +59,26 @@ static struct sparse_place *list_rows(const struct row_table *table, bool all, u
         free(room);
         return NULL;
     }
-    const uint64_t listed = all ? list_all(table, list) : list_dirty(table, list);
+    const uint64_t listed = all ? list_all(table, step, list) : list_dirty(table, list);
     struct sparse_place *sorted = sparse_sort(listed, list, room);
     free(sorted == list ? room : list);
     *count = remove_twins(listed, sorted);
     return sorted;
 }
 
-enum tn_status row_table_begin_save(struct row_table *table, bool all, uint64_t *count,
-                                    struct error *error)
+enum tn_status row_table_begin_save(struct row_table *table, uint64_t step, bool all,
+                                    uint64_t *count, struct error *error)
 {
     assert(!table->saving);
-    struct sparse_place *list = list_rows(table, all, count);
+    assert(step >= table->floor && step <= table->step);
+    assert(table->spec.full_saves ? all : step == table->step);
+    struct sparse_place *list = list_rows(table, step, all, count);
     if (list == NULL) {
         return error_set(error, TN_ENOMEM, "table '%s': out of memory for a save",
                          table->spec.name);
     }
     table->saving = true;
-    table->mark = table->step;
+    table->mark = step;
     table->save = list;
     table->save_count = *count;
     table->save_dirty = table->dirty_count;
@@ -106,7 +111,7 @@ enum tn_status row_table_digest(const struct row_table *table, struct digest *ou
 {
     uint64_t count;
     struct digest_stream stream;
-    struct sparse_place *list = list_rows(table, true, &count);
+    struct sparse_place *list = list_rows(table, table->step, true, &count);
     if (list == NULL) {
         return error_set(error, TN_ENOMEM, "table '%s': out of memory for a digest",
                          table->spec.name);

@@ -123,3 +123,17 @@ enum tn_status rows_file_load(const struct rows_file *files, uint32_t file_count
     }
     return status;
 }
+
+enum tn_status rows_file_append(const struct rows_file *file, struct row_table *const *tables,
+                                uint32_t count, uint64_t step, struct error *error)
+{
+    void *bytes;
+    struct table_file_info info = {0};
+    enum tn_status status = map_checked(file, &bytes, error);
+    if (status != TN_OK) { return status; }
+    status = load_mapped(file, bytes, tables, count, NULL, &info, error);
+    (void)munmap(bytes, file->bytes);
+    if (status != TN_OK || info.step == step) { return status; }
+    return error_set(error, TN_ECORRUPT, "%s is of step %" PRIu64 ", its shard of step %" PRIu64,
+                     file->path, info.step, step);
+}

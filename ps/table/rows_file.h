@@ -46,6 +46,12 @@ MUST_CHECK enum tn_status rows_file_load(const struct rows_file *files, uint32_t
                                          struct row_table *const *tables, uint32_t count,
                                          struct error *error);
 
+/* Append the rows of a full file of step `step` to tables whose load has begun, and which have none
+ * of its keys. Errors as rows_file_load(). */
+MUST_CHECK enum tn_status rows_file_append(const struct rows_file *file,
+                                           struct row_table *const *tables, uint32_t count,
+                                           uint64_t step, struct error *error);
+
 /* Check the size and the digest of a file, without tables. TN_ECORRUPT, TN_ENOENT, TN_EIO. */
 MUST_CHECK enum tn_status rows_file_verify(const struct rows_file *file, struct error *error);
 

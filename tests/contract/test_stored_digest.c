@@ -49,7 +49,7 @@ static void stored_digest_equals_the_evaluated_one(void **state)
     struct manifest manifest;
     struct error error = {.text = ""};
     const struct run run = finished_run(&manifest);
-    assert_int_equal(stored_digest_check(dir, &run, &variables, NULL, text, &error), TN_OK);
+    assert_int_equal(stored_digest_check(dir, &run, &variables, NULL, text, NULL, &error), TN_OK);
     digest_format((struct digest){run.evaluation.digest[0], run.evaluation.digest[1]}, expected);
     assert_string_equal(text, expected);
 }
@@ -63,7 +63,8 @@ static void flipped_bit_of_the_writer_is_an_error(void **state)
     struct error error = {.text = ""};
     const struct run run = finished_run(&manifest);
     write_flipped(&manifest);
-    assert_int_equal(stored_digest_check(dir, &run, &variables, NULL, text, &error), TN_ECORRUPT);
+    assert_int_equal(stored_digest_check(dir, &run, &variables, NULL, text, NULL, &error),
+                     TN_ECORRUPT);
     assert_int_equal(strlen(text), 32);
     assert_non_null(strstr(error.text, text));
     assert_non_null(strstr(error.text, "checkpoint 4 (step 40)"));
@@ -77,7 +78,7 @@ static void evaluation_of_another_step_is_not_compared(void **state)
     struct manifest manifest;
     struct run run = finished_run(&manifest);
     run.evaluation = (struct evaluation){.step = 10};
-    assert_int_equal(stored_digest_check(dir, &run, &variables, NULL, text, NULL), TN_OK);
+    assert_int_equal(stored_digest_check(dir, &run, &variables, NULL, text, NULL, NULL), TN_OK);
 }
 
 static void missing_shard_is_damage_and_a_missing_manifest_is_not(void **state)
@@ -89,11 +90,13 @@ static void missing_shard_is_damage_and_a_missing_manifest_is_not(void **state)
     const struct run run = finished_run(&manifest);
     assert_true(store_path_of_shard(path, dir, ID, 2, SHARDS));
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(stored_digest_check(dir, &run, &variables, NULL, text, &error), TN_ECORRUPT);
+    assert_int_equal(stored_digest_check(dir, &run, &variables, NULL, text, NULL, &error),
+                     TN_ECORRUPT);
     assert_string_equal(text, "");
     assert_true(store_path_of_manifest(path, dir, ID));
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(stored_digest_check(dir, &run, &variables, NULL, text, &error), TN_ENOENT);
+    assert_int_equal(stored_digest_check(dir, &run, &variables, NULL, text, NULL, &error),
+                     TN_ENOENT);
 }
 
 int main(void)

@@ -153,12 +153,6 @@ class Files(Tables):
 
 
 class Refusals(Tables):
-    def test_clusters(self):
-        self.json["strategy"]["type"] = "ps"
-        self.refused(3, ["columns/C1/rows", "clusters do not train", "--local"], "run", self.write(), "--dir", "r")
-        self.refused(3, ["columns/C1/rows", "clusters do not train"], "ps", "--job", self.write(), "--index", "0", "--zk",
-                     "h:1")
-
     def test_commands_that_read_models(self):
         self.local("run")
         lines = self.folder / "lines.csv"

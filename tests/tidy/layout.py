@@ -9,6 +9,7 @@ from source import load
 TOGETHER = {
     "tests/unit/coordinator/test_failover.c": "chief.c, chief_evaluate.c, chief_plan.c, chief_requests.c and chief_save.c",
     "tests/unit/chaos/plan/test_reference.c": "fault_list.h and docs/chaos.md",
+    "tests/unit/ps/test_step_rows.c": "ps/step.c, ps/step_chunks.c and ps/step_sync.c",
     "tests/unit/roles/test_async.c": "ps/step_async.c and worker/training_loop.c",
     "tests/unit/roles/test_together.c": "ps/step.c and worker/training_loop.c",
     "tests/unit/worker/test_training_loop_chunks.c": "common/net/chunks.h and worker/training_loop.c",

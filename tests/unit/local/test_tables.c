@@ -157,7 +157,7 @@ static void train_both(const char *optimizer)
     struct scene *sparse = open_scene(sparse_columns, optimizer);
     struct scene *dense = calloc(1, sizeof *dense);
     open_model(dense, dense_columns, optimizer);
-    assert_int_equal(sparse->trainer.tables.count, FEATURES);
+    assert_int_equal(sparse->trainer.tables.set.count, FEATURES);
     begin_alike(dense, sparse, rows);
     open_trainer(dense);
     for (uint64_t step = 1; step <= STEPS; step++) {
@@ -186,8 +186,8 @@ static void rows_train_as_those_of_a_variable(void **state)
 static struct digest digest_of_scene(const struct scene *scene)
 {
     struct digest digest;
-    assert_int_equal(tables_digest(&scene->trainer.tables, (struct digest){1, 2}, &digest, &error),
-                     TN_OK);
+    assert_int_equal(
+        row_set_digest(&scene->trainer.tables.set, (struct digest){1, 2}, &digest, &error), TN_OK);
     return digest;
 }
 
@@ -218,7 +218,7 @@ static void test_saves_bring_rows_back(void **state)
     for (uint32_t s = SAVES; s-- > 0;) {
         struct tables *tables = &loaded->trainer.tables;
         assert_int_equal(tables_load(tables, dir, &manifests[s], &error), TN_OK);
-        assert_int_equal(row_table_step(tables->tables[0]), STEPS + s);
+        assert_int_equal(row_table_step(tables->set.tables[0]), STEPS + s);
         assert_true(digest_equal(digest_of_scene(loaded), digests[s]));
     }
     assert_false(digest_equal(digests[0], digests[1]));

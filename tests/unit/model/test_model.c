@@ -186,11 +186,12 @@ static void models_list_their_tables(void **state)
     row = tn_multiply(graph, row, tn_variable(graph, "w", TN_SHAPE(4), &ones));
     tn_loss(graph, tn_sum(graph, row, &columns, 1), 1);
     assert_int_equal(model_open_graph(graph, &model, NULL), TN_OK);
-    assert_int_equal(model->table_count, 2);
-    assert_string_equal(model->tables[0].name, "wide/users");
-    assert_string_equal(model->tables[1].name, "items");
-    assert_int_equal(model->tables[0].rows, 1000);
-    assert_true(model->tables[0].scale == 0.25F && model->tables[1].scale == 0.5F);
+    assert_int_equal(model->table.row_table_count, 2);
+    assert_string_equal(model->table.row_tables[0].name, "wide/users");
+    assert_string_equal(model->table.row_tables[1].name, "items");
+    assert_int_equal(model->table.row_tables[0].rows, 1000);
+    assert_true(model->table.row_tables[0].scale == 0.25F &&
+                model->table.row_tables[1].scale == 0.5F);
     model_close(model);
 }
 

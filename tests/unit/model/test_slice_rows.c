@@ -93,7 +93,7 @@ static void open_scene(struct scene *scene, struct tn_graph *graph, uint32_t exa
     assert_int_equal(model_open_graph(graph, &scene->model, NULL), TN_OK);
     scene->program = program_of(scene->model->graph, examples);
     assert_int_equal(slice_rows_open(scene->model, examples, &scene->rows, NULL), TN_OK);
-    assert_int_equal(row_sums_open(scene->model, &scene->sums, NULL), TN_OK);
+    assert_int_equal(row_sums_open(&scene->model->table, &scene->sums, NULL), TN_OK);
 }
 
 static void close_scene(struct scene *scene)
@@ -245,8 +245,8 @@ static void absent_rows_add_nothing(void **state)
     struct scene scene;
     struct row_sums right = {0}, spare = {0};
     open_scene(&scene, sparse_graph(0, TN_POOL_SUM), 1);
-    assert_int_equal(row_sums_open(scene.model, &right, NULL), TN_OK);
-    assert_int_equal(row_sums_open(scene.model, &spare, NULL), TN_OK);
+    assert_int_equal(row_sums_open(&scene.model->table, &right, NULL), TN_OK);
+    assert_int_equal(row_sums_open(&scene.model->table, &spare, NULL), TN_OK);
     struct row_sum *a = &scene.sums.tables[0], *b = &right.tables[0];
     assert_int_equal(row_sum_reserve(a, 2, NULL), TN_OK);
     assert_int_equal(row_sum_reserve(b, 2, NULL), TN_OK);

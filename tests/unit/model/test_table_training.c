@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "kernels/sparse/job_update.h"
+
 static struct error error;
 
 static struct job job_of(const char *assignment)
@@ -55,7 +57,7 @@ static void undefined_settings_are_refused(void **state)
         {"train.ema=0.9", "no moving average"},
         {"train.weight_decay=0.1", "rows of the table 't' have none"},
         {"model.warm_start=m.safetensors", "cannot give the rows of the table 't'"},
-        {"strategy.type=ps", "which clusters do not train yet"},
+        {"cluster.evaluators=1", "does not read the rows of the table 't' yet"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

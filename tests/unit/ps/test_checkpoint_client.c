@@ -125,11 +125,13 @@ static int setup(void **state)
                                         .chunk_bytes = WIRE_CHUNK_BYTES};
     assert_int_equal(shard_open(&shard, &shard_config, NULL), TN_OK);
     assert_true(shard_begin_load(&shard));
+    static struct shard_rows no_rows;
     struct checkpoint_client_config config = {
         .store = {NULL, write_shard, read_shard, NULL, list, put_manifest, collect, NULL},
         .membership = &membership,
         .ports = &ports,
         .shard = &shard,
+        .rows = &no_rows,
         .variables_hash = 77,
         .parameters = COUNT,
         .shards = 1,

@@ -1,4 +1,4 @@
-/* Bodies of frames that name rows: what is written is read, and anything else is refused. */
+/* Bodies of frames that name rows: a written body is read, and any other is refused. */
 #include "common/cluster/row_body.h"
 
 #include <math.h>

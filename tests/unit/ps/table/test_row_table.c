@@ -137,7 +137,8 @@ static void begin_save(struct history *h)
     h->next = 0;
     h->saved = *version(h, step);
     h->file = h->disk;
-    assert_int_equal(row_table_begin_save(h->table, all, &h->rows, &error), TN_OK);
+    assert_int_equal(
+        row_table_begin_save(h->table, row_table_step(h->table), all, &h->rows, &error), TN_OK);
 }
 
 /* The thread of the store writes some rows; after the last one the save is committed, or fails. The
@@ -313,22 +314,27 @@ static void a_delta_has_the_changed_rows(void **state)
     uint64_t count;
     (void)state;
     assert_int_equal(train(table, 100, 1000), TN_OK);
-    assert_int_equal(row_table_begin_save(table, false, &count, &error), TN_OK);
+    assert_int_equal(row_table_begin_save(table, row_table_step(table), false, &count, &error),
+                     TN_OK);
     assert_int_equal(count, 1000);
     row_table_end_save(table, true);
     assert_int_equal(train(table, 90, 20), TN_OK);
-    assert_int_equal(row_table_begin_save(table, false, &count, &error), TN_OK);
+    assert_int_equal(row_table_begin_save(table, row_table_step(table), false, &count, &error),
+                     TN_OK);
     assert_int_equal(count, 20);
     assert_int_equal(row_table_saved_row(table, 0).key, 90);
     assert_int_equal(train(table, 100, 5), TN_OK);
     row_table_end_save(table, false);
-    assert_int_equal(row_table_begin_save(table, false, &count, &error), TN_OK);
+    assert_int_equal(row_table_begin_save(table, row_table_step(table), false, &count, &error),
+                     TN_OK);
     assert_int_equal(count, 20);
     row_table_end_save(table, true);
-    assert_int_equal(row_table_begin_save(table, false, &count, &error), TN_OK);
+    assert_int_equal(row_table_begin_save(table, row_table_step(table), false, &count, &error),
+                     TN_OK);
     assert_int_equal(count, 0);
     row_table_end_save(table, true);
-    assert_int_equal(row_table_begin_save(table, true, &count, &error), TN_OK);
+    assert_int_equal(row_table_begin_save(table, row_table_step(table), true, &count, &error),
+                     TN_OK);
     assert_int_equal(count, 1010);
     row_table_end_save(table, true);
     row_table_close(table);
@@ -356,7 +362,8 @@ static void a_row_takes_110_bytes(void **state)
             TN_OK);
         row_table_release(table, row_table_step(table) - 1);
         if (r % 16 != 0) { continue; }
-        assert_int_equal(row_table_begin_save(table, false, &count, &error), TN_OK);
+        assert_int_equal(row_table_begin_save(table, row_table_step(table), false, &count, &error),
+                         TN_OK);
         row_table_end_save(table, true);
     }
     const struct row_table_stats stats = row_table_stats(table);

@@ -52,7 +52,9 @@ static void train_and_write(uint32_t number)
     const struct rows_save save = {
         .full = number == 0, .step = number + 1, .since = number, .row_counts = counts};
     for (uint32_t t = 0; t < TABLES; t++) {
-        assert_int_equal(row_table_begin_save(tables[t], save.full, &counts[t], &error), TN_OK);
+        assert_int_equal(row_table_begin_save(tables[t], row_table_step(tables[t]), save.full,
+                                              &counts[t], &error),
+                         TN_OK);
     }
     assert_int_equal(rows_file_write(&files[number], (const struct row_table *const *)tables,
                                      TABLES, &save, &error),

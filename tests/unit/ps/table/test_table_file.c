@@ -58,7 +58,8 @@ static uint64_t save(struct row_table *table, const char *path, bool full, uint6
 {
     uint64_t bytes = 0;
     struct table_file_info info = {.full = full, .step = row_table_step(table), .since = since};
-    assert_int_equal(row_table_begin_save(table, full, &info.rows, &error), TN_OK);
+    assert_int_equal(row_table_begin_save(table, row_table_step(table), full, &info.rows, &error),
+                     TN_OK);
     assert_int_equal(table_file_write(path, table, &info, &bytes, &error), TN_OK);
     row_table_end_save(table, true);
     return bytes;
@@ -187,7 +188,8 @@ static void a_failed_write_leaves_the_older_file(void **state)
     (void)state;
     assert_true(snprintf(nowhere, sizeof nowhere, "%s/none/file", folder) > 0);
     train(table, SMALL);
-    assert_int_equal(row_table_begin_save(table, true, &info.rows, &error), TN_OK);
+    assert_int_equal(row_table_begin_save(table, row_table_step(table), true, &info.rows, &error),
+                     TN_OK);
     assert_int_equal(table_file_write(nowhere, table, &info, &bytes, &error), TN_ENOENT);
     row_table_end_save(table, false);
     assert_int_equal(row_table_stats(table).dirty, SMALL);

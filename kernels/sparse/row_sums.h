@@ -1,15 +1,17 @@
 /*
- * model/row_sums.h: gradients of table rows, summed by rule A12: of which only the touched rows
- * exist, with ascending keys. Sums meet along the tree of slices as dense gradients do.
+ * kernels/sparse/row_sums.h: gradients of table rows, summed by rule A12: of which only the touched
+ * rows exist, with ascending keys. Sums meet along the tree of slices as dense gradients do.
  *
  * Threads: none of its own; an array of sums belongs to one thread at a time.
  */
-#ifndef MODEL_ROW_SUMS_H
-#define MODEL_ROW_SUMS_H
+#ifndef KERNELS_SPARSE_ROW_SUMS_H
+#define KERNELS_SPARSE_ROW_SUMS_H
+
+#include <stdbool.h>
 
 #include "common/base/error.h"
+#include "common/cluster/variables.h"
 #include "kernels/sparse/rows.h"
-#include "model/model.h"
 
 /* The sums of one table. */
 struct row_sum {
@@ -25,9 +27,9 @@ struct row_sums {
     struct row_sum *tables; /* Owned. */
 };
 
-/* No rows. TN_ENOMEM. */
-MUST_CHECK enum tn_status row_sums_open(const struct model *model, struct row_sums *out,
-                                        struct error *error);
+/* No rows of any row table of `variables`. TN_ENOMEM. */
+MUST_CHECK enum tn_status row_sums_open(const struct variable_table *variables,
+                                        struct row_sums *out, struct error *error);
 void row_sums_close(struct row_sums *sums); /* A zeroed one is allowed. */
 
 /* No rows any more; the memory stays. */
@@ -35,6 +37,11 @@ void row_sums_clear(struct row_sums *sums);
 
 /* Memory for `rows` rows; those in use are lost. TN_ENOMEM: nothing has changed. */
 MUST_CHECK enum tn_status row_sum_reserve(struct row_sum *sum, uint64_t rows, struct error *error);
+
+/* Append a row, whose key is above all that are here. `values` has the bytes of `width` floats, not
+ * aligned. TN_ENOMEM: nothing has changed. */
+MUST_CHECK enum tn_status row_sum_append(struct row_sum *sum, uint64_t key, const void *values,
+                                         struct error *error);
 
 struct sparse_rows row_sum_rows(const struct row_sum *sum);
 

@@ -1,18 +1,24 @@
-#include "model/row_sums.h"
+#include "kernels/sparse/row_sums.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum tn_status row_sums_open(const struct model *model, struct row_sums *out, struct error *error)
+enum { LEAST_ROOM = 64 };
+
+enum tn_status row_sums_open(const struct variable_table *variables, struct row_sums *out,
+                             struct error *error)
 {
-    assert(model != NULL);
+    assert(variables != NULL);
     *out = (struct row_sums){0};
-    out->tables = calloc((size_t)model->table_count + 1, sizeof *out->tables);
+    out->tables = calloc((size_t)variables->row_table_count + 1, sizeof *out->tables);
     if (out->tables == NULL) { return error_set(error, TN_ENOMEM, "out of memory for tables"); }
-    out->count = model->table_count;
-    for (uint32_t t = 0; t < out->count; t++) { out->tables[t].width = model->tables[t].width; }
+    out->count = variables->row_table_count;
+    for (uint32_t t = 0; t < out->count; t++) {
+        out->tables[t].width = variables->row_tables[t].width;
+    }
     return TN_OK;
 }
 
@@ -49,6 +55,36 @@ enum tn_status row_sum_reserve(struct row_sum *sum, uint64_t rows, struct error 
     sum->values = values;
     sum->room = rows;
     sum->count = 0;
+    return TN_OK;
+}
+
+static enum tn_status grow(struct row_sum *sum, struct error *error)
+{
+    const uint64_t room = sum->room < LEAST_ROOM ? LEAST_ROOM : 2 * sum->room;
+    uint64_t *keys = realloc(sum->keys, room * sizeof *keys);
+    if (keys != NULL) { sum->keys = keys; }
+    float *values = keys != NULL ? realloc(sum->values, room * sum->width * sizeof *values) : NULL;
+    if (values == NULL) {
+        return error_set(error, TN_ENOMEM,
+                         "out of memory for the gradients of %" PRIu64 " rows of tables", room);
+    }
+    sum->values = values;
+    sum->room = room;
+    return TN_OK;
+}
+
+enum tn_status row_sum_append(struct row_sum *sum, uint64_t key, const void *values,
+                              struct error *error)
+{
+    assert(sum->width > 0);
+    assert(sum->count == 0 || key > sum->keys[sum->count - 1]);
+    if (sum->count == sum->room) {
+        enum tn_status status = grow(sum, error);
+        if (status != TN_OK) { return status; }
+    }
+    sum->keys[sum->count] = key;
+    memcpy(sum->values + sum->count * sum->width, values, sum->width * sizeof(float));
+    sum->count++;
     return TN_OK;
 }
 

@@ -1,0 +1,78 @@
+/*
+ * ps/shard_rows.h: the rows of tables that one ps has, those of its buckets
+ * (common/cluster/row_owner.h); the pushed gradients of rows that wait to be applied; and which
+ * steps of the rows can still be read.
+ *
+ * What ps/shard.h does with arrays is done here with rows: an update makes new versions of the rows
+ * that it touches, and a floor decides which versions stay. Sums of pushed gradients meet in the
+ * order of the tree (A5, A12), so that they do not depend on the nodes that were pushed.
+ *
+ * A save in progress keeps its rows, also when the ps forgets them meanwhile.
+ *
+ * Threads: the owner's; a save and a load by the store use the tables on its thread. Nothing
+ * blocks.
+ */
+#ifndef PS_SHARD_ROWS_H
+#define PS_SHARD_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/buffer.h"
+#include "common/cluster/row_body.h"
+#include "common/cluster/slices.h"
+#include "ps/store/store_port.h"
+#include "ps/table/row_set.h"
+
+/* Zeroed: a model without tables. Does not move while it is open. */
+struct shard_rows {
+    const struct job *job;
+    const struct variable_table *variables; /* NULL: without tables. */
+    struct row_set *current, *incoming;     /* Owned; NULL: none. */
+    struct row_set *saving; /* That of a save: the current one, or one that was forgotten. */
+    struct row_sums slots[SLICES_MAX]; /* Pushed sums, by first slice. */
+    struct row_sums spare;
+};
+
+/* `job` and `variables` outlive it. TN_ENOMEM. */
+MUST_CHECK enum tn_status shard_rows_open(struct shard_rows *rows, const struct job *job,
+                                          const struct variable_table *variables,
+                                          struct error *error);
+/* No save is in progress on another thread. */
+void shard_rows_close(struct shard_rows *rows);
+/* Whether the model has tables. */
+bool shard_rows_exist(const struct shard_rows *rows);
+
+/* Take the rows of a push into slot `first`, in place of its content; `pushed` is empty
+ * afterwards. */
+void shard_rows_hold(struct shard_rows *rows, uint32_t first, struct row_sums *pushed);
+void shard_rows_release(struct shard_rows *rows, uint32_t first);
+void shard_rows_release_all(struct shard_rows *rows);
+
+/* Make step + 1 with the sum of `parts`, as shard_apply(); steps from `floor` on can be read. On
+ * TN_ENOMEM the rows are of different steps: the error names the table. */
+MUST_CHECK enum tn_status shard_rows_apply(struct shard_rows *rows, uint64_t step, uint64_t floor,
+                                           const struct slice_node *parts, uint32_t part_count,
+                                           struct error *error);
+
+/* The rows of step `step` that a valid body of a LOOKUP names, to `out`, in its order. */
+void shard_rows_read(const struct shard_rows *rows, uint64_t step,
+                     const struct row_body_rules *rules, const struct buffer *lookup, float *out);
+
+/* ---------------------------------------------------------------------- checkpoints */
+
+/* Begin to save the rows of `step`; `*out` is for the store. No save is in progress. TN_ENOMEM. */
+MUST_CHECK enum tn_status shard_rows_begin_save(struct shard_rows *rows, uint64_t step,
+                                                struct store_rows *out, struct error *error);
+void shard_rows_end_save(struct shard_rows *rows);
+
+/* Incoming rows: none, to be filled. TN_ENOMEM. */
+MUST_CHECK enum tn_status shard_rows_begin_load(struct shard_rows *rows, struct error *error);
+/* The incoming rows, for the store. */
+struct store_rows shard_rows_incoming(const struct shard_rows *rows);
+/* The incoming rows become the current ones. */
+void shard_rows_adopt(struct shard_rows *rows);
+void shard_rows_discard(struct shard_rows *rows);
+void shard_rows_forget(struct shard_rows *rows); /* The current ones. */
+
+#endif

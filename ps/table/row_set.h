@@ -1,0 +1,51 @@
+/*
+ * ps/table/row_set.h: the rows that one process has of all tables of a model, at one step, with the
+ * optimizer that trains them: those of a ps, or all rows of a run in one process.
+ *
+ * Threads: the owner's, with the exceptions of ps/table/row_table.h. Nothing blocks.
+ */
+#ifndef PS_TABLE_ROW_SET_H
+#define PS_TABLE_ROW_SET_H
+
+#include "common/base/error.h"
+#include "common/cluster/job.h"
+#include "common/cluster/variables.h"
+#include "kernels/optimizer/schedule.h"
+#include "kernels/sparse/row_sums.h"
+#include "ps/table/row_table.h"
+
+/* Zeroed: a model without tables. */
+struct row_set {
+    uint32_t count;
+    struct row_table **tables; /* In the order of the model. Owned. */
+    uint64_t *save_counts;     /* Rows of the save in progress, by table. Owned. */
+    struct sparse_optimizer optimizer;
+    struct schedule schedule;
+};
+
+/* Empty tables at step 0. `job` was checked. `full_saves`: as in struct
+ * row_table_spec. TN_ENOMEM: nothing is owned. */
+MUST_CHECK enum tn_status row_set_open(struct row_set *set, const struct job *job,
+                                       const struct variable_table *variables, bool full_saves,
+                                       struct error *error);
+void row_set_close(struct row_set *set); /* A zeroed one is allowed. */
+
+/* Make step + 1 with the gradients of rows. TN_ENOMEM: the error names the table and the remedy;
+ * the tables are of different steps, so close them. */
+MUST_CHECK enum tn_status row_set_apply(struct row_set *set, uint64_t step,
+                                        const struct row_sums *gradients, struct error *error);
+/* row_table_release() of all tables. */
+void row_set_release(struct row_set *set, uint64_t from);
+
+/* Begin a save of `step`, as row_table_begin_save(); save_counts has the numbers of rows.
+ * TN_ENOMEM: none is in progress. */
+MUST_CHECK enum tn_status row_set_begin_save(struct row_set *set, uint64_t step, bool all,
+                                             struct error *error);
+void row_set_end_save(struct row_set *set, bool committed);
+
+/* The digest of all parameters: of `dense`, that of the variables, and of each table in the order
+ * of the model (row_table_digest()). Without tables it is `dense`. TN_ENOMEM. */
+MUST_CHECK enum tn_status row_set_digest(const struct row_set *set, struct digest dense,
+                                         struct digest *out, struct error *error);
+
+#endif

@@ -1,0 +1,191 @@
+/* The ps core with tables of rows: lookups, pushes whose rows come before their chunks, and saves.
+ */
+#include "ps/step.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { V = 2, CONN = 9 };
+
+static struct ps_step s;
+static struct ps_actions out;
+
+static void handle(struct ps_event event)
+{
+    event.conn = (conn_id){CONN};
+    ps_step_handle(&s, &event, &out);
+}
+
+static void order(struct run run)
+{
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+}
+
+static const struct ps_action *find(enum ps_action_type type)
+{
+    for (uint32_t i = 0; i < out.count; i++) {
+        if (out.items[i].type == type) { return &out.items[i]; }
+    }
+    return NULL;
+}
+
+/* Generation 1 from initial values; every 10th step is evaluated and saved. */
+static void serve(void)
+{
+    ps_step_init(&s, &(struct ps_step_config){.strategy = STRATEGY_PS_SYNC,
+                                              .slices = V,
+                                              .rows = true,
+                                              .evaluate_every = 10,
+                                              .checkpoint_every = 10});
+    order((struct run){.phase = RUN_LOADING, .generation = 1});
+    handle((struct ps_event){.type = PS_EV_LOADED});
+    order((struct run){.phase = RUN_RUNNING, .generation = 1, .evaluate_step = 10, .save_due = 10});
+}
+
+/* A frame of a push: its rows, or its one chunk. */
+static void push(uint32_t number, bool more)
+{
+    handle((struct ps_event){.type = PS_EV_PUSH,
+                             .generation = 1,
+                             .step = s.step,
+                             .count = V,
+                             .chunk = number,
+                             .more = more});
+}
+
+static void train_to(uint64_t step)
+{
+    while (s.step < step) {
+        push(0, false);
+        assert_non_null(find(PS_DO_APPLY));
+        handle((struct ps_event){.type = PS_EV_APPLIED});
+    }
+}
+
+static void look_up(uint64_t generation, uint64_t step)
+{
+    handle((struct ps_event){
+        .type = PS_EV_LOOKUP, .generation = generation, .step = step, .round = 5, .first = 77});
+}
+
+static void expect_rows(uint64_t step)
+{
+    const struct ps_action *action = find(PS_DO_ANSWER_LOOKUP);
+    assert_non_null(action);
+    assert_int_equal(action->step, step);
+    assert_int_equal(action->round, 5);
+    assert_int_equal(action->first, 77);
+    assert_int_equal(action->generation, 1);
+    assert_null(find(PS_DO_REFUSE));
+}
+
+static void expect_refusal(enum refusal why)
+{
+    assert_non_null(find(PS_DO_REFUSE));
+    assert_int_equal(find(PS_DO_REFUSE)->refusal, why);
+    assert_null(find(PS_DO_ANSWER_LOOKUP));
+}
+
+/* The present step and the one before are answered, all others refused. */
+static void test_rows_of_kept_steps_are_sent(void **state)
+{
+    (void)state;
+    serve();
+    look_up(1, 0);
+    expect_rows(0);
+    train_to(4);
+    look_up(1, 4);
+    expect_rows(4);
+    look_up(1, 3);
+    expect_rows(3);
+    look_up(1, 2);
+    expect_refusal(REFUSAL_STEP_GONE);
+    look_up(1, 5);
+    expect_refusal(REFUSAL_STEP_GONE);
+    look_up(2, 4);
+    expect_refusal(REFUSAL_GENERATION);
+}
+
+/* The rows of a step stay until its evaluation is known. */
+static void test_rows_of_an_evaluation_are_sent(void **state)
+{
+    (void)state;
+    serve();
+    train_to(10);
+    order((struct run){.phase = RUN_RUNNING,
+                       .generation = 1,
+                       .evaluate_step = 10,
+                       .save_due = 20,
+                       .save_checkpoint = 1,
+                       .save_step = 10});
+    train_to(13);
+    look_up(1, 10);
+    expect_rows(10);
+    order((struct run){.phase = RUN_RUNNING, .generation = 1, .evaluate_step = 20, .save_due = 20});
+    look_up(1, 10);
+    expect_refusal(REFUSAL_STEP_GONE);
+}
+
+static void test_nothing_is_sent_while_loading(void **state)
+{
+    (void)state;
+    serve();
+    order((struct run){.phase = RUN_LOADING, .generation = 2});
+    look_up(1, 0);
+    expect_refusal(REFUSAL_NOT_RUNNING);
+}
+
+/* A push counts once its rows and its chunk are here; without its first frame it is refused. */
+static void test_a_push_is_whole_or_absent(void **state)
+{
+    (void)state;
+    serve();
+    push(0, true);
+    assert_non_null(find(PS_DO_COLLECT));
+    push(1, true);
+    push(2, false);
+    assert_non_null(find(PS_DO_HOLD));
+    assert_non_null(find(PS_DO_APPLY));
+    handle((struct ps_event){.type = PS_EV_APPLIED});
+    push(1, true);
+    assert_null(find(PS_DO_COLLECT));
+    push(2, false);
+    assert_non_null(find(PS_DO_DROP));
+    assert_non_null(find(PS_DO_REFUSE));
+    assert_null(find(PS_DO_HOLD));
+}
+
+/* The tables have one save at a time: another one is missed, and ordered again by the chief. */
+static void test_one_save_is_in_progress(void **state)
+{
+    (void)state;
+    serve();
+    order(
+        (struct run){.phase = RUN_RUNNING, .generation = 1, .save_checkpoint = 1, .save_step = 0});
+    assert_non_null(find(PS_DO_SAVE));
+    order(
+        (struct run){.phase = RUN_RUNNING, .generation = 1, .save_checkpoint = 2, .save_step = 0});
+    assert_null(find(PS_DO_SAVE));
+    assert_int_equal(s.missed_checkpoint, 2);
+    assert_int_equal(s.late_checkpoint, 0);
+    handle((struct ps_event){.type = PS_EV_SAVED, .checkpoint = 1});
+    order(
+        (struct run){.phase = RUN_RUNNING, .generation = 1, .save_checkpoint = 3, .save_step = 0});
+    assert_non_null(find(PS_DO_SAVE));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_of_kept_steps_are_sent),
+        cmocka_unit_test(test_rows_of_an_evaluation_are_sent),
+        cmocka_unit_test(test_nothing_is_sent_while_loading),
+        cmocka_unit_test(test_a_push_is_whole_or_absent),
+        cmocka_unit_test(test_one_save_is_in_progress),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

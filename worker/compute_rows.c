@@ -1,0 +1,51 @@
+/* Rows of tables: those that slices and the test set read, and their gradients. */
+#include <assert.h>
+
+#include "common/base/minmax.h"
+#include "common/cluster/slices.h"
+#include "worker/compute.h"
+
+const struct row_sums *compute_node_rows(const struct compute *compute)
+{
+    assert(compute->config.rows != NULL && compute->rows[0].tables != NULL);
+    return &compute->rows[0];
+}
+
+void compute_take_node_rows(struct compute *compute, struct row_sums *out)
+{
+    const struct row_sums rows = *compute_node_rows(compute);
+    compute->rows[0] = *out;
+    *out = rows;
+}
+
+enum tn_status compute_list_slice(struct compute *compute, uint64_t step, uint32_t slice,
+                                  const struct row_sink *sink, struct error *error)
+{
+    const struct job *job = compute->config.job;
+    const uint32_t count = slices_positions(job->train.slices, job->train.batch, slice).count;
+    if (count == 0) { return TN_OK; }
+    const struct fields fields = training_fields(compute->training, TN_TRAIN, count);
+    if (fields.keys == NULL) { return TN_OK; }
+    enum tn_status status = read_ahead_keys(compute->reader, step, slice, &fields, error);
+    if (status != TN_OK) { return status; }
+    return training_list_rows(compute->training, TN_TRAIN, count, sink, error);
+}
+
+enum tn_status compute_list_test(struct compute *compute, const struct row_sink *sink,
+                                 struct error *error)
+{
+    const struct dataset *test = compute->config.test;
+    enum tn_status status = TN_OK;
+    const uint64_t examples = test != NULL ? test->examples : 0;
+    for (uint64_t first = 0; first < examples && status == TN_OK;) {
+        const uint32_t count = (uint32_t)u64_min(examples - first, compute->slice_examples);
+        const struct fields all = training_fields(compute->training, TN_EVALUATE, count);
+        const struct fields fields = {.keys = all.keys, .keys_each = all.keys_each};
+        if (fields.keys == NULL) { return TN_OK; }
+        status = dataset_gather_range(test, first, count, &fields, error);
+        if (status != TN_OK) { break; }
+        status = training_list_rows(compute->training, TN_EVALUATE, count, sink, error);
+        first += count;
+    }
+    return status;
+}

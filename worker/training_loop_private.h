@@ -1,0 +1,23 @@
+/* worker/training_loop_private.h: what the files of the training loop share; private to them.
+ * training_loop_rows.c has the lookups of rows of tables. */
+#ifndef WORKER_TRAINING_LOOP_PRIVATE_H
+#define WORKER_TRAINING_LOOP_PRIVATE_H
+
+#include "worker/training_loop.h"
+
+/* Append an action, zeroed except for its type. */
+struct loop_action *loop_act(struct loop_actions *out, enum loop_action_type type);
+
+/* Begin another lookup in place of the one in progress. */
+void loop_begin_lookup(struct training_loop *loop, enum loop_lookup lookup,
+                       struct loop_actions *out);
+void loop_listed(struct training_loop *loop, const struct loop_event *event);
+/* The driver has taken these rows: they answer the last question to this ps. */
+void loop_rows(struct training_loop *loop, const struct loop_event *event);
+/* Whether all rows of such a lookup are here. */
+bool loop_has_rows(const struct training_loop *loop, enum loop_lookup lookup);
+/* Whether ps `index` lacks a question for rows, and the question. */
+bool loop_must_look_up(const struct training_loop *loop, uint32_t index);
+void loop_look_up(struct training_loop *loop, uint32_t index, struct loop_actions *out);
+
+#endif
