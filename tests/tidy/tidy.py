@@ -51,6 +51,7 @@ ARROWS = {
     "kernels/portable": COMMON,
     "kernels/portable/isa": COMMON | {"kernels/portable"},
     "kernels/optimizer": COMMON,
+    "kernels/cuda": {"common/base", "kernels/portable", "kernels/portable/isa"},
     "kernels/sparse": {"common/base", "common/cluster", "kernels/optimizer"},
     "kernels": COMMON | {"kernels/portable", "kernels/optimizer"},
     "graph/core": {"include/tanist", "common/base"},

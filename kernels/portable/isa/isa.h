@@ -1,8 +1,9 @@
 /*
  * kernels/portable/isa/isa.h: the class of processors for which this folder is compiled. CMake
  * compiles every file of the folder once per class and defines PORTABLE_ISA: scalar, avx2, avx512
- * or neon (and then PORTABLE_NEON, because every compiler for AArch64 has NEON). ISA(name) is
- * `name` with the class as its suffix, so that all objects link together.
+ * or neon (and then PORTABLE_NEON, because every compiler for AArch64 has NEON). Kernels of GPUs
+ * include math.h with PORTABLE_ONE instead: vectors of one lane. ISA(name) is `name` with the class
+ * as its suffix, so that all objects link together.
  */
 #ifndef KERNELS_PORTABLE_ISA_ISA_H
 #define KERNELS_PORTABLE_ISA_ISA_H
@@ -13,9 +14,13 @@
 
 #define ISA_TEXT_OF(text) #text
 #define ISA_TEXT(text)    ISA_TEXT_OF(text)
-#define ISA_INLINE        static inline __attribute__((always_inline, unused))
+#if defined(__CUDACC__)
+#define ISA_INLINE static __device__ __forceinline__
+#else
+#define ISA_INLINE static inline __attribute__((always_inline, unused))
+#endif
 /* A longer function: inlined only where a vector is a register, else it is compiled once. */
-#if defined(__AVX2__) || defined(PORTABLE_NEON)
+#if defined(__AVX2__) || defined(PORTABLE_NEON) || defined(PORTABLE_ONE)
 #define ISA_FUNCTION ISA_INLINE
 #else
 #define ISA_FUNCTION static __attribute__((noinline, unused))
@@ -23,7 +28,9 @@
 #define ISA_NAME ISA_TEXT(PORTABLE_ISA)
 
 /* Unroll a loop with a constant number of iterations, at most 16. */
-#if defined(__clang__)
+#if defined(__CUDACC__)
+#define ISA_UNROLL _Pragma("unroll")
+#elif defined(__clang__)
 #define ISA_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define ISA_UNROLL _Pragma("GCC unroll 16")

@@ -1,5 +1,6 @@
 /*
- * kernels/portable/isa/math.h: exp, log, tanh, erf and the functions made from them, on 16 floats.
+ * kernels/portable/isa/math.h: exp, log, tanh, erf and the functions made from them, on each lane
+ * of a vector.
  *
  * They are our own, because the bits of libm differ between processors. Special values are those of
  * C17's annex F; subnormal arguments and results are exact to the bounds in elementwise.h, which
@@ -8,7 +9,11 @@
 #ifndef KERNELS_PORTABLE_ISA_MATH_H
 #define KERNELS_PORTABLE_ISA_MATH_H
 
+#if defined(PORTABLE_ONE)
+#include "kernels/portable/isa/vector_one.h"
+#else
 #include "kernels/portable/isa/vector.h"
+#endif
 
 /* c[0] + c[1] x + ... + c[count - 1] x^(count - 1), by Horner's rule. */
 ISA_INLINE wide math_polynomial(wide x, const float *c, size_t count)
