@@ -1,0 +1,167 @@
+/*
+ * kernels/cuda/kernels.h: kernels for GPUs that have the bits of the CPU's: those of
+ * kernels/portable/ and of the optimizers. The same source is compiled for GPUs and as emulation
+ * (device.h); each build fills one table.
+ *
+ * All arrays are the device's memory. Functions start kernels and return; the owner of the device
+ * waits (library.h). Sizes of 0 do nothing. Results do not depend on the number of
+ * multiprocessors: work is divided by shapes alone, and each sum has one order.
+ *
+ * Equal bits: the contracts of the headers named here, except for the sign and payload of a NaN.
+ *
+ * This header is C and CUDA C++. Threads: one at a time per device.
+ */
+#ifndef KERNELS_CUDA_KERNELS_H
+#define KERNELS_CUDA_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/portable/elementwise.h"
+
+enum { CUDA_RANK_MAX = 6, CUDA_ARRAYS_MAX = 3 };
+
+/* An array that is read by strides, in elements: repeated, permuted or cut. out[index] =
+ * x[first + sum of index[i] * stride[i]]. */
+struct cuda_strides {
+    size_t stride[CUDA_RANK_MAX], first;
+};
+
+/* The shape of a result, row-major. */
+struct cuda_shape {
+    uint32_t rank;
+    size_t dims[CUDA_RANK_MAX];
+};
+
+/* As struct optimizer_constants of kernels/optimizer/update.h. */
+struct cuda_constants {
+    float rate, scale, limit, decay, momentum;
+    float beta1, one_minus_beta1, beta2, one_minus_beta2, root, epsilon, correction;
+};
+
+/* The optimizers of kernels/optimizer/update.h: X(name, arrays). */
+#define CUDA_UPDATES(X)                                                                            \
+    X(sgd, 1)                                                                                      \
+    X(momentum, 2)                                                                                 \
+    X(nesterov, 2)                                                                                 \
+    X(adagrad, 2)                                                                                  \
+    X(rmsprop, 2)                                                                                  \
+    X(adam, 3)                                                                                     \
+    X(adamw, 3)                                                                                    \
+    X(lars, 2)                                                                                     \
+    X(lamb, 3)                                                                                     \
+    X(average, 1)
+
+/* Arrays as in update.h: 0 is the values, which are not updated in place; the others may be. */
+struct cuda_update {
+    size_t count;
+    struct cuda_constants constants;
+    const float *gradient;
+    const float *in[CUDA_ARRAYS_MAX];
+    float *out[CUDA_ARRAYS_MAX];
+};
+
+/* As kernels/tree_sum.h. */
+struct cuda_sum_term {
+    const float *left, *right;
+};
+
+/* out[b] = a[b] b[b] (+ bias) for `batch` pairs, m x k by k x n, in the order of
+ * kernels/portable/product.h. Element (i, j) of matrix p is at p * batch + i * row + j * column. */
+struct cuda_operand {
+    const float *data;
+    size_t batch, row, column;
+};
+
+struct cuda_matmul {
+    size_t batch, m, n, k;
+    struct cuda_operand a, b;
+    float *out; /* Row-major, pairs one behind another. */
+    bool accumulate;
+    const float *bias; /* [n]. NULL: none. */
+    bool relu;
+};
+
+/* As struct conv2d of kernels/portable/conv.h. */
+struct cuda_conv {
+    size_t batch, height, width, channels;
+    size_t kernel_height, kernel_width, filters, groups;
+    size_t stride_height, stride_width, top, left;
+    size_t out_height, out_width;
+};
+
+/* As struct pool2d of kernels/portable/pool.h. */
+struct cuda_pool {
+    size_t batch, height, width, channels;
+    size_t window_height, window_width, stride_height, stride_width, top, left;
+    size_t out_height, out_width;
+};
+
+struct cuda_kernels {
+    /* kernels/portable/elementwise.h */
+    void (*unary[ELEMENTWISE_UNARIES])(size_t count, const float *x, float *out);
+    void (*gradient[ELEMENTWISE_UNARIES])(size_t count, const float *x_or_y, const float *dy,
+                                          float *dx);
+    void (*binary[ELEMENTWISE_BINARIES])(const struct cuda_shape *shape, const float *x,
+                                         const struct cuda_strides *x_strides, const float *y,
+                                         const struct cuda_strides *y_strides, float *out);
+    void (*leaky_relu)(size_t count, float slope, const float *x, const float *dy, float *dx);
+    void (*scale)(size_t count, float factor, const float *x, float *out);
+    void (*clip)(size_t count, float low, float high, const float *x, float *out);
+    void (*fill)(size_t count, float value, float *out);
+    /* out = x as float, times `factor`. */
+    void (*cast_bytes)(size_t count, const uint8_t *x, float factor, float *out);
+    /* out[index] = x[index by strides]. */
+    void (*arrange)(const struct cuda_shape *shape, const float *x,
+                    const struct cuda_strides *strides, float *out);
+
+    /* kernels/optimizer/update.h and kernels/kernels.h */
+    struct {
+#define X(name, arrays) void (*name)(const struct cuda_update *update);
+        CUDA_UPDATES(X)
+#undef X
+    } update;
+    void (*add)(size_t count, const float *from, float *into);
+    /* `terms` is in the device's memory, too. */
+    void (*sum_tree)(size_t count, uint32_t term_count, const struct cuda_sum_term *terms,
+                     float *out);
+
+    /* kernels/portable/matmul.h, conv.h */
+    void (*matmul)(const struct cuda_matmul *task);
+    void (*conv_forward)(const struct cuda_conv *conv, const float *x, const float *weights,
+                         const float *bias, bool relu, float *y);
+    void (*conv_backward_data)(const struct cuda_conv *conv, const float *dy, const float *weights,
+                               float *dx);
+    void (*conv_backward_weights)(const struct cuda_conv *conv, const float *x, const float *dy,
+                                  float *dw);
+
+    /* kernels/portable/reduce.h. */
+    void (*sum_columns)(size_t rows, size_t columns, const float *matrix, float *out);
+    /* out[index] = the sum, from +0, over `added` in row-major order, of x by both strides. */
+    void (*sum)(const struct cuda_shape *kept, const struct cuda_strides *kept_strides,
+                const struct cuda_shape *added, const struct cuda_strides *added_strides,
+                const float *x, float *out);
+
+    /* kernels/portable/softmax.h, with all columns visible and a scale of 1. Rows with a label out
+     * of range become NaN; labels have `label_bytes` bytes (1, or 4 or 8, signed). With smoothing
+     * s, a loss is that of the label plus s (x[label] - mean(x)). */
+    void (*softmax)(size_t rows, size_t columns, const float *x, float *y);
+    void (*softmax_gradient)(size_t rows, size_t columns, const float *y, const float *dy,
+                             float *dx);
+    void (*cross_entropy)(size_t rows, size_t columns, const float *logits, const void *labels,
+                          uint32_t label_bytes, float smoothing, float *losses,
+                          float *probabilities);
+    void (*cross_entropy_gradient)(size_t rows, size_t columns, const float *probabilities,
+                                   const void *labels, uint32_t label_bytes, float smoothing,
+                                   const float *dlosses, float *dlogits);
+
+    /* kernels/portable/pool.h */
+    void (*max_pool)(const struct cuda_pool *pool, const float *x, float *y, uint8_t *which);
+    void (*max_pool_gradient)(const struct cuda_pool *pool, const float *dy, const uint8_t *which,
+                              float *dx);
+    void (*mean_pool)(const struct cuda_pool *pool, const float *x, float *y);
+    void (*mean_pool_gradient)(const struct cuda_pool *pool, const float *dy, float *dx);
+};
+
+#endif

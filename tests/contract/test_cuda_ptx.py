@@ -1,0 +1,76 @@
+"""The kernels of kernels/cuda compile for GPUs, and their code has the bits of the source: no implicit fused
+multiply-add, no approximation, no flush of subnormal numbers. Skipped where nvcc is not installed.
+
+TANIST_NVCC: the compiler; else the one in PATH or /usr/local/cuda.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NVCC = os.environ.get("TANIST_NVCC") or shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+ARCHITECTURES = ("compute_80", "compute_90", "compute_100")
+# Code for a * b + c that rounds once. The source's own fused operations are compiled to fma.rz here, and do not match.
+FUSED = re.compile(r"^\s*(?:@%p\d+ )?((?:fma|mad)\.(?:rn|rm|rp|ftz|f)[\w.]*)", re.MULTILINE)
+EXPLICIT = re.compile(r"^\s*fma\.rz\.f32", re.MULTILINE)
+# Other instructions whose results are not those of IEEE 754, rounded to nearest once.
+INEXACT = re.compile(r"^\s*(?:@%p\d+ )?(\w+\.approx[\w.]*|(?:ex2|lg2|sin|cos|tanh|rsqrt)\.[\w.]+|\w+\.[\w.]*ftz[\w.]*|div\.full[\w.]*"
+                     r"|(?:add|sub|mul)\.f(?:32|64)|(?:div|sqrt|rcp)\.(?!rn\.)[\w.]*f(?:32|64))", re.MULTILINE)
+KERNEL = re.compile(r"^\.visible \.entry (\w+)\(", re.MULTILINE)
+SOURCE_KERNEL = re.compile(r"^KERNEL\((\w+), ", re.MULTILINE)
+
+
+def sources():
+    """The files with kernels; emulation and fibers have none."""
+    return [path for path in sorted((ROOT / "kernels/cuda").glob("*.c"))
+            if "CUDA_EXPORT void cuda_fill_" in path.read_text()]
+
+
+@unittest.skipUnless(NVCC, "nvcc is not installed")
+class Ptx(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="tanist-ptx.")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def compile(self, path, architecture, *options):
+        out = Path(self.folder, f"{path.stem}.{architecture}.ptx")
+        subprocess.run([NVCC, "-x", "cu", "-std=c++17", *(options or ("-fmad=false",)), f"-arch={architecture}", "-DPORTABLE_FMA=__fmaf_rz", "-ptx",
+                        f"-I{ROOT}", f"-I{ROOT}/include", "-o", out, path], check=True)
+        return out.read_text()
+
+    def test_code_is_exact(self):
+        for architecture in ARCHITECTURES:
+            kernels = explicit = 0
+            for path in sources():
+                with self.subTest(path.name, architecture=architecture):
+                    text = self.compile(path, architecture)
+                    self.assertEqual(FUSED.findall(text), [])
+                    self.assertEqual(INEXACT.findall(text), [])
+                    names = KERNEL.findall(text)
+                    for name in SOURCE_KERNEL.findall(path.read_text()):
+                        self.assertIn(name, names)
+                    kernels += len(names)
+                    explicit += len(EXPLICIT.findall(text))
+            print(f"{architecture}: {kernels} kernels, {explicit} explicit fused multiply-adds, no others", flush=True)
+            self.assertGreater(explicit, 0)
+
+    # The check finds what a compiler does that is allowed to: the optimizers have no fused operations of their own.
+    def test_inexact_code_is_found(self):
+        update = ROOT / "kernels/cuda/update.c"
+        self.assertNotEqual(FUSED.findall(self.compile(update, "compute_90", "-fmad=true")), [])
+        found = INEXACT.findall(self.compile(update, "compute_90", "-ftz=true", "-prec-div=false", "-prec-sqrt=false"))
+        self.assertTrue(any("ftz" in name for name in found))
+        self.assertTrue(any("approx" in name or "full" in name for name in found))
+
+
+if __name__ == "__main__":
+    if not NVCC:
+        print("skipped: nvcc is not installed, so no kernel was compiled for a GPU")
+        sys.exit(77)
+    unittest.main()
