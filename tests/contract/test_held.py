@@ -83,13 +83,16 @@ class OneHost(Held):
         os.kill(pid, signal.SIGKILL)
         status = self.wait_phase("held")
         self.check_held(status, "run/checkpoints")
+        if newest_only:  # Another may have been committed after the list was read.
+            self.bring_back(name, before=status["checkpoint"]["id"])
         return status
 
-    def bring_back(self, name):
+    def bring_back(self, name, before=float("inf")):
         for folder in (self.folder / name).iterdir():
             target = self.folder / "run/checkpoints" / folder.name
-            target.mkdir(exist_ok=True)
-            (folder / SHARD).rename(target / SHARD)
+            if int(folder.name) < before:
+                target.mkdir(exist_ok=True)
+                (folder / SHARD).rename(target / SHARD)
 
     def test_shards_are_lost(self):
         """However the run continues, it never starts over by itself, and its parameters are those of a run that was
