@@ -267,6 +267,14 @@ bool assign_slices(const struct assignment *before, const struct assign_input *i
     return settled;
 }
 
+bool assign_has(const struct assignment *assignment, uint32_t worker)
+{
+    for (uint32_t v = 0; v < assignment->slice_count; v++) {
+        if (assignment->worker[v] == worker) { return true; }
+    }
+    return false;
+}
+
 bool assign_equal(const struct assignment *a, const struct assignment *b)
 {
     assert(a->slice_count <= SLICES_MAX && b->slice_count <= SLICES_MAX);

@@ -52,6 +52,9 @@ bool assign_slices(const struct assignment *before, const struct assign_input *i
 /* The number of nodes that the workers push in a step. */
 uint32_t assign_pushes(const struct assignment *assignment);
 
+/* Whether the worker owns a slice. */
+bool assign_has(const struct assignment *assignment, uint32_t worker);
+
 /* Whether both have the same generation and the same owner of each slice. */
 bool assign_equal(const struct assignment *a, const struct assignment *b);
 

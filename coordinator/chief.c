@@ -92,6 +92,7 @@ static void record_members(struct chief *c)
         queue_entry(c, HISTORY_TASK_UP, (struct task){ROLE_PS, i}, c->ps[i].pid, 0, NULL);
     }
     for (uint32_t i = 0; i < c->config.workers; i++) {
+        c->workers[i].lost = false;
         if (c->inherited || !c->workers[i].present) { continue; }
         queue_entry(c, HISTORY_TASK_UP, (struct task){ROLE_WORKER, i}, c->workers[i].pid, 0, NULL);
     }
@@ -179,6 +180,7 @@ static void on_member(struct chief *c, const struct chief_event *event)
         const char *cause = event->member.cause;
         text_set(peer->cause, sizeof peer->cause, cause != NULL ? cause : "session lost");
         peer->lost = true;
+        peer->lost_wall_ms = c->wall_ms;
         /* After the end nodes exit by themselves. */
         if (c->elected && !run_is_over(&c->run)) {
             queue_entry(c, HISTORY_TASK_LOST, event->member.task, peer->pid, 0, peer->cause);
@@ -197,22 +199,6 @@ static void on_member(struct chief *c, const struct chief_event *event)
     if (joined) { queue_entry(c, HISTORY_TASK_UP, event->member.task, peer->pid, 0, NULL); }
 }
 
-/* The measurement starts with the first report that a holder sends in our term. Steps made before
- * it must not count: the rate would be far too high, and the next checkpoint out of reach. */
-static void measure_rate(struct chief *c, const struct report *report)
-{
-    assert(c->rate_at_ms <= c->now_ms);
-    if (report->task.role != c->strategy->holder || report->generation != c->run.generation) {
-        return;
-    }
-    uint64_t step = chief_max_step(c, &c->run), passed_ms = c->now_ms - c->rate_at_ms;
-    bool known = c->rate_step != STEP_NONE;
-    if (known && passed_ms < CHIEF_RATE_MS) { return; }
-    if (known && step >= c->rate_step) { c->rate = (step - c->rate_step) * 1000 / passed_ms; }
-    c->rate_step = step;
-    c->rate_at_ms = c->now_ms;
-}
-
 static void on_report(struct chief *c, const struct report *report)
 {
     assert(report != NULL);
@@ -225,7 +211,7 @@ static void on_report(struct chief *c, const struct report *report)
     if (peer->reported && report->sequence < peer->report.sequence) { return; }
     peer->report = *report;
     peer->reported = true;
-    measure_rate(c, report);
+    chief_measure_rate(c, report);
 }
 
 static void on_request(struct chief *c, const struct chief_event *event)
@@ -253,6 +239,7 @@ static void write_done(struct chief *c, struct chief_actions *out)
     c->opened = c->counted = true;
     c->written_at_ms = c->now_ms;
     c->run = w->run;
+    chief_note_pause(c);
     drop_queued(c, w->queued);
     if (w->assigns) { c->assignment = w->assignment; }
     if (w->commits) {
@@ -297,6 +284,7 @@ static void adopt(struct chief *c, const struct run *run)
     c->writing = false;
     take_run(c, run);
     c->opened = false;
+    c->pause_epoch = c->pause_revision = 0;
 }
 
 static void not_done(struct chief *c, const struct chief_event *event, struct chief_actions *out)
@@ -399,6 +387,7 @@ static void begin_write(struct chief *c, const struct plan *plan, struct chief_a
     for (uint32_t i = 0; plan->clears_lost && i < chief_holder_count(c); i++) {
         peer_of(c, chief_holder_task(c, i))->lost = false;
     }
+    if (plan->survived != 0) { c->workers[plan->survived - 1].lost = false; }
     run->epoch = c->epoch;
     run->revision = ++c->revision;
     run->changed_wall_ms = c->wall_ms;
@@ -456,7 +445,8 @@ static void finish(struct chief *c, struct chief_actions *out)
 
 void chief_init(struct chief *c, const struct chief_config *config)
 {
-    assert(config->ps > 0 && config->ps <= PS_MAX);
+    assert(config->ps <= PS_MAX);
+    assert(config->ps > 0 || config->strategy == STRATEGY_MIRROR);
     assert(config->workers > 0 && config->workers <= WORKERS_MAX);
     assert(config->min_workers <= config->workers);
     assert(config->evaluators <= EVALUATORS_MAX);

@@ -234,7 +234,8 @@ struct chief_peer {
      * among them, whatever its predecessors send late: it does not repeat acknowledged reports. */
     struct report early[CHIEF_EARLY_MAX];
     uint32_t early_next;      /* The entry that the next incarnation replaces. */
-    char cause[RUN_TEXT_MAX]; /* Why the last process ended. */
+    char cause[RUN_TEXT_MAX]; /* Why the last process ended, ... */
+    uint64_t lost_wall_ms;    /* ... and when that was noticed. */
 };
 
 struct chief_request {
@@ -274,6 +275,8 @@ struct chief {
     uint64_t raising; /* The epoch being written to /chief; 0: none. */
     uint64_t retry_at_ms, written_at_ms;
     uint64_t revision;
+    /* M8: the first write of this chief since the run is paused or held; 0: neither. */
+    uint64_t pause_epoch, pause_revision;
     /* Speed, for orders ahead. */
     uint64_t rate_at_ms, rate_step, rate; /* Steps per second. */
     uint64_t boost;                       /* Added to the lead after a late order. */

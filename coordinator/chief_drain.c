@@ -57,7 +57,7 @@ void plan_gate(struct plan *p)
     uint64_t reached = chief_max_step(c, run), last = u64_max(run->until, reached);
     if (!c->strategy->find_leaving(c, &holder)) {
         /* A new chief waits for the reports of all ps before it takes the order back. */
-        if (chief_has_reported(c)) { set_gate(p, 0); }
+        if (chief_has_reported(c, run)) { set_gate(p, 0); }
     } else if (run->gate == 0) {
         set_gate_ahead(p, chief_lead(c));
     } else if (reached > run->gate || p->late) {

@@ -61,7 +61,7 @@ void plan_inputs(struct plan *p)
         const struct chief_checkpoint *last = &c->checkpoints[c->checkpoint_count - 1];
         adopt_checkpoint(p, &last->inputs, last->id);
     }
-    if (!chief_has_reported(c)) { return; }
+    if (!chief_has_reported(c, p->run)) { return; }
     for (uint32_t i = 0; i < chief_holder_count(c); i++) {
         const struct report *report = &chief_holder(c, i)->report;
         if (report->disk_checkpoint == 0) { continue; }

@@ -224,7 +224,7 @@ void plan_watch_loading(struct plan *p)
 static bool is_untried(const struct plan *p, uint32_t index)
 {
     const struct report *report = &chief_holder(p->c, index)->report;
-    return report->generation != p->run->generation &&
+    return chief_holder_reported(p->c, index) && report->generation != p->run->generation &&
            report->loading_generation != p->run->generation &&
            !chief_load_failed(p->c, p->run, index);
 }
@@ -248,7 +248,7 @@ void plan_watch_held(struct plan *p)
     char reason[RUN_TEXT_MAX];
     bool untried = false, failed = false;
     assert(run->phase == RUN_HELD);
-    if (!chief_has_reported(p->c)) {
+    if (!chief_has_reported(p->c, run)) {
         (void)chief_name_missing(p->c, run, reason);
         plan_reason(p, reason);
         return;
@@ -257,8 +257,12 @@ void plan_watch_held(struct plan *p)
         untried = untried || is_untried(p, i);
         failed = failed || chief_load_failed(p->c, run, i);
     }
-    /* A ps that restarted before it read of the hold may have loaded the generation. */
-    if (untried || !failed) {
+    /* A holder that restarted before it read of the hold may have loaded the generation. */
+    if (p->c->strategy->survives_losses && p->c->strategy->is_held(p->c, run)) {
+        clear_hold(run);
+        plan_phase(p, RUN_LOADING);
+        plan_resume(p);
+    } else if (untried || !failed) {
         try_all_again(p);
     } else {
         list_missing(p);

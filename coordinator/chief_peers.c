@@ -105,12 +105,12 @@ bool chief_holder_reported(const struct chief *c, uint32_t index)
     return holder->present && holder->reported;
 }
 
-bool chief_has_reported(const struct chief *c)
+bool chief_has_reported(const struct chief *c, const struct run *run)
 {
     const uint32_t count = chief_holder_count(c);
     assert(count > 0);
     for (uint32_t i = 0; i < count; i++) {
-        if (c->strategy->is_awaited(c, i)) { return false; }
+        if (c->strategy->is_awaited(c, run, i)) { return false; }
     }
     return true;
 }
@@ -198,7 +198,7 @@ bool chief_name_missing(const struct chief *c, const struct run *run,
     text_add(&text, "waiting for ");
     uint32_t named = 0;
     for (uint32_t i = 0; i < chief_holder_count(c); i++) {
-        if (!c->strategy->is_awaited(c, i)) { continue; }
+        if (!c->strategy->is_awaited(c, run, i)) { continue; }
         if (named++ > 0) { text_add(&text, ", "); }
         name_holder(&text, c, run, i);
     }
@@ -214,4 +214,29 @@ bool chief_name_missing(const struct chief *c, const struct run *run,
         text_add(&text, ")");
     }
     return named > 0;
+}
+
+/* M8: orders from here on show that a worker knows of the pause. */
+void chief_note_pause(struct chief *c)
+{
+    const bool stands = c->run.phase == RUN_PAUSED || c->run.phase == RUN_HELD;
+    if (stands && c->pause_revision != 0) { return; }
+    c->pause_epoch = stands ? c->run.epoch : 0;
+    c->pause_revision = stands ? c->run.revision : 0;
+}
+
+/* The measurement starts with the first report that a holder sends in our term. Steps made before
+ * it must not count: the rate would be far too high, and the next checkpoint out of reach. */
+void chief_measure_rate(struct chief *c, const struct report *report)
+{
+    assert(c->rate_at_ms <= c->now_ms);
+    if (report->task.role != c->strategy->holder || report->generation != c->run.generation) {
+        return;
+    }
+    uint64_t step = chief_max_step(c, &c->run), passed_ms = c->now_ms - c->rate_at_ms;
+    bool known = c->rate_step != STEP_NONE;
+    if (known && passed_ms < CHIEF_RATE_MS) { return; }
+    if (known && step >= c->rate_step) { c->rate = (step - c->rate_step) * 1000 / passed_ms; }
+    c->rate_step = step;
+    c->rate_at_ms = c->now_ms;
 }

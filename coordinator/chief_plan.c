@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "coordinator/assign.h"
 #include "coordinator/chief_private.h"
 
 void plan_need(struct plan *p, enum urgency urgency)
@@ -89,8 +90,8 @@ void plan_resume(struct plan *p)
     struct history_entry *entry = plan_entry(p, first ? HISTORY_RUNNING : HISTORY_RECOVERED);
     if (restored) { entry->checkpoint = run->load_checkpoint; }
     if (first) { return; }
-    const bool warm = run->recovery.kind == p->c->strategy->recovery && !restored;
-    entry->recovery = warm ? RECOVERY_WARM : run->recovery.kind;
+    const bool kept = run->recovery.kind == p->c->strategy->recovery && !restored;
+    entry->recovery = kept ? p->c->strategy->kept : run->recovery.kind;
     entry->task = run->recovery.task;
     text_set(entry->cause, sizeof entry->cause, run->recovery.cause);
     uint64_t since_ms = run->recovery.started_wall_ms;
@@ -164,7 +165,7 @@ static void watch_pause(struct plan *p)
     struct run *run = p->run;
     char reason[RUN_TEXT_MAX];
     assert(run->phase == RUN_PAUSED);
-    if (!chief_has_reported(p->c)) {
+    if (!chief_has_reported(p->c, run)) {
         (void)chief_name_missing(p->c, run, reason);
         plan_reason(p, reason);
         return;
@@ -248,6 +249,31 @@ static void repair_end(struct plan *p)
     plan_need(p, PLAN_HARD);
 }
 
+/* C21: a lost worker whose values others have, once it owns no slices: they compute the rest of the
+ * step. One for each write. */
+static void note_survived(struct plan *p)
+{
+    const struct chief *c = p->c;
+    const struct run *run = p->run;
+    if (run->phase != RUN_RUNNING && run->phase != RUN_STOPPING) { return; }
+    if (!c->strategy->survives_losses || !c->strategy->is_held(c, run)) { return; }
+    const struct assignment *assignment = p->w->assigns ? &p->w->assignment : &c->assignment;
+    uint32_t worker = 0;
+    while (worker < c->config.workers &&
+           (!c->workers[worker].lost || assign_has(assignment, worker))) {
+        worker++;
+    }
+    if (worker == c->config.workers) { return; }
+    const struct chief_peer *peer = &c->workers[worker];
+    struct history_entry *entry = plan_entry(p, HISTORY_RECOVERED);
+    entry->recovery = c->strategy->kept;
+    entry->task = (struct task){.role = ROLE_WORKER, .index = worker};
+    text_set(entry->cause, sizeof entry->cause, peer->cause);
+    entry->took_ms = c->wall_ms > peer->lost_wall_ms ? c->wall_ms - peer->lost_wall_ms : 0;
+    p->survived = worker + 1;
+    plan_need(p, PLAN_SOFT);
+}
+
 /* The queued entries, oldest first, as far as they fit. */
 static void add_queued(struct plan *p)
 {
@@ -289,5 +315,6 @@ void chief_plan(struct plan *p)
     plan_drained(p);
     finish(p);
     plan_assignment(p);
+    note_survived(p);
     add_queued(p);
 }

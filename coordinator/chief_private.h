@@ -15,10 +15,11 @@ struct plan {
     struct chief_write *w;
     struct run *run; /* &w->run. */
     enum urgency urgency;
-    bool balances;    /* Slices may move for speed. */
-    bool clears_lost; /* Every ps is in order again. */
-    bool missed;      /* A ps missed the ordered checkpoint ... */
-    bool late;        /* ... because the order came too late. */
+    bool balances;     /* Slices may move for speed. */
+    bool clears_lost;  /* Every ps is in order again. */
+    uint32_t survived; /* C21: the lost worker whose recovery is recorded, counted from 1; or 0. */
+    bool missed;       /* A ps missed the ordered checkpoint ... */
+    bool late;         /* ... because the order came too late. */
 };
 
 /* chief_plan.c: fills in the write that the known state calls for. */
@@ -143,13 +144,17 @@ const struct chief_peer *chief_holder(const struct chief *c, uint32_t index);
 struct task chief_holder_task(const struct chief *c, uint32_t index);
 bool chief_holder_reported(const struct chief *c, uint32_t index);
 /* Whether all holders that are awaited have reported. */
-bool chief_has_reported(const struct chief *c);
+bool chief_has_reported(const struct chief *c, const struct run *run);
 /* Whether the holder is present and has the values of `run`'s generation. */
 bool chief_holds(const struct chief *c, const struct run *run, uint32_t index);
 /* Whether the holder cannot load the checkpoint that `run` orders. */
 bool chief_load_failed(const struct chief *c, const struct run *run, uint32_t index);
 /* The highest step that is known to be reached in `run`'s generation: a report has it, or /run. */
 uint64_t chief_max_step(const struct chief *c, const struct run *run);
+/* M8: /run is known to be `c->run` now; the orders from here on may show a pause. */
+void chief_note_pause(struct chief *c);
+/* The speed of the run, from the reports of its holders. */
+void chief_measure_rate(struct chief *c, const struct report *report);
 /* Writes into `reason` which tasks the run waits for, as far as they fit. False: for none. */
 bool chief_name_missing(const struct chief *c, const struct run *run,
                         char reason[static RUN_TEXT_MAX]);

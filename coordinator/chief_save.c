@@ -35,6 +35,7 @@ void plan_order(struct plan *p, uint64_t step, enum urgency urgency)
     plan_drop_order(p);
     p->run->save_checkpoint = ++p->run->last_checkpoint;
     p->run->save_step = step;
+    p->run->save_writer = p->c->strategy->choose_writer(p->c, p->run);
     plan_best_ordered(p);
     if (step == p->run->save_due && step != 0) {
         p->run->save_due = chief_multiple_after(step, p->c->config.checkpoint_every_steps);
@@ -79,7 +80,6 @@ static void fill_manifest(const struct plan *p, struct manifest *manifest)
     const struct chief *c = p->c;
     assert(p->run->save_checkpoint != 0);
     *manifest = c->config.manifest;
-    assert(manifest->shard_count == c->config.ps);
     manifest->id = p->run->save_checkpoint;
     manifest->generation = p->run->generation;
     manifest->step = p->run->save_step;
@@ -171,6 +171,10 @@ static bool check_order(struct plan *p)
     assert(id != 0);
     for (; p->c->strategy->find_writer(p->c, p->run, shards, &writer); shards++) {
         const struct report *report = writer.report;
+        if (writer.lost) {
+            failed = writer.task;
+            fails = true;
+        }
         if (!writer.holds) { continue; }
         saved += report->saved_checkpoint == id && report->saved_step == p->run->save_step;
         if (report->missed_checkpoint < id) { continue; }

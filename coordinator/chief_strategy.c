@@ -7,9 +7,10 @@
 /* ----------------------------------- ps: each ps holds one shard, and all must hold their shards
  * (C5) */
 
-static bool ps_is_awaited(const struct chief *c, uint32_t ps)
+static bool ps_is_awaited(const struct chief *c, const struct run *run, uint32_t ps)
 {
     assert(c->config.ps > 0);
+    (void)run;
     return !chief_holder_reported(c, ps);
 }
 
@@ -95,6 +96,13 @@ static bool agrees_and_stays(const struct chief *c, const struct run *run, uint3
     return chief_worker_agrees(c, run, worker) && c->workers[worker].report.leaving == 0;
 }
 
+static uint16_t no_writer(const struct chief *c, const struct run *run)
+{
+    assert(c->config.ps > 0);
+    (void)run;
+    return 0;
+}
+
 static bool find_ps_of_shard(const struct chief *c, const struct run *run, uint32_t shard,
                              struct chief_writer *writer)
 {
@@ -110,6 +118,7 @@ static bool find_ps_of_shard(const struct chief *c, const struct run *run, uint3
 static const struct chief_strategy ps_strategy = {
     .holder = ROLE_PS,
     .recovery = RECOVERY_PS,
+    .kept = RECOVERY_WARM,
     .is_awaited = ps_is_awaited,
     .is_held = ps_hold,
     .is_empty = ps_are_empty,
@@ -118,6 +127,7 @@ static const struct chief_strategy ps_strategy = {
     .highest_step = highest_step_of_ps,
     .find_loss = find_lost_ps,
     .has_reached = ps_have_reached,
+    .choose_writer = no_writer,
     .may_own = agrees_and_stays,
     .find_writer = find_ps_of_shard,
 };
@@ -126,10 +136,11 @@ static const struct chief_strategy ps_strategy = {
 static const struct chief_strategy *const strategies[] = {
     [STRATEGY_PS_SYNC] = &ps_strategy,
     [STRATEGY_PS_ASYNC] = &ps_strategy,
+    [STRATEGY_MIRROR] = &chief_mirror_strategy,
 };
 
 const struct chief_strategy *chief_strategy_of(enum strategy_kind kind)
 {
-    assert(kind < sizeof strategies / sizeof strategies[0]);
+    assert(kind < sizeof strategies / sizeof strategies[0] && strategies[kind] != NULL);
     return strategies[kind];
 }

@@ -22,14 +22,18 @@ struct chief_writer {
     struct task task;
     const struct report *report;
     bool holds; /* The generation, so that the report is about it. */
+    bool lost;  /* It cannot save any more what it was ordered to, and others train on. */
 };
 
 /* A holder is a node of the role whose nodes may hold values; these write and load checkpoints. */
 struct chief_strategy {
     enum role holder;
-    enum recovery_kind recovery; /* That of a run which a lost holder has paused. */
-    /* Whether the holder has to report before the run is known to hold values or not. */
-    bool (*is_awaited)(const struct chief *c, uint32_t holder);
+    enum recovery_kind recovery; /* That of a run which a lost holder has paused ... */
+    enum recovery_kind kept;     /* ... and which continues without a load. */
+    /* A lost holder without which the run continues is a recovery of its own (C21). */
+    bool survives_losses;
+    /* Whether the holder has to report before it is known whether `run`'s values are held. */
+    bool (*is_awaited)(const struct chief *c, const struct run *run, uint32_t holder);
     /* Whether all nodes that must hold `run`'s generation do. */
     bool (*is_held)(const struct chief *c, const struct run *run);
     /* Whether no node holds values of any generation. */
@@ -44,12 +48,17 @@ struct chief_strategy {
     bool (*find_loss)(const struct chief *c, const struct run *run, struct chief_loss *loss);
     /* When to stop: whether all nodes that must hold the values of `step` do. */
     bool (*has_reached)(const struct chief *c, const struct run *run, uint64_t step);
+    /* The worker that an order for a checkpoint names; 0 if the writers follow from the shards. */
+    uint16_t (*choose_writer)(const struct chief *c, const struct run *run);
     /* Whether the worker may get slices. */
     bool (*may_own)(const struct chief *c, const struct run *run, uint32_t worker);
     /* The node that writes shard `shard` of a checkpoint; false: there are fewer shards. */
     bool (*find_writer)(const struct chief *c, const struct run *run, uint32_t shard,
                         struct chief_writer *writer);
 };
+
+/* That of runs without ps: coordinator/chief_mirror.c. */
+extern const struct chief_strategy chief_mirror_strategy;
 
 /* The decisions of a strategy that runs on a cluster. Static storage. */
 const struct chief_strategy *chief_strategy_of(enum strategy_kind kind);

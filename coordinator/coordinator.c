@@ -399,12 +399,13 @@ static bool finished(const void *self, int *exit_code)
 
 /* ------------------------------------------------------------------ create */
 
-/* Each ps takes in its part of a push at about 1 GB/s, wherever the limit is: copies in memory on
- * one host, or a network of 10 Gbit/s between hosts. */
+/* Each ps, or without ps each worker, takes in its part of a push at about 1 GB/s, wherever the
+ * limit is: copies in memory on one host, or a network of 10 Gbit/s between hosts. */
 static uint64_t push_ns(const struct job *job, const struct variable_table *variables)
 {
     if (strategy_of_job(job)->slice_updates) { return 0; }
-    return ASSIGN_PUSH_NS + variables->parameter_count * sizeof(float) / job->cluster.ps;
+    const uint64_t pieces = job->cluster.ps > 0 ? job->cluster.ps : job->cluster.workers;
+    return ASSIGN_PUSH_NS + variables->parameter_count * sizeof(float) / pieces;
 }
 
 void coordinator_config_init(struct coordinator_config *config, const struct job *job,

@@ -48,7 +48,8 @@ static void recovery_reason(const struct history_entry *entry, const char *task,
     assert(entry->kind == HISTORY_RECOVERED || entry->kind == HISTORY_PAUSED);
     const char *cause = *entry->cause ? entry->cause : "unknown cause";
     switch (entry->recovery) {
-    case RECOVERY_PS: snprintf(text, size, "%s was lost (%s)", task, cause); break;
+    case RECOVERY_PS:
+    case RECOVERY_WORKER: snprintf(text, size, "%s was lost (%s)", task, cause); break;
     case RECOVERY_CHIEF: snprintf(text, size, "%s became chief and restores", task); break;
     case RECOVERY_RESTART: snprintf(text, size, "the whole cluster was restarted"); break;
     case RECOVERY_OPERATOR: snprintf(text, size, "paused by %s", cause); break;
@@ -166,7 +167,7 @@ static bool concerns_a_task(const struct history_entry *entry)
     case HISTORY_PAUSED:
     case HISTORY_RECOVERED:
         return entry->recovery == RECOVERY_PS || entry->recovery == RECOVERY_WARM ||
-               entry->recovery == RECOVERY_CHIEF;
+               entry->recovery == RECOVERY_CHIEF || entry->recovery == RECOVERY_WORKER;
     default: return false;
     }
 }

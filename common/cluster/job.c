@@ -14,6 +14,7 @@
 #include "common/cluster/job_keys.h"
 #include "common/cluster/job_model.h"
 #include "common/cluster/job_schedule.h"
+#include "common/cluster/job_strategy.h"
 #include "common/cluster/strategy.h"
 
 enum { KEY_NAME_MAX = 96, KEY_TEXT_MAX = 96, MLP_WIDTH = 128 };
@@ -284,12 +285,7 @@ enum tn_status job_check(const struct job *job, struct error *error)
             "is one evaluation, at the end; give evaluate.every_steps, or an evaluator",
             job->train.stop_patience);
     }
-    if (job->strategy.type == STRATEGY_TYPE_LOCAL && job->train.mode == TRAIN_ASYNC) {
-        return error_set(error, TN_EINVAL,
-                         "train.mode is async, but strategy.type is local (--local), which has no "
-                         "workers that could be ahead of one another: give --set train.mode=sync, "
-                         "or --set strategy.type=ps without --local");
-    }
+    if ((status = job_check_strategy(job, error)) != TN_OK) { return status; }
     if ((status = check_best(job, error)) != TN_OK) { return status; }
     if ((status = check_cluster(job, error)) != TN_OK) { return status; }
     if ((status = job_check_data(job, error)) != TN_OK) { return status; }

@@ -44,7 +44,7 @@ enum {
 
 enum train_mode { TRAIN_SYNC, TRAIN_ASYNC };
 /* The choice in a job file; with the mode, it decides the strategy (common/cluster/strategy.h). */
-enum strategy_type { STRATEGY_TYPE_PS, STRATEGY_TYPE_LOCAL };
+enum strategy_type { STRATEGY_TYPE_PS, STRATEGY_TYPE_LOCAL, STRATEGY_TYPE_MIRROR };
 enum job_kernels { JOB_KERNELS_PORTABLE, JOB_KERNELS_OPENBLAS };
 /* The way of frames between workers and ps. */
 enum transport_lane {

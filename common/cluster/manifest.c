@@ -13,6 +13,7 @@
 #include "common/base/text.h"
 #include "common/base/utf8.h"
 #include "common/cluster/job.h"
+#include "common/cluster/strategy.h"
 #include "common/cluster/variables.h"
 
 void manifest_init(struct manifest *manifest, const struct job *job,
@@ -26,10 +27,10 @@ void manifest_init(struct manifest *manifest, const struct job *job,
         .seed = job->seed,
         .slices = job->train.slices,
         .state_arrays = state_arrays,
-        .shard_count = job->cluster.ps,
+        .shard_count = strategy_shards(job),
     };
-    for (uint32_t p = 0; p < job->cluster.ps; p++) {
-        struct placement range = variable_table_shard(variables, job->cluster.ps, p);
+    for (uint32_t p = 0; p < manifest->shard_count; p++) {
+        struct placement range = variable_table_shard(variables, manifest->shard_count, p);
         manifest->shards[p] = (struct manifest_shard){.first = range.first, .count = range.count};
     }
     text_set(manifest->optimizer, sizeof manifest->optimizer, optimizer_name(job->train.optimizer));

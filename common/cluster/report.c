@@ -13,7 +13,7 @@
 #include "common/base/utf8.h"
 
 /* The format of the body; changes with the order or meaning of the fields. */
-#define REPORT_MAGIC UINT64_C(0x3331545250524e54) /* "TNRPRT13" */
+#define REPORT_MAGIC UINT64_C(0x3431545250524e54) /* "TNRPRT14" */
 
 struct cursor {
     uint8_t *out; /* NULL: reading. */
@@ -48,6 +48,8 @@ static void fields(struct cursor *cursor, struct report *report)
         &report->incarnation,
         &report->sequence,
         &report->epoch,
+        &report->order_epoch,
+        &report->order_revision,
         &report->generation,
         &report->step,
         &report->leaving,
@@ -101,6 +103,8 @@ static enum tn_status check_counters(const struct report *report, struct error *
     } counters[] = {
         {"sequence", report->sequence},
         {"epoch", report->epoch},
+        {"order_epoch", report->order_epoch},
+        {"order_revision", report->order_revision},
         {"generation", report->generation},
         {"step", report->step},
         {"saved_checkpoint", report->saved_checkpoint},

@@ -18,13 +18,15 @@ enum { REPORT_BYTES = 2048 }; /* Encoded; unused bytes are zero. */
 struct report {
     struct task task;
     uint64_t incarnation;
-    uint64_t sequence;   /* Grows with each report of an incarnation; older ones are ignored. */
-    uint64_t epoch;      /* The highest epoch the node has seen in /chief or /run. */
+    uint64_t sequence; /* Grows with each report of an incarnation; older ones are ignored. */
+    uint64_t epoch;    /* The highest epoch the node has seen in /chief or /run. */
+    /* Without ps: the last order that the worker has read (M8): its epoch and revision. */
+    uint64_t order_epoch, order_revision;
     uint64_t generation; /* Ps: completely loaded. Worker: the one it works in. 0: none. */
     uint64_t step;       /* Ps: steps applied. Worker: the step it computes. */
     uint64_t leaving;    /* 1: it leaves as soon as no work is lost by that. */
 
-    /* Ps only. */
+    /* Nodes that hold values: ps, or without ps workers. */
     uint64_t saved_checkpoint; /* Last shard that is durable on disk; 0: none. */
     uint64_t saved_step;
     uint64_t saved_digest[2]; /* XXH3-128 of the shard. */

@@ -15,6 +15,7 @@ const char *const recovery_kind_names[RECOVERY_KINDS + 1] = {
     [RECOVERY_NONE] = "none",         [RECOVERY_PS] = "ps",
     [RECOVERY_CHIEF] = "chief",       [RECOVERY_RESTART] = "restart",
     [RECOVERY_OPERATOR] = "operator", [RECOVERY_WARM] = "warm",
+    [RECOVERY_WORKER] = "worker",
 };
 
 const char *run_phase_name(enum run_phase phase)

@@ -32,11 +32,17 @@ enum recovery_kind {
     RECOVERY_CHIEF,
     RECOVERY_RESTART,
     RECOVERY_OPERATOR,
-    RECOVERY_WARM, /* In the history: that of a ps which still had its values (C19). */
+    RECOVERY_WARM,   /* In the history: that of a ps which still had its values (C19). */
+    RECOVERY_WORKER, /* Without ps: a worker was lost (C21). */
     RECOVERY_KINDS
 };
 
-enum { RUN_TEXT_MAX = 160, RESTORE_PATH_MAX = 512, RUN_UNLOADABLE_MAX = 64, RUN_EVALUATED_MAX = 4 };
+enum {
+    RUN_TEXT_MAX = 160,
+    RESTORE_PATH_MAX = 512,
+    RUN_UNLOADABLE_MAX = 64,
+    RUN_EVALUATED_MAX = 4,
+};
 #define STEP_NONE UINT64_MAX
 
 /* Whether what happens every `every` steps (0: never) happens at `step`. */
@@ -90,6 +96,7 @@ struct run {
     uint64_t last_checkpoint; /* Highest id ever used; ids are never used twice. */
     uint64_t save_checkpoint; /* Every ps shall write the checkpoint of this id ... 0: none. */
     uint64_t save_step;       /* ... having applied exactly this many steps. */
+    uint16_t save_writer;     /* Without ps: the worker that writes it, alone (M10). */
     /* The first multiple of `checkpoint.every_steps` that is neither ordered nor skipped. No ps
      * forgets its values until then. 0: none. */
     uint64_t save_due;
@@ -120,10 +127,11 @@ struct run {
     uint64_t elections;        /* Since the cluster was created. */
     char reason[RUN_TEXT_MAX]; /* FAILED: the cause. FORMING, PAUSED, HELD: what the run waits for.
                                 */
-    /* HELD: the checkpoint that cannot be loaded, and the indexes of the ps that cannot. */
+    /* HELD: the checkpoint that cannot be loaded, and the indexes of the ps, or without ps of the
+     * workers, that cannot. */
     uint64_t held_checkpoint, held_step;
     uint32_t missing_count;
-    uint16_t missing[PS_MAX];
+    uint16_t missing[HOLDERS_MAX];
     /* Committed checkpoints that could not be loaded: they are never deleted. */
     uint32_t unloadable_count;
     uint64_t unloadable[RUN_UNLOADABLE_MAX];

@@ -5,6 +5,7 @@
 static const struct strategy strategies[] = {
     [STRATEGY_PS_SYNC] = {.kind = STRATEGY_PS_SYNC, .on_cluster = true, .exact_steps = true},
     [STRATEGY_PS_ASYNC] = {.kind = STRATEGY_PS_ASYNC, .on_cluster = true, .slice_updates = true},
+    [STRATEGY_MIRROR] = {.kind = STRATEGY_MIRROR, .on_cluster = true, .exact_steps = true},
     [STRATEGY_LOCAL] = {.kind = STRATEGY_LOCAL, .exact_steps = true},
 };
 
@@ -16,7 +17,18 @@ const struct strategy *strategy_of_kind(enum strategy_kind kind)
 
 const struct strategy *strategy_of_job(const struct job *job)
 {
-    assert(job->strategy.type <= STRATEGY_TYPE_LOCAL);
+    assert(job->strategy.type <= STRATEGY_TYPE_MIRROR);
+    if (job->strategy.type == STRATEGY_TYPE_MIRROR) { return strategy_of_kind(STRATEGY_MIRROR); }
     if (job->strategy.type == STRATEGY_TYPE_LOCAL) { return strategy_of_kind(STRATEGY_LOCAL); }
     return strategy_of_kind(job->train.mode == TRAIN_SYNC ? STRATEGY_PS_SYNC : STRATEGY_PS_ASYNC);
+}
+
+void strategy_settle(struct job *job)
+{
+    if (job->strategy.type == STRATEGY_TYPE_MIRROR) { job->cluster.ps = 0; }
+}
+
+uint32_t strategy_shards(const struct job *job)
+{
+    return job->cluster.ps > 0 ? job->cluster.ps : 1;
 }

@@ -14,7 +14,7 @@
 
 #include "common/cluster/job.h"
 
-enum strategy_kind { STRATEGY_PS_SYNC, STRATEGY_PS_ASYNC, STRATEGY_LOCAL };
+enum strategy_kind { STRATEGY_PS_SYNC, STRATEGY_PS_ASYNC, STRATEGY_MIRROR, STRATEGY_LOCAL };
 
 struct strategy {
     enum strategy_kind kind;
@@ -23,8 +23,17 @@ struct strategy {
     bool slice_updates; /* Each slice is pushed alone, and is an update of its own (A8). */
 };
 
+enum {
+    MIRROR_WORKERS_MAX = 120, /* Two connections between each pair: TRANSPORT_CONNECTIONS_MAX. */
+};
+
 /* Static storage. */
 const struct strategy *strategy_of_kind(enum strategy_kind kind);
 const struct strategy *strategy_of_job(const struct job *job);
+
+/* A job without ps has no number of ps: 0, whatever was given. Call it once all keys are set. */
+void strategy_settle(struct job *job);
+/* The number of shards of a checkpoint: one for each ps; without ps, one. */
+uint32_t strategy_shards(const struct job *job);
 
 #endif

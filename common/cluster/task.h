@@ -16,9 +16,16 @@ enum {
     PS_MAX = 64,
     WORKERS_MAX = 128,
     EVALUATORS_MAX = 1,
+    HOLDERS_MAX = WORKERS_MAX, /* Tasks that hold values: all ps, or without ps all workers. */
     TASKS_MAX = COORDINATORS_MAX + PS_MAX + WORKERS_MAX + EVALUATORS_MAX,
     TASK_NAME_MAX = 32,
 };
+
+/* The tasks that hold values in a cluster with so many ps: these, or without ps the workers. */
+static inline enum role role_of_holders(uint32_t ps)
+{
+    return ps > 0 ? ROLE_PS : ROLE_WORKER;
+}
 
 struct task {
     enum role role;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cluster/strategy.h"
+
 /* The ps of each variable, by the variable's number, while they are chosen. */
 struct choice {
     uint32_t ps_count;
@@ -159,8 +161,8 @@ enum tn_status variables_place(struct variable_table *table, const struct job *j
                                struct error *error)
 {
     assert(table->count >= 1 && table->shard_count == 0);
-    assert(job->cluster.ps >= 1 && job->cluster.ps <= PS_MAX);
-    struct choice choice = {.ps_count = job->cluster.ps};
+    struct choice choice = {.ps_count = strategy_shards(job)};
+    assert(choice.ps_count <= PS_MAX);
     enum tn_status status = check_rules(table, job, error);
     if (status == TN_OK) { status = put_pinned(&choice, table, job, error); }
     if (status != TN_OK || job->placement.strategy == PLACEMENT_RANGES) { return status; }

@@ -189,11 +189,11 @@ static const struct json_field evaluation_fields[] = {
 TABLE(evaluation);
 #undef RECORD
 
-/* A ps that lacks a shard; a checkpoint that could not be loaded. */
-static const struct json_field missing_ps = {
+/* A holder of values that lacks a checkpoint; a checkpoint that could not be loaded. */
+static const struct json_field missing_holder = {
     .type = FIELD_UINT,
     .size = sizeof(uint16_t),
-    .most = PS_MAX - 1,
+    .most = HOLDERS_MAX - 1,
 };
 static const struct json_field unloadable_id = {.type = FIELD_UINT, .size = sizeof(uint64_t)};
 #define RECORD inputs
@@ -241,6 +241,7 @@ static const struct json_field run_fields[] = {
     {"last_checkpoint", FIELD_UINT, AT(last_checkpoint)},
     {"save_checkpoint", FIELD_UINT, AT(save_checkpoint)},
     {"save_step", FIELD_UINT, AT(save_step)},
+    {"save_writer", FIELD_UINT, AT(save_writer), .most = WORKERS_MAX - 1, .optional = true},
     {"save_due", FIELD_UINT, AT(save_due)},
     {"skipped_checkpoints", FIELD_UINT, AT(skipped_checkpoints)},
     {"until", FIELD_UINT, AT(until)},
@@ -269,7 +270,7 @@ static const struct json_field run_fields[] = {
     {"reason", FIELD_TEXT, AT(reason)},
     {"held_checkpoint", FIELD_UINT, AT(held_checkpoint)},
     {"held_step", FIELD_UINT, AT(held_step)},
-    {"missing", FIELD_LIST, AT(missing), .element = &missing_ps,
+    {"missing", FIELD_LIST, AT(missing), .element = &missing_holder,
      .length_offset = offsetof(struct run, missing_count)},
     {"unloadable", FIELD_LIST, AT(unloadable), .element = &unloadable_id,
      .length_offset = offsetof(struct run, unloadable_count)},

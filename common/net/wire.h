@@ -44,6 +44,8 @@ enum frame_type {
     FRAME_ROWS,      /* Ps -> worker: the rows of lookup `first`, float32. */
     FRAME_PUSH_ROWS, /* Worker -> ps. Body: keys and gradients of rows; those of a push are in the
                         bodies before it, whose headers are otherwise its own. */
+    FRAME_SUM,       /* Worker -> worker, without ps. Body: the sum of the gradients of all slices,
+                        range `sequence`. Their frames: mirror/frames.h. */
     FRAME_TYPE_END
 };
 

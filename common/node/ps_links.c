@@ -7,7 +7,7 @@
 
 void links_init(struct links *links, uint32_t count, const struct transport_port *port)
 {
-    assert(count >= 1 && count <= PS_MAX);
+    assert(count >= 1 && count <= LINKS_MAX);
     *links = (struct links){.port = *port, .count = count};
     for (uint32_t i = 0; i < count; i++) { links->items[i].delay_ms = LINK_REDIAL_MS; }
 }

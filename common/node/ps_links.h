@@ -15,6 +15,7 @@
 #include "common/net/transport.h"
 
 enum {
+    LINKS_MAX = WORKERS_MAX, /* At least PS_MAX. */
     LINK_REDIAL_MS = 5, /* First delay; doubles up to LINK_REDIAL_MAX_MS until a frame arrives. */
     LINK_REDIAL_MAX_MS = 200,
 };
@@ -35,7 +36,7 @@ struct link {
 struct links {
     struct transport_port port;
     uint32_t count;
-    struct link items[PS_MAX];
+    struct link items[LINKS_MAX];
 };
 
 void links_init(struct links *links, uint32_t count, const struct transport_port *port);

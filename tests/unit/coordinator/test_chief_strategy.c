@@ -36,16 +36,16 @@ static int set_up(void **state)
 static void every_ps_must_hold_its_shard(void **state)
 {
     (void)state;
-    assert_true(chief_has_reported(&chief));
+    assert_true(chief_has_reported(&chief, &run));
     assert_true(strategy->is_held(&chief, &run));
     chief.ps[1].report.generation = 0;
-    assert_true(chief_has_reported(&chief));
+    assert_true(chief_has_reported(&chief, &run));
     assert_false(strategy->is_held(&chief, &run));
     assert_false(strategy->is_empty(&chief));
     chief.ps[0].report.generation = 0;
     assert_true(strategy->is_empty(&chief));
     chief.ps[0].reported = false;
-    assert_false(chief_has_reported(&chief));
+    assert_false(chief_has_reported(&chief, &run));
 }
 
 /* A load that one ps cannot carry out fails as a whole: no other has its shard. */

@@ -10,7 +10,7 @@
 #include "common/cluster/report.h"
 
 enum {
-    COUNT_AT = 8 * (3 + 32 + 4 + 3),
+    COUNT_AT = 8 * (3 + 34 + 4 + 3),
     PLACE_AT = COUNT_AT + 8 + METRICS_MAX * (METRIC_NAME_BYTES + 8),
     FINGERPRINT_AT = PLACE_AT + 112
 };
@@ -38,6 +38,8 @@ static struct report sample(void)
         .disk_epoch = 3,
         .disk_generation = 2,
         .disk_last_checkpoint = 8,
+        .order_epoch = 3,
+        .order_revision = 41,
         .waits_for_checkpoint = 600,
         .gate = 610,
         .ready = 1,
@@ -79,6 +81,7 @@ static void report_comes_back(void **state)
     assert_true(out.evaluation.metrics.list[1].value == -3);
     assert_int_equal(out.waits_for_checkpoint, 600);
     assert_int_equal(out.gate, 610);
+    assert_true(out.order_epoch == 3 && out.order_revision == 41);
     assert_int_equal(out.slice_ns, 810000);
     assert_string_equal(out.place, in.place);
     assert_string_equal(out.inputs.fingerprint, in.inputs.fingerprint);
@@ -99,9 +102,9 @@ static void wrong_report_is_refused(void **state)
     assert_refused(bytes, sizeof bytes, "role 4");
     memcpy(bytes, good, sizeof bytes), bytes[16] = PS_MAX;
     assert_refused(bytes, sizeof bytes, "ps:64");
-    memcpy(bytes, good, sizeof bytes), memset(bytes + 8 * 7, 0xff, 8);
+    memcpy(bytes, good, sizeof bytes), memset(bytes + 8 * 9, 0xff, 8);
     assert_refused(bytes, sizeof bytes, ": step is 18446744073709551615");
-    memcpy(bytes, good, sizeof bytes), bytes[8 * 7 + 7] = 0x40; /* 2^62 and more. */
+    memcpy(bytes, good, sizeof bytes), bytes[8 * 9 + 7] = 0x40; /* 2^62 and more. */
     assert_refused(bytes, sizeof bytes, "expected at most 2^62-1");
     in.saved_bytes = 0;
     report_encode(&in, bytes);

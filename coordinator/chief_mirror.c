@@ -1,0 +1,154 @@
+/* Mirror: each worker has a replica of all values, and one is enough (C21, section M). */
+#include <assert.h>
+
+#include "common/base/minmax.h"
+#include "coordinator/chief_private.h"
+#include "coordinator/chief_strategy.h"
+
+/* M8: a worker that follows an order of this pause, or of a later one, gets no values any more. */
+static bool is_counted(const struct chief *c, const struct run *run, uint32_t worker)
+{
+    const struct report *report = &c->workers[worker].report;
+    if (run->phase != RUN_PAUSED && run->phase != RUN_HELD) { return true; }
+    if (c->pause_revision == 0 || c->run.phase != run->phase) { return false; }
+    return report->order_epoch > c->pause_epoch ||
+           (report->order_epoch == c->pause_epoch && report->order_revision >= c->pause_revision);
+}
+
+static bool worker_is_awaited(const struct chief *c, const struct run *run, uint32_t worker)
+{
+    const struct chief_peer *peer = &c->workers[worker];
+    assert(worker < c->config.workers);
+    return peer->present && (!peer->reported || !is_counted(c, run, worker));
+}
+
+static bool any_holds(const struct chief *c, const struct run *run)
+{
+    assert(c->config.workers > 0);
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        if (chief_holds(c, run, i)) { return true; }
+    }
+    return false;
+}
+
+static bool workers_are_empty(const struct chief *c)
+{
+    assert(c->config.workers > 0);
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        if (c->workers[i].report.generation != 0) { return false; }
+    }
+    return true;
+}
+
+/* All registered workers have tried. A damaged checkpoint counts more than a missing one: another
+ * host may lack what this one has. */
+static bool find_worker_failed_load(const struct chief *c, const struct run *run, uint32_t *worker)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        const struct chief_peer *peer = &c->workers[i];
+        if (!peer->present) { continue; }
+        if (!chief_load_failed(c, run, i)) { return false; }
+        if (!found || peer->report.failed_load_missing == 0) { *worker = i; }
+        if (peer->report.failed_load_missing == 0) { return true; }
+        found = true;
+    }
+    return found;
+}
+
+/* The values of one that leaves are those of the others. */
+static bool find_leaving_worker(const struct chief *c, uint32_t *worker)
+{
+    assert(c->config.workers > 0);
+    *worker = 0;
+    return false;
+}
+
+static uint64_t highest_step_of_workers(const struct chief *c, const struct run *run)
+{
+    uint64_t step = 0;
+    assert(c->config.workers <= WORKERS_MAX);
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        const struct report *report = &c->workers[i].report;
+        if (report->generation == run->generation) { step = u64_max(step, report->step); }
+    }
+    return step;
+}
+
+/* The last holder was lost; the others, if any, have reported that they hold nothing. */
+static bool find_lost_workers(const struct chief *c, const struct run *run, struct chief_loss *loss)
+{
+    uint32_t worker = 0;
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        const struct chief_peer *peer = &c->workers[i];
+        const bool is_unknown = !peer->known || (peer->present && !peer->reported);
+        if (is_unknown || chief_holds(c, run, i)) { return false; }
+        if (peer->lost) { worker = i; }
+    }
+    const struct chief_peer *peer = &c->workers[worker];
+    *loss = (struct chief_loss){.task = {.role = ROLE_WORKER, .index = worker},
+                                .cause = peer->cause[0] != '\0' ? peer->cause : "not running"};
+    return true;
+}
+
+static bool a_worker_has_reached(const struct chief *c, const struct run *run, uint64_t step)
+{
+    assert(c->config.workers > 0);
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        if (chief_holds(c, run, i) && c->workers[i].report.step == step) { return true; }
+    }
+    return false;
+}
+
+static bool holds_and_agrees(const struct chief *c, const struct run *run, uint32_t worker)
+{
+    return chief_holds(c, run, worker) && chief_worker_agrees(c, run, worker) &&
+           c->workers[worker].report.leaving == 0;
+}
+
+/* One that stays, if there is one. */
+static uint16_t first_holder(const struct chief *c, const struct run *run)
+{
+    uint16_t found = 0;
+    for (uint32_t i = c->config.workers; i > 0; i--) {
+        if (chief_holds(c, run, i - 1)) { found = (uint16_t)(i - 1); }
+    }
+    for (uint32_t i = c->config.workers; i > 0; i--) {
+        if (holds_and_agrees(c, run, i - 1)) { found = (uint16_t)(i - 1); }
+    }
+    return found;
+}
+
+/* M10: one worker writes all values as one shard, so that any disk that has it is enough. */
+static bool find_ordered_writer(const struct chief *c, const struct run *run, uint32_t shard,
+                                struct chief_writer *writer)
+{
+    const uint32_t index = u32_min(run->save_writer, c->config.workers - 1);
+    const struct chief_peer *peer = &c->workers[index];
+    if (shard >= 1) { return false; }
+    *writer = (struct chief_writer){
+        .task = {.role = ROLE_WORKER, .index = index},
+        .report = &peer->report,
+        .holds = chief_holds(c, run, index),
+    };
+    writer->lost = peer->known && (!peer->present || peer->reported) && !writer->holds;
+    return true;
+}
+
+const struct chief_strategy chief_mirror_strategy = {
+    .holder = ROLE_WORKER,
+    .recovery = RECOVERY_WORKER,
+    .kept = RECOVERY_WORKER,
+    .survives_losses = true,
+    .is_awaited = worker_is_awaited,
+    .is_held = any_holds,
+    .is_empty = workers_are_empty,
+    .find_failed_load = find_worker_failed_load,
+    .find_leaving = find_leaving_worker,
+    .highest_step = highest_step_of_workers,
+    .find_loss = find_lost_workers,
+    .has_reached = a_worker_has_reached,
+    .choose_writer = first_holder,
+    .may_own = holds_and_agrees,
+    .find_writer = find_ordered_writer,
+};
