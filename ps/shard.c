@@ -217,6 +217,16 @@ static uint32_t plan_sums(const struct shard *shard, const struct slice_node *pa
     return slices_plan(shard->config.slices, *whole, parts, part_count, sums);
 }
 
+static void measure_block(struct shard *shard, const float *gradient, uint64_t offset,
+                          uint32_t count, struct measurement *out)
+{
+    const float *arrays[OPTIMIZER_ARRAYS_MAX] = {NULL};
+    for (uint32_t a = 0; a < shard->arrays; a++) {
+        arrays[a] = (const float *)shard->current[a]->data + offset;
+    }
+    measurement_add(out, &shard->config.optimizer, shard->updates, count, arrays, gradient);
+}
+
 void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t part_count,
                    struct measurement *out)
 {
@@ -228,11 +238,20 @@ void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t
     for (uint64_t offset = 0; offset < shard->config.count; offset += count) {
         count = block_at(shard, offset);
         const float *sum = sum_block(shard, sums, sum_count, whole.first, offset, count);
-        const float *arrays[OPTIMIZER_ARRAYS_MAX] = {NULL};
-        for (uint32_t a = 0; a < shard->arrays; a++) {
-            arrays[a] = (const float *)shard->current[a]->data + offset;
+        measure_block(shard, sum, offset, count, out);
+    }
+}
+
+void shard_measure_gradient(struct shard *shard, const struct shard_gradient *parts,
+                            uint32_t part_count, struct measurement *out)
+{
+    uint32_t count;
+    measurement_begin(out, shard->config.first, shard->config.count);
+    for (uint32_t i = 0; i < part_count; i++) {
+        for (uint64_t at = 0; at < parts[i].count; at += count) {
+            count = (uint32_t)u64_min(parts[i].count - at, BLOCK);
+            measure_block(shard, parts[i].values + at, parts[i].first + at, count, out);
         }
-        measurement_add(out, &shard->config.optimizer, shard->updates, count, arrays, sum);
     }
 }
 
@@ -278,15 +297,10 @@ static void apply_blocks(struct shard *shard, const struct slice_sum *sums, uint
     }
 }
 
-bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count)
+/* The next arrays become the current ones. */
+static void end_update(struct shard *shard)
 {
     struct shard_update *next = &shard->next;
-    struct slice_node whole;
-    struct slice_sum sums[SLICES_MAX];
-    if (!shard_begin_update(shard)) { return false; }
-    uint32_t sum_count = plan_sums(shard, parts, part_count, &whole, sums);
-    apply_blocks(shard, sums, sum_count, whole.first);
-    for (uint32_t i = 0; i < part_count; i++) { shard_release(shard, parts[i].first); }
     assert(shard->previous == NULL);
     shard->previous = shard->answer;
     shard->answer = next->answer;
@@ -294,6 +308,39 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
     memcpy(shard->current, next->arrays, sizeof next->arrays);
     *next = (struct shard_update){.answer = NULL};
     shard->updates++;
+}
+
+bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count)
+{
+    struct slice_node whole;
+    struct slice_sum sums[SLICES_MAX];
+    if (!shard_begin_update(shard)) { return false; }
+    uint32_t sum_count = plan_sums(shard, parts, part_count, &whole, sums);
+    apply_blocks(shard, sums, sum_count, whole.first);
+    for (uint32_t i = 0; i < part_count; i++) { shard_release(shard, parts[i].first); }
+    end_update(shard);
+    return true;
+}
+
+bool shard_apply_gradient(struct shard *shard, const struct shard_gradient *parts,
+                          uint32_t part_count)
+{
+    uint64_t end = 0;
+    uint32_t count;
+    if (!shard_begin_update(shard)) { return false; }
+    for (uint32_t i = 0; i < part_count; i++) {
+        assert(parts[i].first == end);
+        end += parts[i].count;
+        for (uint64_t at = 0; at < parts[i].count; at += count) {
+            count = (uint32_t)u64_min(parts[i].count - at, BLOCK);
+            update_block(shard, parts[i].values + at, parts[i].first + at, count,
+                         shard->next.arrays, shard->next.answer);
+        }
+    }
+    assert(end == shard->config.count);
+    end_update(shard);
+    buffer_release(shard->previous);
+    shard->previous = NULL;
     return true;
 }
 

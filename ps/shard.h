@@ -99,6 +99,19 @@ bool shard_begin_update(struct shard *shard);
  * one node of the tree, in their slots, which are released. False: as above. */
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count);
 
+/* Floats [first, first + count) of the shard's gradient. */
+struct shard_gradient {
+    uint64_t first, count;
+    const float *values;
+};
+
+/* shard_measure() and shard_apply() of a gradient that was added up elsewhere: `parts` are the
+ * whole gradient, in order, and begin at multiples of 16. The previous answer is not kept. */
+void shard_measure_gradient(struct shard *shard, const struct shard_gradient *parts,
+                            uint32_t part_count, struct measurement *out);
+MUST_CHECK bool shard_apply_gradient(struct shard *shard, const struct shard_gradient *parts,
+                                     uint32_t part_count);
+
 /* Keep the present answer, or with `arrays` all present arrays, in place of those kept before. */
 void shard_keep(struct shard *shard, bool arrays);
 void shard_unkeep(struct shard *shard, bool arrays);

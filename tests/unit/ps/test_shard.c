@@ -327,9 +327,47 @@ static void test_answer_has_the_average(void **state)
     }
 }
 
+/* A gradient that was added up elsewhere has the effect of the root's push, in any ranges. */
+static void test_ready_gradients_are_applied(void **state)
+{
+    (void)state;
+    static float sum[COUNT], expected[OPTIMIZER_ARRAYS_MAX][COUNT];
+    const struct shard_gradient parts[] = {
+        {0, 4096, sum}, {4096, 16, sum + 4096}, {4112, COUNT - 4112, sum + 4112}};
+    const struct slice_node root = {0, V};
+    struct measurement pushed, ready;
+    for (uint64_t i = 0; i < COUNT; i++) { sum[i] = sum_at(root, i); }
+    ema = 0.9;
+    clip_norm = 0.25;
+    first_parameter = 0;
+    open_shard(OPTIMIZER_ADAM);
+    hold(root);
+    shard_measure(&shard, &root, 1, &pushed);
+    shard.config.optimizer.norm = norm_of(&pushed.whole);
+    assert_true(shard_apply(&shard, &root, 1));
+    const uint32_t arrays = shard.arrays;
+    for (uint32_t a = 0; a < arrays; a++) {
+        memcpy(expected[a], shard.current[a]->data, sizeof expected[a]);
+    }
+    (void)close_shard(state);
+    open_shard(OPTIMIZER_ADAM);
+    shard_measure_gradient(&shard, parts, 3, &ready);
+    assert_true(norm_of(&ready.whole) == norm_of(&pushed.whole));
+    shard.config.optimizer.norm = norm_of(&ready.whole);
+    assert_true(shard_apply_gradient(&shard, parts, 3));
+    for (uint32_t a = 0; a < arrays; a++) {
+        assert_memory_equal(shard.current[a]->data, expected[a], sizeof expected[a]);
+    }
+    assert_int_equal(shard.updates, 1);
+    assert_null(shard.previous); /* No worker asks a replica for the values of the step before. */
+    ema = clip_norm = 0;
+    first_parameter = 32;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_ready_gradients_are_applied, close_shard),
         cmocka_unit_test_teardown(test_single_slices_are_summed, close_shard),
         cmocka_unit_test_teardown(test_groups_of_slices_are_summed, close_shard),
         cmocka_unit_test_teardown(test_root_is_applied, close_shard),
