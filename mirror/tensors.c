@@ -1,0 +1,186 @@
+#include "mirror/tensors.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum tn_status tensors_open(struct tensors *tensors, const struct kernels *kernels,
+                            struct buffer_pool *pool, uint32_t ranges, uint32_t slices,
+                            uint64_t parameters, struct error *error)
+{
+    assert(ranges >= 1 && ranges <= RANGES_MAX);
+    assert(slices >= 1 && slices <= SLICES_MAX);
+    *tensors =
+        (struct tensors){.kernels = kernels, .pool = pool, .ranges = ranges, .slices = slices};
+    for (uint32_t r = 0; r < ranges; r++) {
+        tensors->places[r] = placement_range(parameters, ranges, r);
+    }
+    gradients_open(&tensors->own, pool, tensors->places, parameters);
+    tensors->pushes = calloc(ranges, sizeof *tensors->pushes);
+    if (tensors->pushes != NULL) { return TN_OK; }
+    return error_set(error, TN_ENOMEM, "out of memory for the gradients of a replica");
+}
+
+static void clear_sum(struct range_sum *sum)
+{
+    buffer_release(sum->body);
+    *sum = (struct range_sum){.body = NULL};
+}
+
+static void clear_pushes(struct range_pushes *pushes)
+{
+    for (uint32_t v = 0; v < SLICES_MAX; v++) { clear_sum(&pushes->slots[v]); }
+}
+
+void tensors_clear(struct tensors *tensors)
+{
+    tensors_drop(tensors, STEP_NONE);
+    gradients_clear(&tensors->own);
+    for (uint32_t i = 0; i <= REPLICA_KEEP_MAX; i++) {
+        for (uint32_t r = 0; r < tensors->ranges; r++) { clear_sum(&tensors->sums[i].ranges[r]); }
+    }
+}
+
+void tensors_close(struct tensors *tensors)
+{
+    if (tensors->pushes == NULL) { return; }
+    tensors_clear(tensors);
+    gradients_close(&tensors->own);
+    free(tensors->pushes);
+    tensors->pushes = NULL;
+}
+
+/* ------------------------------------------------------------------- pushes */
+
+void tensors_hold(struct tensors *tensors, uint32_t range, uint64_t step, struct slice_node node,
+                  struct buffer *body, double loss)
+{
+    struct range_pushes *pushes = &tensors->pushes[range][step % 2];
+    assert(range < tensors->ranges);
+    assert(body->size == tensors->places[range].count * sizeof(float));
+    if (pushes->step != step) { clear_pushes(pushes); }
+    pushes->step = step;
+    for (uint32_t v = node.first; v < node.first + node.count; v++) {
+        clear_sum(&pushes->slots[v]);
+    }
+    pushes->slots[node.first] = (struct range_sum){.body = buffer_retain(body), .loss = loss};
+}
+
+void tensors_drop(struct tensors *tensors, uint64_t step)
+{
+    for (uint32_t r = 0; r < tensors->ranges; r++) {
+        for (uint32_t i = 0; i < 2; i++) {
+            struct range_pushes *pushes = &tensors->pushes[r][i];
+            if (step == STEP_NONE || pushes->step < step) { clear_pushes(pushes); }
+        }
+    }
+}
+
+/* --------------------------------------------------------------------- sums */
+
+static struct range_sum *place_of_sum(struct tensors *tensors, uint32_t range, uint64_t step)
+{
+    const uint32_t slot = step % (REPLICA_KEEP_MAX + 1);
+    assert(range < tensors->ranges);
+    if (tensors->sums[slot].step != step) {
+        for (uint32_t r = 0; r < tensors->ranges; r++) {
+            clear_sum(&tensors->sums[slot].ranges[r]);
+        }
+    }
+    tensors->sums[slot].step = step;
+    return &tensors->sums[slot].ranges[range];
+}
+
+void tensors_take(struct tensors *tensors, uint32_t range, uint64_t step, struct buffer *body,
+                  double loss)
+{
+    struct range_sum *sum = place_of_sum(tensors, range, step);
+    assert(body->size == tensors->places[range].count * sizeof(float));
+    clear_sum(sum);
+    *sum = (struct range_sum){.body = buffer_retain(body), .loss = loss};
+}
+
+const struct range_sum *tensors_sum(const struct tensors *tensors, uint32_t range, uint64_t step)
+{
+    const uint32_t slot = step % (REPLICA_KEEP_MAX + 1);
+    const struct range_sum *sum = &tensors->sums[slot].ranges[range];
+    assert(range < tensors->ranges);
+    assert(tensors->sums[slot].step == step && sum->body != NULL);
+    return sum;
+}
+
+/* The term of a sum, with one reference. NULL: out of memory. */
+static struct buffer *term(const struct tensors *tensors, uint32_t range, uint64_t step,
+                           const struct replica_part *part, double *loss)
+{
+    if (part->own != REPLICA_NOT_OWN) {
+        *loss = tensors->own_losses[part->own];
+        return gradients_part(&tensors->own, part->own, range, 0, tensors->places[range].count);
+    }
+    const struct range_pushes *pushes = &tensors->pushes[range][step % 2];
+    assert(pushes->step == step && pushes->slots[part->first].body != NULL);
+    *loss = pushes->slots[part->first].loss;
+    return buffer_retain(pushes->slots[part->first].body);
+}
+
+/* Add up the bodies in their slots, in the order of the tree; the loss is in the slot of the root.
+ * NULL: out of memory. */
+static struct buffer *add(const struct tensors *tensors, struct buffer *const slots[],
+                          double losses[], const struct slice_node *nodes, uint32_t count,
+                          size_t bytes)
+{
+    struct slice_sum sums[SLICES_MAX];
+    struct sum_term terms[SLICES_MAX];
+    bool begun[SLICES_MAX] = {false};
+    const struct slice_node root = {0, tensors->slices};
+    const uint32_t sum_count = slices_plan(tensors->slices, root, nodes, count, sums);
+    if (sum_count == 0) { return buffer_retain(slots[0]); }
+    struct buffer *out = buffer_acquire(tensors->pool, bytes);
+    if (out == NULL) { return NULL; }
+    out->size = bytes;
+    for (uint32_t i = 0; i < sum_count; i++) {
+        const uint32_t left = sums[i].into, right = sums[i].from;
+        terms[i].left = begun[left] ? NULL : slots[left]->data;
+        terms[i].right = begun[right] ? NULL : slots[right]->data;
+        begun[left] = true;
+        losses[left] += losses[right];
+    }
+    tensors->kernels->sum_tree(bytes / sizeof(float), sum_count, terms, out->data);
+    return out;
+}
+
+bool tensors_reduce(struct tensors *tensors, uint32_t range, uint64_t step,
+                    const struct replica_part *parts, uint32_t part_count)
+{
+    struct buffer *slots[SLICES_MAX] = {NULL};
+    double losses[SLICES_MAX];
+    struct slice_node nodes[SLICES_MAX];
+    bool here = true;
+    assert(part_count >= 1 && part_count <= tensors->slices);
+    for (uint32_t i = 0; i < part_count; i++) {
+        nodes[i] = (struct slice_node){parts[i].first, parts[i].count};
+        slots[parts[i].first] = term(tensors, range, step, &parts[i], &losses[parts[i].first]);
+        here = here && slots[parts[i].first] != NULL;
+    }
+    const size_t bytes = tensors->places[range].count * sizeof(float);
+    struct buffer *out = here ? add(tensors, slots, losses, nodes, part_count, bytes) : NULL;
+    for (uint32_t v = 0; v < tensors->slices; v++) { buffer_release(slots[v]); }
+    if (out == NULL) { return false; }
+    tensors_take(tensors, range, step, out, losses[0]);
+    buffer_release(out);
+    struct range_pushes *pushes = &tensors->pushes[range][step % 2];
+    if (pushes->step == step) { clear_pushes(pushes); }
+    return true;
+}
+
+void tensors_applied(struct tensors *tensors, uint64_t step, uint64_t keep_from)
+{
+    for (uint32_t r = 0; r < tensors->ranges; r++) {
+        struct range_pushes *pushes = &tensors->pushes[r][step % 2];
+        if (pushes->step <= step) { clear_pushes(pushes); }
+    }
+    for (uint32_t i = 0; i <= REPLICA_KEEP_MAX; i++) {
+        if (tensors->sums[i].step >= keep_from) { continue; }
+        for (uint32_t r = 0; r < tensors->ranges; r++) { clear_sum(&tensors->sums[i].ranges[r]); }
+    }
+}
