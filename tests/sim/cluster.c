@@ -122,6 +122,20 @@ static void assemble_values(struct sim_cluster *cluster, const struct frame_head
     check_values(cluster, &answer->header, shard, answer->values);
 }
 
+/* Array 0 of a replica are the values, whichever worker sends them. */
+static void check_replica(struct sim_cluster *cluster, const struct frame_header *header,
+                          uint32_t worker, const void *body)
+{
+    if (header->first != 0 || header->step > cluster->setup.job.train.steps) { return; }
+    const float *values = reference_values(cluster->reference, header->step);
+    assert(header->offset + header->body_bytes <=
+           reference_parameters(cluster->reference) * sizeof *values);
+    cluster->checker.values_checked++;
+    if (memcmp((const uint8_t *)values + header->offset, body, header->body_bytes) == 0) { return; }
+    world_fail(&cluster->world, "I6: worker:%u sent wrong values of step %" PRIu64, worker,
+               header->step);
+}
+
 static void on_frame(void *ctx, void *receiver, const struct frame_header *header, const void *body)
 {
     struct sim_cluster *cluster = ctx;
@@ -137,8 +151,12 @@ static void on_frame(void *ctx, void *receiver, const struct frame_header *heade
                                   header->generation};
     }
     if (header->type != FRAME_VALUES) { return; }
-    check_answer(cluster, header, to->config.incarnation);
     const struct process *process = sender_of(cluster, header->sender);
+    if (process != NULL && process->task.role == ROLE_WORKER) {
+        check_replica(cluster, header, process->task.index, body);
+        return;
+    }
+    check_answer(cluster, header, to->config.incarnation);
     assert(process != NULL && process->task.role == ROLE_PS);
     assemble_values(cluster, header, process->task.index, to->config.incarnation, body);
 }

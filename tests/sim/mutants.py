@@ -210,6 +210,14 @@ MUTANTS = [
      "    client->retention.held[1] = run->evaluate_checkpoint;\n    client->retention.held[2] = run->best_checkpoint.checkpoint;\n", ""),
     ("a load forgets the best evaluation", "common/cluster/early_stop.c",
      "    if (run->best_step <= step) { return; }\n", "    (void)step;\n"),
+    # Workers without ps: the driver of the replicas.
+    ("an answer is continued on a new connection", "mirror/mirror_frames.c",
+     "        assembly_reset(&worker->answers[peer]);\n        mirror_drop_fetched(worker, peer);\n        mirror_feed",
+     "        mirror_drop_fetched(worker, peer);\n        mirror_feed"),
+    ("the sum of the first range is applied to all", "mirror/mirror_actions.c",
+     "tensors_sum(&worker->tensors, r, step)->body->data", "tensors_sum(&worker->tensors, 0, step)->body->data"),
+    ("a worker does not report that it missed a checkpoint", "mirror/mirror_actions.c",
+     "    case REPLICA_DO_MISS: miss(worker, action->checkpoint, true); break;", "    case REPLICA_DO_MISS: break;"),
 ]
 
 

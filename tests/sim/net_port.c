@@ -133,7 +133,8 @@ static bool send_chunk(struct net_link *link, struct net_side *side,
 /* Other bodies than tensors fit into any frame. */
 static size_t chunk_bytes(const struct net_model *net, const struct frame_header *header)
 {
-    bool tensor = header->type == FRAME_PUSH || header->type == FRAME_VALUES;
+    bool tensor =
+        header->type == FRAME_PUSH || header->type == FRAME_VALUES || header->type == FRAME_SUM;
     return tensor && net->config.chunk_bytes != 0 ? net->config.chunk_bytes : WIRE_CHUNK_BYTES;
 }
 

@@ -1,8 +1,10 @@
 """Planted errors of the replicas (mirror/), each found by the simulator of replicas (sim.replicas); two that 10,000
-seeds do not find, by the unit test."""
+seeds do not find, by the unit test, as those of the chief and of the tensors, which that simulator replaces."""
 
 SIM = (["sim_replicas"], "sim.replicas")
 UNIT = (["test_mirror_replica"], "unit.mirror_replica")
+CHIEF = (["test_coordinator_chief_mirror"], "unit.coordinator_chief_mirror")
+TENSORS = (["test_mirror_tensors"], "unit.mirror_tensors")
 
 
 def plant(name, path, text, replacement, test=SIM):
@@ -87,4 +89,21 @@ PLANTED = [
           "v->holders == 0) {\n        s->counts->pauses++;\n        load(s);"),
     plant("the count is not awaited", "tests/sim/replicas/chief.c",
           "v.registered > 0 && v.counted == v.registered", "v.registered > 0"),
+    plant("the chief waits for a writer that was lost", "coordinator/chief_mirror.c",
+          "    writer->lost = peer->known && (!peer->present || peer->reported) && !writer->holds;\n",
+          "    writer->lost = false;\n", CHIEF),
+    plant("the chief counts a worker that may not know of the pause", "coordinator/chief_mirror.c",
+          "    return peer->present && (!peer->reported || !is_counted(c, run, worker));",
+          "    return peer->present && !peer->reported;", CHIEF),
+    plant("a worker without values gets slices", "coordinator/chief_mirror.c",
+          "    return chief_holds(c, run, worker) && chief_worker_agrees", "    return chief_worker_agrees", CHIEF),
+    plant("a load has failed when one worker could not carry it out", "coordinator/chief_mirror.c",
+          "        if (!chief_load_failed(c, run, i)) { return false; }", "        if (!chief_load_failed(c, run, i)) { continue; }",
+          CHIEF),
+    plant("a pushed gradient is held in the slot of another slice", "mirror/tensors.c",
+          "    pushes->slots[node.first] = (struct range_sum)", "    pushes->slots[node.first / 2 * 2] = (struct range_sum)",
+          TENSORS),
+    plant("pushes of the next step replace those of the present one", "mirror/tensors.c",
+          "    struct range_pushes *pushes = &tensors->pushes[range][step % 2];\n    assert(range < tensors->ranges);",
+          "    struct range_pushes *pushes = &tensors->pushes[range][0];\n    assert(range < tensors->ranges);", TENSORS),
 ]

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
+#include "common/cluster/strategy.h"
 
 enum {
     COORDINATORS = 2,
@@ -109,6 +110,19 @@ static void run_lost_chief_dies(struct sim_setup *setup, struct random *random)
         add(setup, FAULT_DELETE, at_ms, RUN);
         add(setup, FAULT_KILL, at_ms, i);
     }
+}
+
+/* Workers hold all values; two to four of them. */
+static void without_ps(struct sim_setup *setup, struct random *random)
+{
+    struct job *job = &setup->job;
+    setup->ledger = false;
+    job->train.mode = TRAIN_SYNC;
+    job->train.learning_rate = 0.0625;
+    job->strategy.type = STRATEGY_TYPE_MIRROR;
+    job->checkpoint.best = BEST_NONE;
+    job->cluster.workers = (uint32_t)between(random, 2, 4);
+    strategy_settle(job);
 }
 
 /* The ps need each other's parts of norms at every step. */
@@ -261,6 +275,11 @@ static const char *accept(const struct sim_cluster *cluster)
     return cluster->checker.loads < 2 ? "the ps did not load again" : NULL;
 }
 
+static const char *keeps_the_rules(const struct sim_cluster *cluster)
+{
+    return cluster->checker.done ? NULL : "the run is not done";
+}
+
 static const char *nothing_is_loaded_again(const struct sim_cluster *cluster)
 {
     uint64_t found = 0;
@@ -312,6 +331,32 @@ static const char *worker_is_refused(const struct sim_cluster *cluster)
     return no_step_is_lost(cluster);
 }
 
+/* Without ps: whatever stops or separates nodes. */
+static void mirror(struct sim_setup *setup, struct random *random)
+{
+    enum {
+        KINDS = 1 << FAULT_KILL | 1 << FAULT_CRASH_LOOP | 1 << FAULT_FREEZE | 1 << FAULT_AGENT |
+                1 << FAULT_HOST | 1 << FAULT_EVERYTHING | 1 << FAULT_RESET | 1 << FAULT_CUT_PEERS |
+                1 << FAULT_CUT_ZOOKEEPER | 1 << FAULT_DROP_SESSION | 1 << FAULT_SERVER |
+                1 << FAULT_OUTAGE | 1 << FAULT_RESIGN | 1 << FAULT_HOLD,
+    };
+    without_ps(setup, random);
+    setup->fault_count =
+        faults_draw(random, (uint32_t)between(random, 1, 12), 500, setup->faults_until_ms, KINDS,
+                    setup->job.zookeeper.session_timeout_ms, setup->faults);
+}
+
+/* Workers and coordinators are killed, but never the first worker: no step is made again. */
+static void mirror_survivor(struct sim_setup *setup, struct random *random)
+{
+    without_ps(setup, random);
+    for (uint64_t i = 0, kills = between(random, 1, 8); i < kills; i++) {
+        const uint32_t task =
+            (uint32_t)random_below(random, COORDINATORS + setup->job.cluster.workers - 1);
+        add(setup, FAULT_KILL, between(random, 800, 6000), task < COORDINATORS ? task : task + 1);
+    }
+}
+
 const struct scenario scenarios[SCENARIOS] = {
     {"drain", drain, no_step_is_lost},
     {"drain-worker-dies", drain_worker_dies, no_step_is_lost},
@@ -329,6 +374,8 @@ const struct scenario scenarios[SCENARIOS] = {
     {"evaluator", evaluator, checkpoints_are_evaluated},
     {"warm", warm, nothing_is_loaded_again},
     {"slow-worker", slow_worker, slow_worker_owns_few},
+    {"mirror", mirror, keeps_the_rules},
+    {"mirror-survivor", mirror_survivor, no_step_is_lost},
 };
 
 /* ---------------------------------------------------------------------- setup */

@@ -7,6 +7,7 @@
 #include "common/cluster/bootstrap.h"
 #include "coordinator/coordinator.h"
 #include "kernels/optimizer.h"
+#include "mirror/mirror_worker.h"
 #include "ps/ps.h"
 #include "tanist/status.h"
 #include "tests/sim/cluster.h"
@@ -108,6 +109,31 @@ static void make_worker(struct sim_cluster *cluster, struct process *process,
     process->destroy = (void (*)(void *))worker_destroy;
 }
 
+/* A worker of a run without ps. */
+static void make_mirror(struct sim_cluster *cluster, struct process *process,
+                        const struct node_identity *identity, bool others)
+{
+    const struct mirror_config config = {
+        .worker = {.identity = *identity,
+                   .ports = &process->ports,
+                   .job = others ? &cluster->other_job : &cluster->setup.job,
+                   .model = cluster->model,
+                   .programs = "reference",
+                   .kernels = cluster->kernels,
+                   .train = cluster->train,
+                   .test = cluster->test,
+                   .inputs = {.fingerprint = "sim", .data = {1, others ? 3 : 2}}},
+        .store = disk_user_port(process->store),
+        .place = "sim:/checkpoints"};
+    cluster->others_started += others;
+    struct mirror_worker *worker;
+    struct error error;
+    enum tn_status status = mirror_worker_create(&config, &worker, &error);
+    assert(status == TN_OK);
+    process->node = mirror_worker_node(worker);
+    process->destroy = (void (*)(void *))mirror_worker_destroy;
+}
+
 static uint64_t slice_us(const struct sim_cluster *cluster, uint32_t task)
 {
     const struct task *worker = &cluster->tasks[task];
@@ -151,7 +177,13 @@ void sim_spawn(struct sim_cluster *cluster, uint32_t task)
     switch (cluster->tasks[task].role) {
     case ROLE_COORDINATOR: make_coordinator(cluster, process, &identity); break;
     case ROLE_PS: make_ps(cluster, process, &identity); break;
-    case ROLE_WORKER: make_worker(cluster, process, &identity, cluster->other_inputs[task]); break;
+    case ROLE_WORKER:
+        if (cluster->setup.job.strategy.type == STRATEGY_TYPE_MIRROR) {
+            make_mirror(cluster, process, &identity, cluster->other_inputs[task]);
+        } else {
+            make_worker(cluster, process, &identity, cluster->other_inputs[task]);
+        }
+        break;
     case ROLE_EVALUATOR: sim_make_evaluator(cluster, process, &identity); break;
     case ROLE_COUNT: assert(false);
     }
