@@ -202,6 +202,15 @@ static enum tn_status compare_job(struct run_folder *folder, struct job *job, co
     folder->before = existing;
     job_rate_adopt(job, &existing);
     if (!job_difference(&existing, job, difference)) { return TN_OK; }
+    if ((existing.cluster.ps == 0) != (job->cluster.ps == 0)) {
+        const bool had_ps = existing.cluster.ps > 0;
+        return error_set(error, TN_EINVAL,
+                         "%s contains %s run %s ps, which cannot continue %s: give another --dir, "
+                         "or --set strategy.type=%s",
+                         folder->dir, finished ? "a finished" : "an unfinished",
+                         had_ps ? "with" : "without", had_ps ? "without them" : "with them",
+                         had_ps ? "ps" : "mirror");
+    }
     const bool rate = job_rate_alone_differs(&existing, job);
     folder->rate_changes = rate && may_change;
     if (folder->rate_changes) { return TN_OK; }

@@ -17,6 +17,12 @@ enum tn_status table_training_check(const struct job *job, const char *table, st
             "give train.mode \"sync\"",
             table);
     }
+    if (job->strategy.type == STRATEGY_TYPE_MIRROR) {
+        return error_set(error, TN_EINVAL,
+                         "strategy.type is \"mirror\", whose workers do not exchange rows of the "
+                         "table '%s' yet: give strategy.type \"ps\" or \"local\"",
+                         table);
+    }
     if (job->cluster.evaluators > 0) {
         return error_set(error, TN_EINVAL,
                          "cluster.evaluators is %" PRIu32

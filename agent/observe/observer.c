@@ -347,6 +347,16 @@ bool observer_is_idle(const struct observer *observer)
     return observer->waiting_count == 0 && observer->history_watch.state == WATCH_SET;
 }
 
+enum role observer_holders(const struct observer *observer)
+{
+    uint32_t ps = 0;
+    assert(observer->task_count <= TASKS_MAX);
+    for (uint32_t i = 0; i < observer->task_count; i++) {
+        ps += observer->tasks[i].task.role == ROLE_PS;
+    }
+    return role_of_holders(ps);
+}
+
 bool observer_lost_cluster(const struct observer *observer)
 {
     return observer->run_absent && observer->chief_absent && observer->history_absent;

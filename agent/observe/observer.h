@@ -70,6 +70,9 @@ void observer_restart(struct observer *observer, const struct zk_port *zk, uint6
 unsigned observer_handle(struct observer *observer, const struct zk_event *event,
                          const struct zk_port *zk, uint64_t now_ms);
 
+/* The role of the tasks that hold values: ps, or without ps workers. */
+enum role observer_holders(const struct observer *observer);
+
 /* Whether no znode of the cluster exists, as far as was read. */
 bool observer_lost_cluster(const struct observer *observer);
 

@@ -26,7 +26,7 @@ struct polled_ps {
 
 struct step_poller {
     pthread_mutex_t lock; /* Guards the ps. */
-    struct polled_ps ps[PS_MAX];
+    struct polled_ps ps[HOLDERS_MAX];
     bool all_losses; /* Ask again until the answer is empty. */
     struct transport *transport;
     struct buffer_pool *pool;
@@ -35,7 +35,7 @@ struct step_poller {
 static struct polled_ps *ps_of(struct step_poller *poller, conn_id conn)
 {
     assert(poller != NULL);
-    for (int i = 0; i < PS_MAX; i++) {
+    for (int i = 0; i < HOLDERS_MAX; i++) {
         if (conn.v != 0 && poller->ps[i].conn.v == conn.v) { return &poller->ps[i]; }
     }
     return NULL;
@@ -132,14 +132,14 @@ void step_poller_close(struct step_poller *poller)
     transport_close(poller->transport);
     buffer_pool_destroy(poller->pool);
     pthread_mutex_destroy(&poller->lock);
-    for (int i = 0; i < PS_MAX; i++) { free(poller->ps[i].losses); }
+    for (int i = 0; i < HOLDERS_MAX; i++) { free(poller->ps[i].losses); }
     free(poller);
 }
 
 void step_poller_ask(struct step_poller *poller, uint32_t index, const char *address,
                      uint64_t incarnation)
 {
-    assert(index < PS_MAX);
+    assert(index < HOLDERS_MAX);
     assert(address != NULL);
     struct transport_port port = transport_port_of(poller->transport);
     struct polled_ps *ps = &poller->ps[index];
@@ -165,14 +165,32 @@ void step_poller_ask(struct step_poller *poller, uint32_t index, const char *add
 
 void step_poller_ask_all(struct step_poller *poller, const struct observer *observer)
 {
-    assert(observer->task_count <= TASKS_MAX);
+    const enum role holders = observer_holders(observer);
     for (uint32_t i = 0; i < observer->task_count; i++) {
         const struct observed_task *task = &observer->tasks[i];
-        if (task->task.role == ROLE_PS && task->present) {
+        if (task->task.role == holders && task->present) {
             step_poller_ask(poller, task->task.index, task->member.address,
                             task->member.incarnation);
         }
     }
+}
+
+/* Without ps one worker that holds the values is enough. */
+static bool furthest_worker(struct step_poller *poller, const struct observer *observer,
+                            uint64_t *step)
+{
+    uint64_t generation = 0, answered = 0;
+    bool found = false;
+    *step = observer->run.evaluation.step != STEP_NONE ? observer->run.evaluation.step : 0;
+    for (uint32_t i = 0; i < observer->task_count; i++) {
+        const struct task task = observer->tasks[i].task;
+        if (task.role != ROLE_WORKER) { continue; }
+        const bool known = step_poller_get(poller, task.index, &generation, &answered);
+        if (!known || generation != observer->run.generation) { continue; }
+        *step = u64_max(*step, answered);
+        found = true;
+    }
+    return found;
 }
 
 bool step_poller_reached(struct step_poller *poller, const struct observer *observer,
@@ -181,6 +199,9 @@ bool step_poller_reached(struct step_poller *poller, const struct observer *obse
     uint64_t lowest = UINT64_MAX, generation = 0, answered = 0;
     assert(step != NULL);
     if (!observer->has_run) { return false; }
+    if (observer_holders(observer) == ROLE_WORKER) {
+        return furthest_worker(poller, observer, step);
+    }
     for (uint32_t i = 0; i < observer->task_count; i++) {
         const struct task task = observer->tasks[i].task;
         if (task.role != ROLE_PS) { continue; }
@@ -197,7 +218,7 @@ bool step_poller_reached(struct step_poller *poller, const struct observer *obse
 bool step_poller_get(struct step_poller *poller, uint32_t index, uint64_t *generation,
                      uint64_t *step)
 {
-    assert(index < PS_MAX);
+    assert(index < HOLDERS_MAX);
     pthread_mutex_lock(&poller->lock);
     const struct polled_ps *ps = &poller->ps[index];
     bool known = ps->known;
@@ -209,7 +230,7 @@ bool step_poller_get(struct step_poller *poller, uint32_t index, uint64_t *gener
 
 void step_poller_lanes(struct step_poller *poller, uint32_t index, uint32_t *shm, uint32_t *tcp)
 {
-    assert(index < PS_MAX);
+    assert(index < HOLDERS_MAX);
     pthread_mutex_lock(&poller->lock);
     const uint32_t lanes = poller->ps[index].lanes;
     pthread_mutex_unlock(&poller->lock);
@@ -220,7 +241,7 @@ void step_poller_lanes(struct step_poller *poller, uint32_t index, uint32_t *shm
 uint32_t step_poller_answered(struct step_poller *poller, uint32_t count)
 {
     uint32_t answered = 0;
-    assert(count <= PS_MAX);
+    assert(count <= HOLDERS_MAX);
     pthread_mutex_lock(&poller->lock);
     for (uint32_t i = 0; i < count; i++) { answered += poller->ps[i].fresh; }
     pthread_mutex_unlock(&poller->lock);
@@ -229,13 +250,13 @@ uint32_t step_poller_answered(struct step_poller *poller, uint32_t count)
 
 void step_poller_ask_losses(struct step_poller *poller, uint64_t from, bool all)
 {
-    conn_id conns[PS_MAX];
+    conn_id conns[HOLDERS_MAX];
     assert(poller != NULL);
     pthread_mutex_lock(&poller->lock);
     poller->all_losses = all;
-    for (int i = 0; i < PS_MAX; i++) { conns[i] = poller->ps[i].conn; }
+    for (int i = 0; i < HOLDERS_MAX; i++) { conns[i] = poller->ps[i].conn; }
     pthread_mutex_unlock(&poller->lock);
-    for (int i = 0; i < PS_MAX; i++) {
+    for (int i = 0; i < HOLDERS_MAX; i++) {
         if (conns[i].v != 0) { send_ask(poller, conns[i], from); }
     }
 }
@@ -264,7 +285,7 @@ uint32_t step_poller_get_losses(struct step_poller *poller, uint32_t ps_count, u
                                 uint64_t *from, double out[static LOSSES_MAX], uint64_t *at_ms)
 {
     uint32_t count = 0;
-    assert(ps_count <= PS_MAX);
+    assert(ps_count <= HOLDERS_MAX);
     pthread_mutex_lock(&poller->lock);
     const struct polled_ps *ps = find_losses(poller, ps_count, generation, from);
     if (ps != NULL) {

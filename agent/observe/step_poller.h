@@ -1,5 +1,6 @@
 /*
- * agent/observe/step_poller.h: asks each ps for its step. The question is a pull of a generation
+ * agent/observe/step_poller.h: asks each ps, or without ps each worker, for its step: in the
+ * comments below both are a ps. The question is a pull of a generation
  * that does not exist: the ps refuses it with a frame that has its own generation and step. Also
  * asks for the training losses of the steps that a ps has applied.
  *
@@ -32,6 +33,7 @@ void step_poller_ask_all(struct step_poller *poller, const struct observer *obse
 
 /* The step that the whole cluster has reached: the lowest step in the last answers of all ps, or
  * the step of the last evaluation if that is higher, since the ps may have been asked before it.
+ * Without ps, the highest step of a worker that has /run's generation.
  * False: a ps has not answered yet, or has another generation than /run. */
 bool step_poller_reached(struct step_poller *poller, const struct observer *observer,
                          uint64_t *step);

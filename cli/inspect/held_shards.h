@@ -15,13 +15,14 @@
 
 struct held_shards {
     const struct run *run; /* Borrowed. */
+    enum role holders;     /* ps; or workers, each of which lacks the whole checkpoint. */
     bool has_manifest;     /* The manifest of the checkpoint that cannot be loaded was read. */
     struct manifest manifest;
 };
 
 /* Read the places of the shards; `run` need not be held. Without the manifest they are unknown. */
 void held_shards_read(struct held_shards *held, struct zk_sync *sync, const char *cluster,
-                      const struct run *run);
+                      const struct run *run, enum role holders);
 
 /* {reason, missing: [{task, shard, host, folder, checkpoint}]}, or null if the run is not held.
  * Unknown values are null. */

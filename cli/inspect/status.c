@@ -99,11 +99,13 @@ static void read_slices(struct zk_sync *sync, struct view *view)
 static bool all_answered(struct step_poller *steps, const struct view *view)
 {
     uint32_t present = 0;
+    const enum role holders = role_of_holders(view->spec.ps);
     assert(steps != NULL);
     for (uint32_t i = 0; i < view->count; i++) {
-        present += view->tasks[i].task.role == ROLE_PS && view->tasks[i].present;
+        present += view->tasks[i].task.role == holders && view->tasks[i].present;
     }
-    return step_poller_answered(steps, view->spec.ps) >= present;
+    const uint32_t count = view->spec.ps > 0 ? view->spec.ps : view->spec.workers;
+    return step_poller_answered(steps, count) >= present;
 }
 
 /* Ask each ps for its step. The step of the cluster is the least of them; if no ps answers, it does
@@ -111,9 +113,10 @@ static bool all_answered(struct step_poller *steps, const struct view *view)
 static void ask_steps(struct view *view)
 {
     struct step_poller *steps = NULL;
+    const enum role holders = role_of_holders(view->spec.ps);
     if (step_poller_open(view->spec.key, &steps, NULL) != TN_OK) { return; }
     for (uint32_t i = 0; i < view->count; i++) {
-        if (view->tasks[i].task.role == ROLE_PS && view->tasks[i].present) {
+        if (view->tasks[i].task.role == holders && view->tasks[i].present) {
             step_poller_ask(steps, view->tasks[i].task.index, view->tasks[i].member.address,
                             view->tasks[i].member.incarnation);
         }
@@ -125,12 +128,14 @@ static void ask_steps(struct view *view)
     uint64_t least = UINT64_MAX, generation = 0;
     for (uint32_t i = 0; i < view->count; i++) {
         struct task_state *state = &view->tasks[i];
-        if (state->task.role != ROLE_PS) { continue; }
+        if (state->task.role != holders) { continue; }
         state->has_step = step_poller_get(steps, state->task.index, &generation, &state->step);
         step_poller_lanes(steps, state->task.index, &state->by_shm, &state->by_tcp);
         /* A ps that has not loaded its shard has made no step of this generation. */
         if (state->has_step && generation == view->run.generation) {
-            least = u64_min(least, state->step);
+            const bool is_ps = holders == ROLE_PS; /* Else one holder is enough. */
+            least = is_ps || least == UINT64_MAX ? u64_min(least, state->step)
+                                                 : u64_max(least, state->step);
         }
     }
     step_poller_close(steps);
@@ -149,7 +154,9 @@ static enum tn_status read_view(struct view *view, struct error *error)
     }
     if (status == TN_OK) { status = read_tasks(sync, view, error); }
     if (status == TN_OK) { read_slices(sync, view); }
-    if (status == TN_OK) { held_shards_read(&view->held, sync, cluster, &view->run); }
+    if (status == TN_OK) {
+        held_shards_read(&view->held, sync, cluster, &view->run, role_of_holders(view->spec.ps));
+    }
     if (status == TN_OK) { status = spare_hosts_read(&view->spares, sync, cluster, error); }
     zk_sync_close(sync);
     if (status != TN_OK) { return status; }

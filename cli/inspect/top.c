@@ -33,7 +33,7 @@ struct top {
     struct prober *prober;
     struct step_poller *steps;
     struct top_speed speed;
-    struct top_ps_step ps[PS_MAX];
+    struct top_ps_step ps[HOLDERS_MAX];
     struct top_view view;
     struct top_style style;
     bool full_screen; /* On a terminal and refreshed; else one frame. */
@@ -102,7 +102,7 @@ static void sample(struct top *top, uint64_t now_ms)
     const struct observer *observer = top->live.observer;
     struct top_view *view = &top->view;
     assert(top->steps != NULL);
-    for (uint32_t i = 0; i < top->live.job.cluster.ps && i < PS_MAX; i++) {
+    for (uint32_t i = 0; i < top_holder_count(&top->live.job); i++) {
         top->ps[i].known = step_poller_get(top->steps, i, &top->ps[i].generation, &top->ps[i].step);
     }
     view->has_step = observer->has_run;
@@ -243,7 +243,8 @@ static uint32_t ps_present(const struct observer *observer)
 {
     uint32_t present = 0;
     for (uint32_t i = 0; i < observer->task_count; i++) {
-        present += observer->tasks[i].task.role == ROLE_PS && observer->tasks[i].present;
+        present += observer->tasks[i].task.role == observer_holders(observer) &&
+                   observer->tasks[i].present;
     }
     return present;
 }
@@ -259,9 +260,9 @@ static enum tn_status show_once(struct top *top, struct error *error)
     while (status == TN_OK && !top->over && !complete && clock_monotonic_ms() < until_ms) {
         if (observer->settled && !asked) { step_poller_ask_all(top->steps, observer); }
         asked = observer->settled;
-        complete =
-            asked && prober_is_complete(top->prober) &&
-            step_poller_answered(top->steps, top->live.job.cluster.ps) >= ps_present(observer);
+        complete = asked && prober_is_complete(top->prober) &&
+                   step_poller_answered(top->steps, top_holder_count(&top->live.job)) >=
+                       ps_present(observer);
         if (!complete) { status = turn(top, error); }
     }
     if (status != TN_OK) { return status; }

@@ -230,11 +230,16 @@ struct table_rows {
     uint32_t tasks, events;
 };
 
-/* The highest step of a ps of the present generation. */
+uint32_t top_holder_count(const struct job *job)
+{
+    return job->cluster.ps > 0 ? job->cluster.ps : job->cluster.workers;
+}
+
+/* The highest step of a holder of the present generation. */
 static uint64_t highest_step(const struct top_view *view)
 {
     uint64_t most = 0;
-    for (uint32_t i = 0; i < view->job->cluster.ps && i < PS_MAX; i++) {
+    for (uint32_t i = 0; i < top_holder_count(view->job); i++) {
         const struct top_ps_step *ps = &view->ps[i];
         if (ps->known && ps->generation == view->observer->run.generation) {
             most = u64_max(most, ps->step);
@@ -284,7 +289,9 @@ static void draw_task(struct canvas *canvas, const struct top_view *view,
     canvas_put(canvas, INK_PLAIN, "%.16s", row->member.host);
     canvas_to(canvas, AT_AGE);
     canvas_put(canvas, INK_PLAIN, "%s", age);
-    if (row->task.role == ROLE_PS) { draw_ps_step(canvas, view, row->task.index, most); }
+    if (row->task.role == role_of_holders(view->job->cluster.ps)) {
+        draw_ps_step(canvas, view, row->task.index, most);
+    }
     end(canvas);
 }
 

@@ -59,12 +59,15 @@ struct top_view {
     bool has_step;
     uint64_t step;
     const struct top_speed *speed;
-    const struct top_ps_step *ps; /* By index, job->cluster.ps of them. */
+    const struct top_ps_step *ps; /* By index, top_holder_count() of them. */
     uint32_t server_count;
     struct top_server servers[ZOO_SERVERS_MAX];
     uint32_t event_count; /* Oldest first. */
     struct top_event events[TOP_EVENTS_MAX];
 };
+
+/* The number of tasks that hold values: the ps, or without ps the workers. */
+uint32_t top_holder_count(const struct job *job);
 
 struct top_style {
     uint32_t columns, rows; /* 0: no limit. */

@@ -75,10 +75,22 @@ static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint
     return ps;
 }
 
+/* A worker without ps has all values and the state, the pushes to its range of two steps, and the
+ * sums of two steps. */
+static void plan_replicas(const struct job *job, uint64_t bytes, uint32_t arrays, uint32_t pushes,
+                          struct memory_plan *plan)
+{
+    const struct ps_memory all = plan_ps(job, bytes / sizeof(float), arrays, 2);
+    const uint64_t lanes = (uint64_t)plan->workers * (plan->workers - 1);
+    plan->worker.values = all.values + all.state + all.next + all.saving;
+    plan->worker.gradients += all.pushed + 2 * bytes * pushes / plan->workers;
+    if (job->transport.lane != LANE_TCP) { plan->lanes_bytes = lanes * LANE_BYTES; }
+}
+
 void memory_plan_parameters(const struct job *job, const struct variable_table *variables,
                             struct memory_plan *plan)
 {
-    assert(job->cluster.ps >= 1 && job->cluster.ps <= PS_MAX && job->cluster.workers >= 1);
+    assert(job->cluster.ps <= PS_MAX && job->cluster.workers >= 1);
     const uint32_t workers = u32_min(job->cluster.workers, job->train.slices);
     const uint32_t arrays = optimizer_of_job(job, variables).arrays;
     const uint64_t bytes = variables->parameter_count * sizeof(float);
@@ -98,6 +110,7 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
                         (uint64_t)job->zookeeper.servers * SERVER_BYTES,
         .worker = {.values = bytes * 2 * (job->train.ema > 0 ? 2 : 1), .gradients = bytes * most},
     };
+    if (plan->ps_count == 0) { plan_replicas(job, bytes, arrays, all, plan); }
     for (uint32_t p = 0; p < plan->ps_count; p++) {
         uint64_t count = variable_table_shard(variables, plan->ps_count, p).count;
         plan->ps[p] = plan_ps(job, count, arrays, all);
@@ -230,9 +243,14 @@ enum tn_status memory_plan_check(const struct job *job, const struct variable_ta
                        "smaller";
     memory_plan_parameters(job, variables, &plan);
     if (available == 0 || memory_of_all(&plan) <= available) { return TN_OK; }
-    const uint32_t here = least_ps(job, variables, available, false);
-    const uint32_t apart = least_ps(job, variables, available, true);
-    if (here > 0) {
+    const bool has_ps = plan.ps_count > 0;
+    const uint32_t here = has_ps ? least_ps(job, variables, available, false) : 0;
+    const uint32_t apart = has_ps ? least_ps(job, variables, available, true) : 0;
+    if (!has_ps) {
+        (void)snprintf(remedy, sizeof remedy,
+                       "lower cluster.workers, or give strategy.type=ps, whose workers hold no "
+                       "optimizer state");
+    } else if (here > 0) {
         (void)snprintf(remedy, sizeof remedy,
                        "the smallest number that fits is cluster.ps=%" PRIu32, here);
     } else if (apart > 0) {

@@ -33,10 +33,11 @@ static void open_summaries(struct meter *meter, const char *dir, const struct jo
 void meter_open(struct meter *meter, const char *dir, const struct job *job,
                 const struct variable_table *variables)
 {
-    *meter = (struct meter){.dir = dir,
-                            .ps_count = job->cluster.ps,
-                            .curve = calloc(1, sizeof *meter->curve),
-                            .losses = calloc(LOSSES_MAX, sizeof *meter->losses)};
+    *meter =
+        (struct meter){.dir = dir,
+                       .ps_count = job->cluster.ps > 0 ? job->cluster.ps : job->cluster.workers,
+                       .curve = calloc(1, sizeof *meter->curve),
+                       .losses = calloc(LOSSES_MAX, sizeof *meter->losses)};
     if (meter->curve == NULL || meter->losses == NULL) {
         log_warn("metrics are not written: out of memory");
         meter_close(meter, NULL);

@@ -23,6 +23,7 @@
 #include "common/cluster/bootstrap.h"
 #include "common/cluster/cluster_spec.h"
 #include "common/cluster/report.h"
+#include "common/cluster/strategy.h"
 #include "common/cluster/variable_rules.h"
 #include "common/faults/failpoint.h"
 #include "ps/norms.h"
@@ -165,7 +166,7 @@ static enum tn_status resolve(const struct node_options *o, enum role role,
     if (status == TN_OK) { setup->variables = setup->model->table; }
     if (status == TN_OK) { status = variable_rules_check(&setup->job, &setup->variables, error); }
     if (status != TN_OK) { return status; }
-    return variable_table_check_ps(&setup->variables, setup->job.cluster.ps, error);
+    return variable_table_check_ps(&setup->variables, strategy_shards(&setup->job), error);
 }
 
 /* ------------------------------------------------------------- the cluster */
@@ -316,7 +317,8 @@ static enum tn_status find_cluster(struct node_setup *setup, enum role role, str
 /* ------------------------------------------------------------- running */
 
 /* The largest body of a frame that a node of this role receives: coordinators get reports, ps
- * chunks of gradients of their shard and parts of norms, workers chunks of the values of one. */
+ * chunks of gradients of their shard and parts of norms, workers chunks of the values of one, or
+ * without ps of all. */
 static uint32_t largest_body(const struct node_setup *setup)
 {
     const struct job *job = &setup->job;
@@ -324,29 +326,37 @@ static uint32_t largest_body(const struct node_setup *setup)
     /* Frames with rows of tables have the size of a chunk. */
     if (setup->variables.row_table_count > 0) { return WIRE_CHUNK_BYTES; }
     uint64_t largest = 0, copies = job->train.ema > 0 ? 2 : 1; /* With the average. */
-    for (uint32_t i = 0; i < job->cluster.ps; i++) {
-        largest =
-            u64_max(largest, variable_table_shard(&setup->variables, job->cluster.ps, i).count);
+    for (uint32_t i = 0; i < strategy_shards(job); i++) {
+        largest = u64_max(largest,
+                          variable_table_shard(&setup->variables, strategy_shards(job), i).count);
     }
     return (uint32_t)u64_min(u64_max(largest * copies * sizeof(float), NORM_PART_BYTES_MAX),
                              WIRE_CHUNK_BYTES);
+}
+
+/* Workers of a run without ps ask each other. */
+static bool dials_only(const struct node_setup *setup)
+{
+    const enum role role = setup->task.role;
+    const bool has_ps = strategy_of_job(&setup->job)->kind != STRATEGY_MIRROR;
+    return (role == ROLE_WORKER && has_ps) || role == ROLE_EVALUATOR;
 }
 
 static enum tn_status open_runtime(struct node_setup *setup, struct error *error)
 {
     struct node_identity *identity = &setup->identity;
     assert(setup->runtime == NULL);
-    const struct runtime_config config = {
-        .zk_connect = setup->connect,
-        .zk_credentials = text_or_null(setup->credentials),
-        .session_timeout_ms = setup->job.zookeeper.session_timeout_ms,
-        .listen = setup->listen,
-        .dial_only = setup->task.role == ROLE_WORKER || setup->task.role == ROLE_EVALUATOR,
-        .cluster_key = setup->cluster_key,
-        .incarnation = identity->incarnation,
-        .lanes = setup->job.transport.lane != LANE_TCP,
-        .body_max = largest_body(setup),
-        .session_file = setup->session_file};
+    const struct runtime_config config = {.zk_connect = setup->connect,
+                                          .zk_credentials = text_or_null(setup->credentials),
+                                          .session_timeout_ms =
+                                              setup->job.zookeeper.session_timeout_ms,
+                                          .listen = setup->listen,
+                                          .dial_only = dials_only(setup),
+                                          .cluster_key = setup->cluster_key,
+                                          .incarnation = identity->incarnation,
+                                          .lanes = setup->job.transport.lane != LANE_TCP,
+                                          .body_max = largest_body(setup),
+                                          .session_file = setup->session_file};
     identity->task = setup->task;
     identity->pid = (uint64_t)getpid();
     identity->session_timeout_ms = setup->job.zookeeper.session_timeout_ms;

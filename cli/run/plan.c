@@ -169,6 +169,11 @@ static enum tn_status read_job(struct view *view, const char *path,
     view->variables = calloc(1, sizeof *view->variables);
     if (view->variables == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     enum tn_status status = load_job(&view->job, path, settings, error);
+    if (status == TN_OK && view->job.cluster.ps == 0) {
+        status = error_set(error, TN_EINVAL,
+                           "strategy.type is mirror: there are no ps to divide the parameters "
+                           "among; give --set strategy.type=ps");
+    }
     if (status == TN_OK) { status = model_describe(&view->job, view->variables, error); }
     if (status != TN_OK) { return status; }
     view->arrays = optimizer_of_job(&view->job, view->variables).arrays;

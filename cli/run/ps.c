@@ -2,26 +2,19 @@
 #include "ps/ps.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/run/node.h"
-#include "common/base/files.h"
+#include "cli/run/node_store.h"
 #include "common/base/log.h"
 #include "kernels/job_kernels.h"
 #include "kernels/kernels.h"
 #include "ps/kept_file.h"
-#include "ps/store/store_thread.h"
-
-enum { FOLDER_MAX = 1024 };
 
 struct ps_parts {
     const struct kernels *kernels;
-    char folder[FOLDER_MAX], place[FOLDER_MAX + HOST_NAME_MAX_BYTES];
-    struct runtime *runtime; /* Receives the answers of the store. */
-    struct store_thread *store;
+    struct node_store store;
     void *memory; /* The agent's, mapped; NULL: none. */
     size_t memory_bytes;
     struct kept_memory kept;
@@ -46,58 +39,13 @@ static enum tn_status open_ps(struct node_setup *setup, void **out, struct error
     struct ps_parts *parts = calloc(1, sizeof *parts);
     *out = parts;
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    snprintf(parts->folder, sizeof parts->folder, "%s/checkpoints", setup->dir);
     enum tn_status status = kernels_open(job_kernels(&setup->job), &parts->kernels, error);
     if (status == TN_OK) { open_memory(parts, setup); }
     if (parts->memory != NULL && !ps_kept_open(&parts->kept, parts->memory, &setup->job,
                                                &setup->variables, setup->task.index)) {
         return error_set(error, TN_ENOMEM, "out of memory");
     }
-    /* Under an agent the folder exists; if it was removed meanwhile, the store must report that. */
-    if (status == TN_OK && !setup->under_agent) {
-        status = files_make_folders(parts->folder, error);
-    }
-    return status;
-}
-
-enum { ALIGNMENT = 16 };
-
-static size_t aligned(size_t size)
-{
-    return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-}
-
-/* Copy to `*at` and move it forward. Returns the copy. */
-static const void *append(char **at, const void *bytes, size_t size)
-{
-    const void *copy = *at;
-    memcpy(*at, bytes, size);
-    *at += aligned(size);
-    return copy;
-}
-
-/* Pass an event of the store to the node: the event and all that it points to, in one block. Called
- * on the thread of the store. */
-static void on_store(void *ctx, const struct store_event *event)
-{
-    struct ps_parts *parts = ctx;
-    const size_t text = event->text != NULL ? strlen(event->text) + 1 : 0;
-    const size_t metadata = event->metadata != NULL ? sizeof *event->metadata : 0;
-    const size_t manifests = event->manifests != NULL ? event->count * sizeof *event->manifests : 0;
-    assert(parts->runtime != NULL);
-    struct store_event *posted =
-        malloc(aligned(sizeof *posted) + aligned(text) + aligned(metadata) + aligned(manifests));
-    if (posted == NULL) {
-        log_error("out of memory: an answer of the checkpoint store is lost; exiting to be "
-                  "restarted");
-        _Exit(TN_EXIT_ERROR);
-    }
-    char *at = (char *)posted + aligned(sizeof *posted);
-    *posted = *event;
-    posted->metadata = metadata > 0 ? append(&at, event->metadata, metadata) : NULL;
-    posted->manifests = manifests > 0 ? append(&at, event->manifests, manifests) : NULL;
-    posted->text = text > 0 ? append(&at, event->text, text) : "";
-    runtime_post(parts->runtime, posted, free);
+    return status == TN_OK ? node_store_prepare(&parts->store, setup, error) : status;
 }
 
 static enum tn_status run_ps(struct node_setup *setup, void *role, int *exit_code,
@@ -105,10 +53,7 @@ static enum tn_status run_ps(struct node_setup *setup, void *role, int *exit_cod
 {
     struct ps_parts *parts = role;
     assert(setup->runtime != NULL);
-    parts->runtime = setup->runtime;
-    snprintf(parts->place, sizeof parts->place, "%s:%s", setup->identity.host, parts->folder);
-    enum tn_status status =
-        store_thread_start(parts->folder, on_store, parts, &parts->store, error);
+    enum tn_status status = node_store_start(&parts->store, setup, error);
     if (status != TN_OK) { return status; }
     const struct ps_config config = {.identity = setup->identity,
                                      .ports = runtime_ports(setup->runtime),
@@ -116,14 +61,14 @@ static enum tn_status run_ps(struct node_setup *setup, void *role, int *exit_cod
                                      .variables = &setup->variables,
                                      .kernels = parts->kernels,
                                      .kept = parts->memory != NULL ? &parts->kept : NULL,
-                                     .store = store_thread_port(parts->store),
-                                     .place = parts->place};
+                                     .store = store_thread_port(parts->store.thread),
+                                     .place = parts->store.place};
     status = ps_create(&config, &parts->ps, error);
     if (status == TN_OK) {
         const struct node node = ps_node(parts->ps);
         *exit_code = runtime_run(setup->runtime, &node);
     }
-    store_thread_stop(parts->store, *exit_code == TN_EXIT_OK);
+    store_thread_stop(parts->store.thread, *exit_code == TN_EXIT_OK);
     ps_destroy(parts->ps);
     return status;
 }

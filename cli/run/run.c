@@ -220,7 +220,7 @@ static enum tn_status check_memory(struct local_run *run, struct error *error)
     enum tn_status status = job_check(&run->job, error);
     if (status == TN_OK) { status = model_describe(&run->job, &run->variables, error); }
     if (status == TN_OK) {
-        status = variable_table_check_ps(&run->variables, run->job.cluster.ps, error);
+        status = variable_table_check_ps(&run->variables, strategy_shards(&run->job), error);
     }
     if (status != TN_OK) { return status; }
     return memory_plan_check(&run->job, &run->variables, memory_of_machine(), error);
@@ -254,6 +254,7 @@ static enum tn_status run_settled(const struct run_options *given, struct local_
                                   struct error *error)
 {
     char dir[RUN_PATH_MAX];
+    strategy_settle(&run->job);
     enum tn_status status = job_columns_settle(&run->job, error);
     if (status != TN_OK) { return status; }
     local_options_folder(&given->local, &run->job, dir);

@@ -35,6 +35,7 @@ enum tn_status override_job(struct job *job, const struct option_texts *settings
                             struct error *error)
 {
     enum tn_status status = override_keys(job, settings, error);
+    strategy_settle(job);
     return status == TN_OK ? job_columns_settle(job, error) : status;
 }
 
@@ -124,7 +125,9 @@ enum tn_status validate_job(const struct job *job, struct variable_table *variab
     enum tn_status status = job_check(job, error);
     if (status == TN_OK) { status = model_describe(job, variables, error); }
     if (status == TN_OK) { status = variable_rules_check(job, variables, error); }
-    if (status == TN_OK) { status = variable_table_check_ps(variables, job->cluster.ps, error); }
+    if (status == TN_OK) {
+        status = variable_table_check_ps(variables, strategy_shards(job), error);
+    }
     if (status == TN_OK) { status = check_placement(job, variables, error); }
     if (status == TN_OK) { status = check_data(job, columns, error); }
     return status;

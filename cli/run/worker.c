@@ -6,12 +6,15 @@
 
 #include "cli/commands.h"
 #include "cli/run/node.h"
+#include "cli/run/node_store.h"
 #include "cli/run/training_parts.h"
+#include "common/cluster/strategy.h"
 #include "data/source/index.h"
+#include "mirror/mirror_worker.h"
 
 struct worker_parts {
     struct training_parts training;
-    struct worker *worker;
+    struct node_store store; /* Without ps. */
 };
 
 static enum tn_status open_worker(struct node_setup *setup, void **out, struct error *error)
@@ -20,7 +23,42 @@ static enum tn_status open_worker(struct node_setup *setup, void **out, struct e
     *out = parts;
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     index_use(setup->dir);
-    return training_parts_open(&parts->training, &setup->job, error);
+    enum tn_status status = training_parts_open(&parts->training, &setup->job, error);
+    const bool has_ps = strategy_of_job(&setup->job)->kind != STRATEGY_MIRROR;
+    return status == TN_OK && !has_ps ? node_store_prepare(&parts->store, setup, error) : status;
+}
+
+/* A worker that holds all values, and saves them. */
+static enum tn_status run_mirror(struct node_setup *setup, struct worker_parts *parts,
+                                 const struct worker_config *config, int *exit_code,
+                                 struct error *error)
+{
+    struct mirror_worker *worker = NULL;
+    enum tn_status status = node_store_start(&parts->store, setup, error);
+    if (status != TN_OK) { return status; }
+    const struct mirror_config mirror = {.worker = *config,
+                                         .store = store_thread_port(parts->store.thread),
+                                         .place = parts->store.place};
+    status = mirror_worker_create(&mirror, &worker, error);
+    if (status == TN_OK) {
+        const struct node node = mirror_worker_node(worker);
+        *exit_code = runtime_run(setup->runtime, &node);
+    }
+    store_thread_stop(parts->store.thread, *exit_code == TN_EXIT_OK);
+    mirror_worker_destroy(worker);
+    return status;
+}
+
+static enum tn_status run_with_ps(struct node_setup *setup, const struct worker_config *config,
+                                  int *exit_code, struct error *error)
+{
+    struct worker *worker = NULL;
+    enum tn_status status = worker_create(config, &worker, error);
+    if (status != TN_OK) { return status; }
+    const struct node node = worker_node(worker);
+    *exit_code = runtime_run(setup->runtime, &node);
+    worker_destroy(worker);
+    return TN_OK;
 }
 
 static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit_code,
@@ -39,13 +77,9 @@ static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit
                                          .inputs = parts->training.inputs,
                                          .details =
                                              setup->session_file != NULL ? setup->dir : NULL};
-    enum tn_status status = worker_create(&config, &parts->worker, error);
-    if (status != TN_OK) { return status; }
-    const struct node node = worker_node(parts->worker);
-    *exit_code = runtime_run(setup->runtime, &node);
-    worker_destroy(parts->worker);
-    parts->worker = NULL;
-    return TN_OK;
+    return strategy_of_job(&setup->job)->kind == STRATEGY_MIRROR
+               ? run_mirror(setup, parts, &config, exit_code, error)
+               : run_with_ps(setup, &config, exit_code, error);
 }
 
 static void close_worker(void *role)
@@ -61,7 +95,9 @@ int command_worker(int argc, char **argv)
     static const struct node_role role = {
         .role = ROLE_WORKER,
         .about = "Run one worker: until the job is done, it pulls the parameters from the ps, "
-                 "computes the\ngradients of its slices, and pushes them to the ps.",
+                 "computes the\ngradients of its slices, and pushes them to the ps. Without ps, it "
+                 "holds "
+                 "all parameters and\nexchanges sums with the other workers.",
         .examples =
             "  tanist worker --job job.json --index 0 --zk h1:2181,h2:2181,h3:2181 --listen "
             "tcp://h4:0\n  TF_CONFIG='{\"cluster\": ..., \"task\": {\"type\": \"worker\", "

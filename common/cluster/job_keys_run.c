@@ -3,7 +3,7 @@
 #include "common/cluster/job_key_rows.h"
 #include "common/cluster/manifest.h"
 
-static const char *const types[] = {"ps", "local", NULL};
+static const char *const types[] = {"ps", "local", "mirror", NULL};
 static const char *const placements[] = {"ranges", "round_robin", "greedy", NULL};
 static const char *const lanes[] = {"auto", "shm", "tcp", NULL};
 static const char *const policies[] = {"continue", "restore", NULL};
@@ -55,12 +55,14 @@ static const struct json_field fields[] = {
     NAME(FIELD_ENUM, "strategy.type", strategy.type, types, CHANGEABLE,
          "How the work is divided. `ps`: workers compute gradients, parameter servers hold the "
          "parameters, by `train.mode`. `local`: one process does all of it, without "
-         "ZooKeeper and `cluster`, as with `tanist run --local`; sync mode only. The parameters "
-         "are the same."),
+         "ZooKeeper and `cluster`, as with `tanist run --local`; sync mode only. `mirror`: no ps; "
+         "each worker keeps all values, and workers exchange sums of gradients; sync mode only. "
+         "The parameters are the same."),
     NUMBER(FIELD_UINT, "cluster.coordinators", cluster.coordinators, 1, COORDINATORS_MAX,
            CHANGEABLE, "Candidates for chief: one is the chief, the others wait to take over."),
-    NUMBER(FIELD_UINT, "cluster.ps", cluster.ps, 1, PS_MAX, FIXED,
-           "Parameter servers; each owns one range of the parameters."),
+    NUMBER(FIELD_UINT, "cluster.ps", cluster.ps, 0, PS_MAX, FIXED,
+           "Parameter servers; each owns one range of the parameters. With `strategy.type` "
+           "`mirror` there are none, and the number is ignored."),
     NUMBER(FIELD_UINT, "cluster.workers", cluster.workers, 1, WORKERS_MAX, CHANGEABLE,
            "Workers. At most `train.slices` of them have work in sync mode."),
     NUMBER(FIELD_UINT, "cluster.min_workers", cluster.min_workers, 1, WORKERS_MAX, CHANGEABLE,

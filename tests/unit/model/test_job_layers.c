@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 
+#include "common/cluster/strategy.h"
 #include "model/training.h"
 #include "tests/unit/support/graphs.h"
 
@@ -235,6 +236,7 @@ static bool check_example(const char *name)
     assert_true(snprintf(path, sizeof path, "examples/%s", name) > 0);
     job_init(&job);
     if (job_read_file(&job, path, &error) != TN_OK) { fail_msg("%s", error.text); }
+    strategy_settle(&job);
     if (job_check(&job, &error) != TN_OK) { fail_msg("%s: %s", name, error.text); }
     if (model_open(&job, &model, &error) != TN_OK) { fail_msg("%s: %s", name, error.text); }
     assert_int_equal(tn_check_gradients(model->graph, 5, 1, 2, &worst, NULL), TN_OK);

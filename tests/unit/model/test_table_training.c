@@ -57,6 +57,7 @@ static void undefined_settings_are_refused(void **state)
         {"train.ema=0.9", "no moving average"},
         {"train.weight_decay=0.1", "rows of the table 't' have none"},
         {"model.warm_start=m.safetensors", "cannot give the rows of the table 't'"},
+        {"strategy.type=mirror", "give strategy.type \"ps\""},
         {"cluster.evaluators=1", "does not read the rows of the table 't' yet"},
     };
     (void)state;

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Training without ps (`strategy.type` mirror): the same bits as `--local` and ps, and no step lost while a worker runs.
+
+Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import os
+import signal
+import unittest
+
+from case import Cli, QUICK, pids
+
+MIRROR = ["--set", "strategy.type=mirror"]
+# Clipping needs the norm of the whole gradient; the moving average is evaluated.
+HARD = ["--set", "train.optimizer=adamw", "--set", "train.clip_norm=0.5", "--set", "train.ema=0.99",
+        "--set", "train.steps=300", "--set", "model.inputs=200"]
+NORMALISED = """{"name": "normalised", "data": {"type": "synthetic", "examples": 512, "test_examples": 64},
+ "model": {"type": "layers", "inputs": 20, "outputs": 4,
+           "layers": [{"dense": {"units": 24}}, "batch_norm", "relu", {"dense": {"units": 4}}]},
+ "train": {"steps": 120, "batch": 32, "slices": 8}, "checkpoint": {"every_steps": 40},
+ "cluster": {"workers": 3}}"""
+
+
+class Mirror(Cli):
+    def local(self, *options, job=QUICK):
+        run = self.spawn("run", job, "--local", "--dir", "local", "-o", "json", *options)
+        return self.result(run)["parameters_digest"]
+
+    def begin_mirror(self, *options):
+        run = self.start(*MIRROR, *options)
+        self.wait_step()
+        return run
+
+    def kill_worker(self, run, index):
+        """SIGKILL to a worker; returns once another process has its task, or the run has ended."""
+        name = f"worker:{index}"
+        pid = self.wait_pid(name)
+        os.kill(pid, signal.SIGKILL)
+        self.wait_for(f"another {name}", lambda: run.poll() is not None or self.pid(name) not in (None, pid))
+
+    def check_no_step_was_lost(self, result):
+        self.assertEqual([each["steps_redone"] for each in result["recoveries"] if each["steps_redone"] != 0], [])
+
+    def test_same_bits(self):
+        """Any number of workers computes what one process and what ps compute."""
+        expected = self.local(*HARD)
+        self.assertEqual(self.result(self.start(*HARD))["parameters_digest"], expected)
+        for workers in (1, 2, 3, 5):
+            run = self.spawn("run", QUICK, "--dir", f"mirror{workers}", "-o", "json", *MIRROR, *HARD,
+                             "--set", f"cluster.workers={workers}")
+            result = self.result(run, timeout=120)
+            self.assertEqual(result["parameters_digest"], expected, workers)
+            self.assertEqual(result["checkpoint_digest"], expected, workers)
+            self.assertEqual(result["recoveries"], [])
+
+    def test_batch_normalisation(self):
+        """Statistics of batches are parameters: they follow the same sums."""
+        job = self.job(NORMALISED)
+        expected = self.local(job=job)
+        run = self.spawn("run", job, "--dir", "run", "-o", "json", *MIRROR)
+        self.assertEqual(self.result(run)["parameters_digest"], expected)
+
+    def test_survivors_train_on(self):
+        """SIGKILL to one worker after the other: nothing pauses, no step is computed again."""
+        steps = ["--set", "train.steps=40000", "--set", "cluster.workers=3"]
+        expected = self.local(*steps)
+        run, kills = self.begin_mirror(*steps), 0
+        while run.poll() is None and kills < 12:
+            status = self.status()
+            if status is None or status["phase"] != "running" or not all(pids(status).values()):
+                continue
+            if status["step"] > 36000:
+                break
+            self.kill_worker(run, kills % 3)
+            kills += 1
+        result = self.result(run, timeout=180)
+        self.assertEqual(result["parameters_digest"], expected)
+        self.assertGreater(kills, 0)
+        self.check_no_step_was_lost(result)
+        lost = [each["task"] for each in result["recoveries"] if each["kind"] == "worker"]
+        self.assertIn("worker:0", lost)
+
+    def test_the_chief_is_killed(self):
+        """Training continues while another chief is elected."""
+        steps = ["--set", "train.steps=6000"]
+        expected = self.local(*steps)
+        run = self.begin_mirror(*steps)
+        for _ in range(2):
+            chief = self.wait_tasks()["chief"]["task"]
+            pid = self.wait_pid(chief)
+            os.kill(pid, signal.SIGKILL)
+            self.wait_pid(chief, but=pid)
+        result = self.result(run, timeout=180)
+        self.assertEqual(result["parameters_digest"], expected)
+        self.check_no_step_was_lost(result)
+
+    def test_all_workers_are_killed(self):
+        """No process has the values: they are restored from the newest checkpoint."""
+        steps = ["--set", "train.steps=4000", "--set", "checkpoint.every_steps=500"]
+        expected = self.local(*steps)
+        run = self.begin_mirror(*steps)
+        self.wait_for("a checkpoint", lambda: self.newest_checkpoint() > 0)
+        self.succeeds("pause", "--dir", "run")
+        running = pids(self.status())
+        for name in ("worker:0", "worker:1"):
+            os.kill(running[name], signal.SIGKILL)
+        self.wait_pid("worker:0", but=running["worker:0"])
+        self.succeeds("resume", "--dir", "run")
+        result = self.result(run, timeout=180)
+        self.assertEqual(result["parameters_digest"], expected)
+        self.assertEqual(result["checkpoint_digest"], expected)
+
+    def test_it_continues_in_its_folder(self):
+        """A run that was stopped as a whole continues from its last checkpoint."""
+        steps = ["--set", "train.steps=5000", "--set", "checkpoint.every_steps=200"]
+        expected = self.local(*steps)
+        run = self.begin_mirror(*steps)
+        self.wait_for("a checkpoint", lambda: self.newest_checkpoint() > 0)
+        run.kill()
+        run.communicate()
+        self.check_no_process_left(limit_s=20)
+        result = self.result(self.start(*MIRROR, *steps), timeout=180)
+        self.assertEqual(result["parameters_digest"], expected)
+
+    def test_status_has_the_steps_of_workers(self):
+        """`status` and `top` ask the workers, which hold the values."""
+        run = self.begin_mirror("--set", "train.steps=50000000")
+        step = self.wait_step(5)["step"]
+        self.assertGreater(self.wait_step(step + 1)["step"], step)
+        self.assertIn("worker:1", self.succeeds("top", "--dir", "run", "--once"))
+        self.assertEqual(self.end(run)["recoveries"], [])
+
+    def test_what_it_cannot_do_is_refused(self):
+        """Each error names the key and the remedy."""
+        for setting, key in (("train.mode=async", "train.mode"), ("cluster.evaluators=1", "cluster.evaluators"),
+                             ("on_chief_failure=restore", "on_chief_failure"),
+                             ("transport.lane=shm", "transport.lane"),
+                             ("placement.strategy=greedy", "placement.strategy"),
+                             ("cluster.workers=121", "cluster.workers")):
+            self.refused(3, [key, "strategy.type mirror"], "run", QUICK, "--dir", "run", *MIRROR, "--set", setting)
+        self.refused(3, ["cluster.ps is 0"], "run", QUICK, "--dir", "run", "--set", "cluster.ps=0")
+
+    def test_a_folder_keeps_its_strategy(self):
+        """A run with ps does not continue without them, nor the other way round."""
+        self.result(self.start("--set", "train.steps=20"))
+        self.refused(3, ["run with ps", "--dir", "--set strategy.type=ps"], "run", QUICK, "--dir", "run", "--resume",
+                     *MIRROR)
+        run = self.spawn("run", QUICK, "--dir", "mirror", "-o", "json", *MIRROR, "--set", "train.steps=20")
+        self.result(run)
+        self.refused(3, ["run without ps", "--dir", "--set strategy.type=mirror"], "run", QUICK, "--dir", "mirror",
+                     "--resume")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
