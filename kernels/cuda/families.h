@@ -13,7 +13,11 @@
     X(update)                                                                                      \
     X(product)                                                                                     \
     X(row)                                                                                         \
-    X(pool)
+    X(pool)                                                                                        \
+    X(normalize)                                                                                   \
+    X(dropout)                                                                                     \
+    X(attention)                                                                                   \
+    X(gather)
 
 #if defined(__cplusplus)
 #define CUDA_EXPORT extern "C"
@@ -38,6 +42,16 @@ static inline size_t shape_count(const struct cuda_shape *shape)
     size_t count = 1;
     for (uint32_t i = 0; i < shape->rank; i++) { count *= shape->dims[i]; }
     return count;
+}
+
+/* Integer `at` of an array; 1 byte: not signed, 4 or 8: signed. */
+DEVICE_INLINE int64_t integer_of(const void *integers, uint32_t bytes, size_t at)
+{
+    switch (bytes) {
+    case 1: return ((const uint8_t *)integers)[at];
+    case 4: return ((const int32_t *)integers)[at];
+    default: return ((const int64_t *)integers)[at];
+    }
 }
 
 /* Where element `index` of a row-major shape lies. */

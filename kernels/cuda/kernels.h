@@ -98,6 +98,30 @@ struct cuda_pool {
     size_t out_height, out_width;
 };
 
+/* As struct softmax_rows of kernels/portable/softmax.h, without gaps: row r sees its first visible
+ * + (r % period) * more columns, at most all; the others become 0. All: visible = columns. */
+struct cuda_softmax {
+    size_t rows, columns, period, visible, more;
+    float scale;
+};
+
+/* As struct attention of kernels/portable/attention.h; all arrays are [batch][heads][queries or
+ * keys][width], without gaps. */
+struct cuda_attention {
+    size_t batch, heads, queries, keys;
+    size_t width, value_width;
+    bool causal;
+    float scale;
+};
+
+/* As struct dropout_stream of kernels/portable/dropout.h, for `examples` from `example`. */
+struct cuda_dropout {
+    uint64_t key, step;
+    uint32_t example;
+    size_t examples, count; /* Elements of an example. */
+    float rate;
+};
+
 struct cuda_kernels {
     /* kernels/portable/elementwise.h */
     void (*unary[ELEMENTWISE_UNARIES])(size_t count, const float *x, float *out);
@@ -143,12 +167,12 @@ struct cuda_kernels {
                 const struct cuda_shape *added, const struct cuda_strides *added_strides,
                 const float *x, float *out);
 
-    /* kernels/portable/softmax.h, with all columns visible and a scale of 1. Rows with a label out
-     * of range become NaN; labels have `label_bytes` bytes (1, or 4 or 8, signed). With smoothing
-     * s, a loss is that of the label plus s (x[label] - mean(x)). */
-    void (*softmax)(size_t rows, size_t columns, const float *x, float *y);
-    void (*softmax_gradient)(size_t rows, size_t columns, const float *y, const float *dy,
+    /* kernels/portable/softmax.h. `y` may be `x`; `dx` may be `y` or `dy`. */
+    void (*softmax)(const struct cuda_softmax *rows, const float *x, float *y);
+    void (*softmax_gradient)(const struct cuda_softmax *rows, const float *y, const float *dy,
                              float *dx);
+    /* Rows with a label out of range become NaN; labels have `label_bytes` bytes (1, or 4 or 8,
+     * signed). With smoothing s, a loss is that of the label plus s (x[label] - mean(x)). */
     void (*cross_entropy)(size_t rows, size_t columns, const float *logits, const void *labels,
                           uint32_t label_bytes, float smoothing, float *losses,
                           float *probabilities);
@@ -162,6 +186,39 @@ struct cuda_kernels {
                               float *dx);
     void (*mean_pool)(const struct cuda_pool *pool, const float *x, float *y);
     void (*mean_pool_gradient)(const struct cuda_pool *pool, const float *dy, float *dx);
+
+    /* kernels/portable/normalize.h; rows without gaps. Gradients of gain and bias are set. */
+    void (*layer_norm)(size_t rows, size_t columns, float epsilon, const float *x,
+                       const float *gain, const float *bias, float *y, float *mean, float *rstd);
+    void (*layer_norm_gradient)(size_t rows, size_t columns, const float *x, const float *gain,
+                                const float *mean, const float *rstd, const float *dy, float *dx,
+                                float *dgain, float *dbias);
+    /* Batch norm as graph/portable/ has it: sums in double, over rows in ascending order. */
+    void (*batch_norm)(size_t rows, size_t columns, double epsilon, const float *x,
+                       const float *gain, const float *bias, float *y, float *mean,
+                       float *variance);
+    void (*batch_norm_gradient)(size_t rows, size_t columns, double epsilon, const float *x,
+                                const float *gain, const float *mean, const float *variance,
+                                const float *dy, float *dx, float *dgain, float *dbias);
+
+    /* kernels/portable/dropout.h; the gradient is the same function of the gradient. */
+    void (*dropout)(const struct cuda_dropout *task, const float *x, float *y);
+
+    /* kernels/portable/attention.h. `ds` is a workspace as large as p, the probabilities
+     * [batch][heads][queries][keys]. No output overlaps an input. */
+    void (*attention)(const struct cuda_attention *task, const float *q, const float *k,
+                      const float *v, float *p, float *out);
+    void (*attention_gradient)(const struct cuda_attention *task, const float *q, const float *k,
+                               const float *v, const float *p, const float *dout, float *ds,
+                               float *dq, float *dk, float *dv);
+
+    /* Rows of a table of `rows` rows: out[i] = table[ids[i]], NaN where the id is out of range; and
+     * the sums of such rows of dy, in the order of positions. Ids have `id_bytes` bytes, as labels
+     * have. */
+    void (*gather)(size_t count, const void *ids, uint32_t id_bytes, size_t rows, size_t width,
+                   const float *table, float *out);
+    void (*gather_gradient)(size_t count, const void *ids, uint32_t id_bytes, size_t rows,
+                            size_t width, const float *dy, float *dtable);
 };
 
 #endif

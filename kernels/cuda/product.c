@@ -6,13 +6,19 @@
  * fma(a, b, accumulator) for k ascending. A block computes TILE x TILE outputs; strips of STRIP
  * places of k pass through shared memory. Places of padding take part as zeros.
  */
-#include "kernels/cuda/families.h"
+#include "kernels/cuda/product.h"
 
-enum { TILE = 32, STRIP = 16, PRODUCT_THREADS = 256, EACH = TILE * TILE / PRODUCT_THREADS };
+enum {
+    TILE = PRODUCT_TILE,
+    STRIP = 16,
+    PRODUCT_THREADS = 256,
+    EACH = TILE * TILE / PRODUCT_THREADS
+};
 
 /* The sizes of a product of `batch` pairs, m x k by k x n. */
 struct sizes {
     size_t batch, m, n, k;
+    enum product_places places;
 };
 
 static inline size_t tiles_of(size_t size)
@@ -44,8 +50,10 @@ static inline size_t blocks_of(const struct sizes *sizes)
             const bool is_inside = i < a.sizes.m && j < a.sizes.n;                                 \
             if (a.accumulate && is_inside) { sum[r] = a.out[OUT(&a, pair, i, j)]; }                \
         }                                                                                          \
-        for (size_t k = 0; k < a.sizes.k; k += STRIP) {                                            \
-            const size_t left_over = a.sizes.k - k;                                                \
+        size_t k = a.sizes.places == PRODUCT_FROM_ROW ? row : 0, end = a.sizes.k;                  \
+        if (a.sizes.places == PRODUCT_TO_ROW && row + TILE < end) { end = row + TILE; }            \
+        for (; k < end; k += STRIP) {                                                              \
+            const size_t left_over = end - k;                                                      \
             const uint32_t depth = left_over < STRIP ? (uint32_t)left_over : STRIP;                \
             for (uint32_t e = THREAD; e < depth * TILE; e += PRODUCT_THREADS) {                    \
                 const size_t p = k + e / TILE, i = row + e % TILE, c = column + e % TILE;          \
@@ -104,9 +112,9 @@ DEVICE_INLINE size_t out_of(const struct matmul_task *a, size_t pair, size_t i, 
 
 PRODUCT(matmul, matmul_task, left_of, right_of, out_of)
 
-static void run_matmul(const struct cuda_matmul *task)
+CUDA_EXPORT void product_run(const struct cuda_matmul *task, enum product_places places)
 {
-    struct matmul_task all = {{task->batch, task->m, task->n, task->k},
+    struct matmul_task all = {{task->batch, task->m, task->n, task->k, places},
                               task->a,
                               task->b,
                               task->out,
@@ -116,6 +124,11 @@ static void run_matmul(const struct cuda_matmul *task)
                               task->relu};
     const size_t blocks = blocks_of(&all.sizes);
     if (blocks > 0) { LAUNCH(matmul, blocks, PRODUCT_THREADS, all); }
+}
+
+static void run_matmul(const struct cuda_matmul *task)
+{
+    product_run(task, PRODUCT_ALL);
 }
 
 /* ------------------------------------------------------ convolutions: pairs are groups */
@@ -222,8 +235,18 @@ PRODUCT(conv_backward_weights, conv_task, weights_left, weights_right, weights_o
 static struct conv_task task_of(const struct cuda_conv *conv, const float *x, const float *weights,
                                 const float *dy, float *out)
 {
-    struct conv_task task = {
-        {conv->groups, 0, 0, 0}, *conv, x, weights, dy, out, NULL, 0, false, false, 0, 0};
+    struct conv_task task = {{conv->groups, 0, 0, 0, PRODUCT_ALL},
+                             *conv,
+                             x,
+                             weights,
+                             dy,
+                             out,
+                             NULL,
+                             0,
+                             false,
+                             false,
+                             0,
+                             0};
     task.channels = conv->channels / conv->groups;
     task.filters = conv->filters / conv->groups;
     return task;

@@ -1,76 +1,20 @@
 /*
  * kernels/cuda/row.c: sums, softmax and its cross entropy, row by row.
  *
- * The bits are those of kernels/portable/reduce.h and softmax.h. LANES threads work on a row:
- * thread l takes the elements l, l + 16, l + 32, ...; then lanes are added over the tree of 8, 4, 2
- * and 1. A warp has two rows, and its threads shuffle together also behind the last row.
+ * The bits are those of kernels/portable/reduce.h and softmax.h.
  */
-#include "kernels/cuda/families.h"
+#include "kernels/cuda/row.h"
 #include "kernels/portable/isa/math.h"
 
-enum { LANES = 16, ROW_THREADS = 128, BLOCK_ROWS = ROW_THREADS / LANES };
-
-/* Row and lane of a thread; the row may be behind the last one. */
-#define ROW  ((size_t)BLOCK * BLOCK_ROWS + THREAD / LANES)
-#define LANE (THREAD % LANES)
-
-static inline size_t row_blocks(size_t rows)
-{
-    return (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
-}
-
-/* The sum of the lanes, in all of them. Addition commutes, so both partners have equal bits. */
-DEVICE_INLINE float lanes_sum(float x)
-{
-    for (uint32_t half = LANES / 2; half >= 1; half /= 2) { x = x + SHUFFLE_XOR(x, half); }
-    return x;
-}
-
-/* The sum of x; `count` is 0 behind the last row. In the last vector, lanes behind the end of the
- * row take part as zeros. */
-DEVICE_INLINE float sum_of(size_t count, const float *x)
-{
-    float sum = 0.0F;
-    for (size_t i = LANE; i - LANE < count; i += LANES) { sum = sum + (i < count ? x[i] : 0.0F); }
-    return lanes_sum(sum);
-}
-
-DEVICE_INLINE float dot_of(size_t count, const float *x, const float *y)
-{
-    float sum = 0.0F;
-    for (size_t i = LANE; i - LANE < count; i += LANES) {
-        const bool is_inside = i < count;
-        sum = FMA(is_inside ? x[i] : 0.0F, is_inside ? y[i] : 0.0F, sum);
-    }
-    return lanes_sum(sum);
-}
-
-/* The greatest element, in the order of row_greatest() in kernels/portable/isa/row.h, which matters
- * for NaN and -0: lanes over whole vectors, then the lanes, then the rest. */
-DEVICE_INLINE float greatest_of(size_t count, const float *x)
-{
-    const size_t whole = count - count % LANES;
-    float best = count > 0 ? x[0] : 0.0F;
-    for (size_t i = LANE; i < whole; i += LANES) { best = wide_greater(x[i], best); }
-    float greatest = SHUFFLE(best, THREAD % WARP - LANE);
-    for (uint32_t lane = 1; lane < LANES; lane++) {
-        const float other = SHUFFLE(best, THREAD % WARP - LANE + lane);
-        if (other > greatest) { greatest = other; }
-    }
-    for (size_t i = whole; i < count; i++) {
-        if (x[i] > greatest) { greatest = x[i]; }
-    }
-    return greatest;
-}
-
-/* y = exp(x - greatest); returns the sum. */
-DEVICE_INLINE float exponentials(size_t count, float greatest, const float *x, float *y)
+/* y = exp(x * scale - greatest); returns the sum. */
+DEVICE_INLINE float exponentials(size_t count, float scale, float greatest, const float *x,
+                                 float *y)
 {
     float sum = 0.0F;
     for (size_t i = LANE; i - LANE < count; i += LANES) {
         float e = 0.0F;
         if (i < count) {
-            e = math_exp(FMA(x[i], 1.0F, -greatest));
+            e = math_exp(FMA(x[i], scale, -greatest));
             y[i] = e;
         }
         sum = sum + e;
@@ -91,23 +35,43 @@ KERNEL(row_sum, struct row_task)
     if (is_row && LANE == 0) { a.out[ROW] = sum; }
 }
 
-KERNEL(softmax, struct row_task)
+struct softmax_task {
+    struct cuda_softmax rows;
+    const float *x, *dy;
+    float *out;
+};
+
+/* The columns that a row sees; 0 behind the last row. */
+DEVICE_INLINE size_t visible_columns(const struct cuda_softmax *rows, size_t row)
 {
-    const size_t count = ROW < a.rows ? a.columns : 0;
-    const float *x = a.x + ROW * a.columns;
-    float *y = a.out + ROW * a.columns;
-    const float factor = 1.0F / exponentials(count, greatest_of(count, x), x, y);
-    for (size_t i = LANE; i < count; i += LANES) { y[i] = y[i] * factor; }
+    const size_t count = rows->visible + row % rows->period * rows->more;
+    if (row >= rows->rows) { return 0; }
+    if (count > rows->columns) { return rows->columns; }
+    return count;
 }
 
-/* dx = y (dy - sum(y dy)); the factor 1 of the scale changes no bit. */
-KERNEL(softmax_gradient, struct row_task)
+KERNEL(softmax, struct softmax_task)
 {
-    const size_t count = ROW < a.rows ? a.columns : 0;
-    const float *y = a.x + ROW * a.columns, *dy = a.dy + ROW * a.columns;
-    float *dx = a.out + ROW * a.columns;
+    const size_t columns = a.rows.columns, count = visible_columns(&a.rows, ROW);
+    const float *x = a.x + ROW * columns;
+    float *y = a.out + ROW * columns;
+    const float greatest = greatest_of(count, x) * a.rows.scale;
+    const float factor = 1.0F / exponentials(count, a.rows.scale, greatest, x, y);
+    for (size_t i = LANE; i < columns && ROW < a.rows.rows; i += LANES) {
+        y[i] = i < count ? y[i] * factor : 0.0F;
+    }
+}
+
+/* dx = scale y (dy - sum(y dy)) */
+KERNEL(softmax_gradient, struct softmax_task)
+{
+    const size_t columns = a.rows.columns, count = visible_columns(&a.rows, ROW);
+    const float *y = a.x + ROW * columns, *dy = a.dy + ROW * columns;
+    float *dx = a.out + ROW * columns;
     const float dot = dot_of(count, y, dy);
-    for (size_t i = LANE; i < count; i += LANES) { dx[i] = (dy[i] - dot) * y[i]; }
+    for (size_t i = LANE; i < columns && ROW < a.rows.rows; i += LANES) {
+        dx[i] = i < count ? (dy[i] - dot) * y[i] * a.rows.scale : 0.0F;
+    }
 }
 
 struct entropy_task {
@@ -122,12 +86,7 @@ struct entropy_task {
 /* False: the label is out of range, and is 0 instead. */
 DEVICE_INLINE bool label_of(const struct entropy_task *a, size_t row, size_t *label)
 {
-    int64_t found = 0;
-    switch (a->label_bytes) {
-    case 1: found = ((const uint8_t *)a->labels)[row]; break;
-    case 4: found = ((const int32_t *)a->labels)[row]; break;
-    default: found = ((const int64_t *)a->labels)[row]; break;
-    }
+    const int64_t found = integer_of(a->labels, a->label_bytes, row);
     const bool is_valid = found >= 0 && (uint64_t)found < a->columns;
     *label = is_valid ? (size_t)found : 0;
     return is_valid;
@@ -142,7 +101,7 @@ KERNEL(cross_entropy, struct entropy_task)
     const bool is_valid = count > 0 && label_of(&a, ROW, &label);
     const float at_label = count > 0 ? x[label] : 0.0F, all = sum_of(count, x);
     const float greatest = greatest_of(count, x), distance = greatest - at_label;
-    const float sum = exponentials(count, greatest, x, p), factor = 1.0F / sum;
+    const float sum = exponentials(count, 1.0F, greatest, x, p), factor = 1.0F / sum;
     for (size_t i = LANE; i < count; i += LANES) { p[i] = p[i] * factor; }
     if (count == 0 || LANE != 0) { return; }
     float loss = math_log(sum) + distance;
@@ -172,17 +131,17 @@ static void run_sum_columns(size_t rows, size_t columns, const float *matrix, fl
     if (rows > 0) { LAUNCH(row_sum, row_blocks(rows), ROW_THREADS, task); }
 }
 
-static void run_softmax(size_t rows, size_t columns, const float *x, float *y)
+CUDA_EXPORT void softmax_run(const struct cuda_softmax *rows, const float *x, float *y)
 {
-    struct row_task task = {rows, columns, x, NULL, y};
-    if (rows > 0) { LAUNCH(softmax, row_blocks(rows), ROW_THREADS, task); }
+    struct softmax_task task = {*rows, x, NULL, y};
+    if (rows->rows > 0) { LAUNCH(softmax, row_blocks(rows->rows), ROW_THREADS, task); }
 }
 
-static void run_softmax_gradient(size_t rows, size_t columns, const float *y, const float *dy,
-                                 float *dx)
+CUDA_EXPORT void softmax_run_gradient(const struct cuda_softmax *rows, const float *y,
+                                      const float *dy, float *dx)
 {
-    struct row_task task = {rows, columns, y, dy, dx};
-    if (rows > 0) { LAUNCH(softmax_gradient, row_blocks(rows), ROW_THREADS, task); }
+    struct softmax_task task = {*rows, y, dy, dx};
+    if (rows->rows > 0) { LAUNCH(softmax_gradient, row_blocks(rows->rows), ROW_THREADS, task); }
 }
 
 static void run_cross_entropy(size_t rows, size_t columns, const float *logits, const void *labels,
@@ -240,8 +199,8 @@ CUDA_EXPORT void cuda_fill_row(struct cuda_kernels *table)
 {
     table->sum_columns = run_sum_columns;
     table->sum = run_sum;
-    table->softmax = run_softmax;
-    table->softmax_gradient = run_softmax_gradient;
+    table->softmax = softmax_run;
+    table->softmax_gradient = softmax_run_gradient;
     table->cross_entropy = run_cross_entropy;
     table->cross_entropy_gradient = run_cross_entropy_gradient;
 }

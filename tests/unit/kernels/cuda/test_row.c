@@ -1,6 +1,6 @@
 /* kernels/cuda/row.c: sums, softmax and cross entropy have the bits of the CPU's, for rows of all
  * lengths around those of a vector. */
-#include "tests/unit/kernels/cuda/device.h"
+#include "tests/unit/kernels/cuda/portable_call.h"
 
 static const size_t lengths[] = {1, 2, 3, 10, 15, 16, 17, 31, 32, 33, 48, 100, 257};
 
@@ -61,8 +61,9 @@ static void softmax_has_the_bits_of_the_cpu(void **state)
         float *in = floats_to_device(x, count), *slope = floats_to_device(dy, count);
         float *out = device_memory(count * sizeof *out),
               *of_in = device_memory(count * sizeof *out);
-        library->kernels->softmax(rows, columns, in, out);
-        library->kernels->softmax_gradient(rows, columns, in, slope, of_in);
+        const struct cuda_softmax all = {rows, columns, 1, columns, 0, 1};
+        library->kernels->softmax(&all, in, out);
+        library->kernels->softmax_gradient(&all, in, slope, of_in);
         portable_fastest()->softmax->forward(&task, x, y);
         portable_fastest()->softmax->backward(&task, x, dy, dx);
         expect_floats("softmax", out, y, count);
@@ -76,7 +77,7 @@ static void softmax_has_the_bits_of_the_cpu(void **state)
     }
 }
 
-/* Without smoothing. Labels of each size of integers. */
+/* Without smoothing of labels. Labels of each size of integers. */
 static void cross_entropy_has_the_bits_of_the_cpu(void **state)
 {
     (void)state;
@@ -116,6 +117,45 @@ static void cross_entropy_has_the_bits_of_the_cpu(void **state)
     }
 }
 
+/* The last label is out of range. */
+static void smoothed_cross_entropy_has_the_bits_of_the_cpu(void **state)
+{
+    (void)state;
+    enum { ROWS = 11 };
+    for (size_t l = 0; l < LENGTHS * KINDS; l++) {
+        const size_t columns = lengths[l % LENGTHS], count = ROWS * columns;
+        int32_t labels[ROWS];
+        for (size_t r = 0; r < ROWS; r++) { labels[r] = (int32_t)(r * 5 % columns); }
+        labels[ROWS - 1] = -1;
+        float *x = inputs(l / LENGTHS, l, count), *dlosses = inputs(l / LENGTHS, 100 + l, ROWS);
+        float *p = allocate_floats(count), *losses = allocate_floats(ROWS);
+        float *slopes = allocate_floats(count);
+        void *of_device = to_device(labels, sizeof labels);
+        float *in = floats_to_device(x, count), *slope = floats_to_device(dlosses, ROWS);
+        float *out = device_memory(count * sizeof *out), *loss = device_memory(ROWS * sizeof *loss);
+        float *dlogits = device_memory(count * sizeof *dlogits);
+        library->kernels->cross_entropy(ROWS, columns, in, of_device, 4, 0.1F, loss, out);
+        library->kernels->cross_entropy_gradient(ROWS, columns, out, of_device, 4, 0.1F, slope,
+                                                 dlogits);
+        const struct tn_view of_labels = view_of(labels, TN_INT32, ROWS, 0);
+        const struct tn_view of_p = floats_view(p, ROWS, columns);
+        run_portable(&op_softmax_cross_entropy, 0.1,
+                     (struct kernel_call){.in = {floats_view(x, ROWS, columns), of_labels},
+                                          .out = {of_p, floats_view(losses, ROWS, 0)}});
+        run_portable(&op_softmax_cross_entropy_gradient, 0.1,
+                     (struct kernel_call){.in = {of_p, of_labels, floats_view(dlosses, ROWS, 0)},
+                                          .out = {floats_view(slopes, ROWS, columns)}});
+        expect_floats("probabilities", out, p, count);
+        expect_floats("losses", loss, losses, ROWS);
+        expect_floats("dlogits", dlogits, slopes, count);
+        library->release(in);
+        library->release(slope);
+        library->release(of_device);
+        float *const all[] = {x, dlosses, p, losses, slopes};
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) { free(all[i]); }
+    }
+}
+
 /* The loss and the gradient of a row whose label is out of range are NaN; others are not. */
 static void labels_out_of_range_give_nan(void **state)
 {
@@ -146,6 +186,7 @@ int main(void)
         cmocka_unit_test(sums_over_other_dimensions),
         cmocka_unit_test(softmax_has_the_bits_of_the_cpu),
         cmocka_unit_test(cross_entropy_has_the_bits_of_the_cpu),
+        cmocka_unit_test(smoothed_cross_entropy_has_the_bits_of_the_cpu),
         cmocka_unit_test(labels_out_of_range_give_nan),
     };
     return cmocka_run_group_tests(tests, open_library, close_library);

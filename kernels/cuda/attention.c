@@ -1,0 +1,80 @@
+/*
+ * kernels/cuda/attention.c: attention as products and softmax, with the bits of
+ * kernels/portable/attention.h. With `causal`, products take the keys that a block of queries sees:
+ * a block is a tile of product.h.
+ */
+#include "kernels/portable/attention.h"
+#include <assert.h>
+
+#include "kernels/cuda/product.h"
+#include "kernels/cuda/row.h"
+
+static_assert((int)PRODUCT_TILE == (int)ATTENTION_BLOCK, "tiles are blocks of queries");
+
+/* A matrix [rows][columns] of each head; or the transposed one. */
+static struct cuda_operand rows_of(const float *data, size_t rows, size_t columns)
+{
+    const struct cuda_operand operand = {data, rows * columns, columns, 1};
+    return operand;
+}
+
+static struct cuda_operand columns_of(const float *data, size_t rows, size_t columns)
+{
+    const struct cuda_operand operand = {data, rows * columns, 1, columns};
+    return operand;
+}
+
+/* out[m][n] = a b for each head. */
+static void multiply(const struct cuda_attention *task, size_t m, size_t n, size_t k,
+                     struct cuda_operand a, struct cuda_operand b, enum product_places places,
+                     float *out)
+{
+    const struct cuda_matmul product = {
+        task->batch * task->heads, m, n, k, a, b, out, false, NULL, false};
+    product_run(&product, task->causal ? places : PRODUCT_ALL);
+}
+
+static struct cuda_softmax softmax_of(const struct cuda_attention *task)
+{
+    const size_t rows = task->batch * task->heads * task->queries;
+    const struct cuda_softmax softmax = {
+        rows,       task->keys, task->queries, task->causal ? 1 : task->keys, (size_t)task->causal,
+        task->scale};
+    return softmax;
+}
+
+static void run_attention(const struct cuda_attention *task, const float *q, const float *k,
+                          const float *v, float *p, float *out)
+{
+    const size_t queries = task->queries, keys = task->keys;
+    const struct cuda_softmax softmax = softmax_of(task);
+    multiply(task, queries, keys, task->width, rows_of(q, queries, task->width),
+             columns_of(k, keys, task->width), PRODUCT_ALL, p);
+    softmax_run(&softmax, p, p);
+    multiply(task, queries, task->value_width, keys, rows_of(p, queries, keys),
+             rows_of(v, keys, task->value_width), PRODUCT_TO_ROW, out);
+}
+
+/* dp = dout v', then ds in its place; dq = ds k, dk = ds' q, dv = p' dout. */
+static void run_attention_gradient(const struct cuda_attention *task, const float *q,
+                                   const float *k, const float *v, const float *p,
+                                   const float *dout, float *ds, float *dq, float *dk, float *dv)
+{
+    const size_t queries = task->queries, keys = task->keys;
+    const struct cuda_softmax softmax = softmax_of(task);
+    multiply(task, queries, keys, task->value_width, rows_of(dout, queries, task->value_width),
+             columns_of(v, keys, task->value_width), PRODUCT_ALL, ds);
+    softmax_run_gradient(&softmax, p, ds, ds);
+    multiply(task, queries, task->width, keys, rows_of(ds, queries, keys),
+             rows_of(k, keys, task->width), PRODUCT_TO_ROW, dq);
+    multiply(task, keys, task->width, queries, columns_of(ds, queries, keys),
+             rows_of(q, queries, task->width), PRODUCT_FROM_ROW, dk);
+    multiply(task, keys, task->value_width, queries, columns_of(p, queries, keys),
+             rows_of(dout, queries, task->value_width), PRODUCT_FROM_ROW, dv);
+}
+
+CUDA_EXPORT void cuda_fill_attention(struct cuda_kernels *table)
+{
+    table->attention = run_attention;
+    table->attention_gradient = run_attention_gradient;
+}

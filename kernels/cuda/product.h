@@ -1,0 +1,19 @@
+/* kernels/cuda/product.h: products that skip places of k which are known to be zeros. Private to
+ * kernels/cuda/. */
+#ifndef KERNELS_CUDA_PRODUCT_H
+#define KERNELS_CUDA_PRODUCT_H
+
+#include "kernels/cuda/families.h"
+
+/* The outputs of PRODUCT_TILE rows from r, a multiple of it, take these places of k. */
+enum { PRODUCT_TILE = 32 };
+
+enum product_places {
+    PRODUCT_ALL,
+    PRODUCT_TO_ROW,   /* 0 to r + PRODUCT_TILE - 1 */
+    PRODUCT_FROM_ROW, /* r to the last one */
+};
+
+CUDA_EXPORT void product_run(const struct cuda_matmul *task, enum product_places places);
+
+#endif
