@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,9 +37,12 @@ static const struct process *sender_of(const struct sim_cluster *cluster, uint64
 static void log_frame(struct sim_cluster *cluster, const struct frame_header *header)
 {
     static const char *const names[FRAME_TYPE_END] = {
-        [FRAME_REPORT] = "report",       [FRAME_REPORT_ACK] = "ack", [FRAME_PUSH] = "push",
-        [FRAME_PULL] = "pull",           [FRAME_VALUES] = "values",  [FRAME_REFUSED] = "refused",
+        [FRAME_REPORT] = "report",       [FRAME_REPORT_ACK] = "ack",
+        [FRAME_PUSH] = "push",           [FRAME_PULL] = "pull",
+        [FRAME_VALUES] = "values",       [FRAME_REFUSED] = "refused",
         [FRAME_NORM_PART] = "norm-part", [FRAME_LOSSES] = "losses",
+        [FRAME_LOOKUP] = "lookup",       [FRAME_ROWS] = "rows",
+        [FRAME_PUSH_ROWS] = "push-rows",
     };
     const struct process *from = sender_of(cluster, header->sender);
     if (header->type == FRAME_REPORT || header->type == FRAME_REPORT_ACK) { return; }
@@ -150,14 +154,21 @@ static void on_frame(void *ctx, void *receiver, const struct frame_header *heade
             (struct sim_question){header->sender, to->config.incarnation, header->sequence,
                                   header->generation};
     }
-    if (header->type != FRAME_VALUES) { return; }
+    if (header->type == FRAME_LOOKUP && to->task.role == ROLE_PS) {
+        sim_rows_asked(cluster, header, to, body);
+    }
+    if (header->type != FRAME_VALUES && header->type != FRAME_ROWS) { return; }
     const struct process *process = sender_of(cluster, header->sender);
     if (process != NULL && process->task.role == ROLE_WORKER) {
         check_replica(cluster, header, process->task.index, body);
         return;
     }
-    check_answer(cluster, header, to->config.incarnation);
     assert(process != NULL && process->task.role == ROLE_PS);
+    if (header->type == FRAME_ROWS) {
+        sim_rows_answered(cluster, header, process, to, body);
+        return;
+    }
+    check_answer(cluster, header, to->config.incarnation);
     assemble_values(cluster, header, process->task.index, to->config.incarnation, body);
 }
 
@@ -174,10 +185,9 @@ static void open_training(struct sim_cluster *cluster)
         cluster->test = ledger_dataset(job->data.examples);
     } else {
         enum tn_status status = model_open(job, &cluster->model, &error);
-        assert(status == TN_OK);
-        status = dataset_open(job, DATASET_TRAIN, &cluster->train, &error);
-        assert(status == TN_OK);
-        status = dataset_open(job, DATASET_TEST, &cluster->test, &error);
+        if (status == TN_OK) { status = dataset_open(job, DATASET_TRAIN, &cluster->train, &error); }
+        if (status == TN_OK) { status = dataset_open(job, DATASET_TEST, &cluster->test, &error); }
+        if (status != TN_OK) { fprintf(stderr, "%s\n", error.text); }
         assert(status == TN_OK);
     }
     cluster->reference =
@@ -294,6 +304,7 @@ static void count(struct sim_cluster *cluster)
     coverage->handled += cluster->world.handled;
     coverage->steps += cluster->checker.run.evaluation.step;
     coverage->values_checked += cluster->checker.values_checked;
+    coverage->rows_checked += cluster->rows_checked;
     coverage->elections += cluster->checker.elections;
     coverage->loads += cluster->checker.loads;
     coverage->restores += cluster->checker.restores;

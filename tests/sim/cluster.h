@@ -67,6 +67,7 @@ struct sim_kept {
 };
 
 enum { SIM_QUESTIONS = 1024, SIM_ANSWERS = 64, SIM_ANSWER_FLOATS = 2048 };
+enum { SIM_LOOKUPS = 64, SIM_LOOKUP_BYTES = 2048 };
 
 /* The values that a ps is sending to a worker, as far as their chunks were delivered. */
 struct sim_answer {
@@ -74,6 +75,13 @@ struct sim_answer {
     struct frame_header header; /* The first chunk's. */
     size_t have;                /* Bytes. */
     float values[SIM_ANSWER_FLOATS];
+};
+
+/* A lookup of rows that reached a ps. */
+struct sim_lookup {
+    uint64_t worker, ps; /* Incarnations. */
+    struct frame_header header;
+    uint8_t body[SIM_LOOKUP_BYTES];
 };
 
 struct sim_cluster {
@@ -91,6 +99,8 @@ struct sim_cluster {
     struct sim_question
         questions[SIM_QUESTIONS];           /* A hash table; an older question is forgotten. */
     struct sim_answer answers[SIM_ANSWERS]; /* A hash table. */
+    struct sim_lookup lookups[SIM_LOOKUPS]; /* A hash table. */
+    uint64_t rows_checked;
     uint32_t task_count;
     struct task tasks[SIM_TASKS_MAX];
     struct process *now[SIM_TASKS_MAX]; /* The last process of each task. */
@@ -129,6 +139,16 @@ void sim_agent_drain(struct sim_agent *agent, uint64_t back_after_ms);
 void sim_agent_saw_end(struct sim_cluster *cluster, uint32_t task, int exit_code, int signal);
 void sim_agents_job_ended(struct sim_cluster *cluster);
 struct sim_agent *sim_agent_of(struct sim_cluster *cluster, uint32_t task);
+
+/* sim_rows.c: a job with tables whose keys are hashed into few rows. `optimizer`: a setting. */
+void sim_rows_job(struct job *job, const char *optimizer);
+/* In one seed of four that need no exact counts the model has tables. From a stream of its own. */
+void sim_rows_draw(struct sim_setup *setup, uint64_t seed);
+/* A LOOKUP reached a ps, and ROWS a worker: they are compared with the reference. */
+void sim_rows_asked(struct sim_cluster *cluster, const struct frame_header *header,
+                    const struct process *ps, const void *body);
+void sim_rows_answered(struct sim_cluster *cluster, const struct frame_header *header,
+                       const struct process *ps, const struct process *worker, const void *body);
 
 /* sim_view.c: what the checker may read. */
 struct checker_view sim_view(struct sim_cluster *cluster);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
+#include "ps/table/row_table.h"
 #include "tests/sim/disk_model_private.h"
 
 static struct disk_shard *find_shard(const struct disk_model *disk, uint64_t id, uint32_t index,
@@ -29,6 +30,7 @@ static void remove_shard(struct disk_model *disk, size_t i)
 {
     assert(i < disk->shard_count);
     free(disk->shards[i]->data);
+    disk_rows_free(disk->shards[i]->rows);
     free(disk->shards[i]);
     disk->shards[i] = disk->shards[--disk->shard_count];
 }
@@ -136,6 +138,7 @@ static enum tn_status do_write(struct disk_model *disk, const struct disk_reques
     struct digest_stream stream;
     digest_begin(&stream);
     digest_add(&stream, shard->data, bytes * write->state_arrays);
+    shard->rows = disk_rows_copy(&write->rows, &stream);
     digest_add(&stream, &write->step, sizeof write->step);
     digest_add(&stream, &write->generation, sizeof write->generation);
     digest_add(&stream, &write->id, sizeof write->id);
@@ -150,6 +153,7 @@ static enum tn_status do_write(struct disk_model *disk, const struct disk_reques
         }
         if (find_manifest(disk, shard->id) != NULL && !digest_equal(old->digest, shard->digest)) {
             free(shard->data);
+            disk_rows_free(shard->rows);
             free(shard);
             return TN_EEXIST;
         }
@@ -167,6 +171,8 @@ static enum tn_status do_read(struct disk_model *disk, const struct disk_request
     const struct manifest *manifest = request->manifest;
     uint64_t first = request->read.first, end = first + request->read.count;
     *metadata = (struct store_metadata){0};
+    const struct store_rows *rows = &request->read.rows;
+    for (uint32_t t = 0; t < rows->count; t++) { row_table_begin_load(rows->tables[t]); }
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
         const struct manifest_shard *part = &manifest->shards[i];
         uint64_t from = u64_max(part->first, first);
@@ -181,6 +187,7 @@ static enum tn_status do_read(struct disk_model *disk, const struct disk_request
             memcpy(out + (from - first), shard->data + a * shard->count + (from - part->first),
                    (size_t)(to - from) * sizeof *out);
         }
+        if (rows->count > 0) { disk_rows_load(shard->rows, rows); }
         if (shard->optimizer_steps > metadata->optimizer_steps) {
             metadata->optimizer_steps = shard->optimizer_steps;
         }
@@ -188,6 +195,9 @@ static enum tn_status do_read(struct disk_model *disk, const struct disk_request
             metadata->blob_bytes = shard->blob_bytes;
             memcpy(metadata->blob, shard->blob, shard->blob_bytes);
         }
+    }
+    for (uint32_t t = 0; t < rows->count; t++) {
+        row_table_end_load(rows->tables[t], manifest->step);
     }
     return TN_OK;
 }

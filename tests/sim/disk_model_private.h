@@ -3,6 +3,7 @@
 #define SIM_DISK_MODEL_PRIVATE_H
 
 #include "tests/sim/disk_model.h"
+#include "tests/sim/disk_rows.h"
 
 enum { DISK_SHARDS_MAX = 8192, DISK_MANIFESTS_MAX = 2048 };
 
@@ -12,6 +13,7 @@ struct disk_shard {
     uint64_t first, count, optimizer_steps;
     uint32_t arrays;
     float *data; /* arrays x count. */
+    struct disk_rows *rows;
     struct digest digest;
     bool damaged;
     bool elsewhere; /* Written while its ps was away. */

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import mutants_tables
+
 TIMEOUT_S = 600  # For 100 seeds, which take about 10 s.
 SCENARIO_SEEDS = 20  # For each scenario; scenarios run before other seeds.
 
@@ -218,7 +220,7 @@ MUTANTS = [
      "tensors_sum(&worker->tensors, r, step)->body->data", "tensors_sum(&worker->tensors, 0, step)->body->data"),
     ("a worker does not report that it missed a checkpoint", "mirror/mirror_actions.c",
      "    case REPLICA_DO_MISS: miss(worker, action->checkpoint, true); break;", "    case REPLICA_DO_MISS: break;"),
-]
+] + mutants_tables.MUTANTS
 
 
 def copy_tree(root, target):

@@ -7,11 +7,14 @@
 
 #include "local/trainer.h"
 
+enum { KEYS = 32 }; /* More than the columns of sim_rows_job() hash into. */
+
 struct reference {
     struct job job;
     struct trainer trainer;
     /* values[s]: parameters after s steps, up to trainer.step, and behind them their averages. */
     float **values;
+    float **rows;    /* By step, of the tables one after another: all rows. */
     double *metrics; /* By step, train.stop.metric: only of the multiples that are evaluated. */
 };
 
@@ -32,6 +35,39 @@ static void keep_values(struct reference *reference)
     memcpy(copy + trainer->parameters, trainer_averages(trainer),
            trainer->parameters * sizeof *copy);
     reference->values[trainer->step] = copy;
+}
+
+/* The floats of all rows of the tables before `table`. */
+static size_t rows_before(const struct reference *reference, uint32_t table)
+{
+    const struct variable_table *variables = &reference->trainer.config.model->table;
+    size_t count = 0;
+    for (uint32_t t = 0; t < table; t++) { count += (size_t)KEYS * variables->row_tables[t].width; }
+    return count;
+}
+
+static void keep_rows(struct reference *reference)
+{
+    const struct variable_table *variables = &reference->trainer.config.model->table;
+    const struct row_source *source = &reference->trainer.tables.source;
+    if (variables->row_table_count == 0) { return; }
+    float *rows = floats(rows_before(reference, variables->row_table_count));
+    for (uint32_t t = 0; t < variables->row_table_count; t++) {
+        const struct row_table_shape *shape = &variables->row_tables[t];
+        float *out = rows + rows_before(reference, t);
+        for (uint64_t key = 0; key < KEYS; key++) {
+            source->read(source->ctx, t, &key, 1, out + key * shape->width);
+        }
+    }
+    reference->rows[reference->trainer.step] = rows;
+}
+
+const float *reference_row(struct reference *reference, uint64_t step, uint32_t table, uint64_t key)
+{
+    const struct row_table_shape *shape = &reference->trainer.config.model->table.row_tables[table];
+    assert(key < KEYS);
+    (void)reference_values(reference, step);
+    return reference->rows[step] + rows_before(reference, table) + key * shape->width;
 }
 
 static void keep_metric(struct reference *reference)
@@ -65,14 +101,21 @@ struct reference *reference_create(const struct job *job, const struct model *mo
     assert(reference->values != NULL);
     reference->metrics = calloc((size_t)job->train.steps + 2, sizeof *reference->metrics);
     assert(reference->metrics != NULL);
+    reference->rows = calloc((size_t)job->train.steps + 2, sizeof *reference->rows);
+    assert(reference->rows != NULL);
     keep_values(reference);
+    keep_rows(reference);
     return reference;
 }
 
 void reference_free(struct reference *reference)
 {
     if (reference == NULL) { return; }
-    for (uint64_t s = 0; s <= reference->trainer.step; s++) { free(reference->values[s]); }
+    for (uint64_t s = 0; s <= reference->trainer.step; s++) {
+        free(reference->values[s]);
+        free(reference->rows[s]);
+    }
+    free(reference->rows);
     trainer_close(&reference->trainer);
     free(reference->values);
     free(reference->metrics);
@@ -87,6 +130,7 @@ const float *reference_values(struct reference *reference, uint64_t step)
         enum tn_status status = trainer_step(&reference->trainer, &error);
         assert(status == TN_OK);
         keep_values(reference);
+        keep_rows(reference);
         keep_metric(reference);
     }
     return reference->values[step];

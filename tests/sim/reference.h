@@ -24,6 +24,9 @@ void reference_free(struct reference *reference);
  * the reference. */
 const float *reference_values(struct reference *reference, uint64_t step);
 const float *reference_averages(struct reference *reference, uint64_t step);
+/* A row of table `table` after `step` steps. The keys of the job's tables are hashed. */
+const float *reference_row(struct reference *reference, uint64_t step, uint32_t table,
+                           uint64_t key);
 size_t reference_parameters(const struct reference *reference);
 struct digest reference_digest(struct reference *reference, uint64_t step);
 

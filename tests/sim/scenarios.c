@@ -242,6 +242,23 @@ static void warm(struct sim_setup *setup, struct random *random)
     }
 }
 
+/* The model has tables: ps, workers and chiefs die between steps and saves. */
+static void tables(struct sim_setup *setup, struct random *random)
+{
+    setup->ledger = false;
+    setup->job.train.learning_rate = 0.0625;
+    setup->job.train.optimizer = OPTIMIZER_MOMENTUM;
+    setup->job.train.rule_count = setup->job.train.before_count = 0;
+    sim_rows_job(&setup->job, random_below(random, 2) == 0 ? "train.table_optimizer=row_adagrad"
+                                                           : "train.table_optimizer=lazy_adam");
+    setup->job.evaluate.every_steps = between(random, 5, 30);
+    setup->job.checkpoint.every_steps = between(random, 4, 20);
+    for (uint32_t i = 0; i < 6; i++) {
+        const uint32_t task = (uint32_t)random_below(random, FIRST_WORKER + WORKERS);
+        add(setup, FAULT_KILL, between(random, 800, 6000), task);
+    }
+}
+
 /* One worker needs several times as long for a slice as the other one, which dies in half of the
  * seeds. */
 static void slow_worker(struct sim_setup *setup, struct random *random)
@@ -278,6 +295,11 @@ static const char *accept(const struct sim_cluster *cluster)
 static const char *keeps_the_rules(const struct sim_cluster *cluster)
 {
     return cluster->checker.done ? NULL : "the run is not done";
+}
+
+static const char *rows_are_sent(const struct sim_cluster *cluster)
+{
+    return cluster->rows_checked == 0 ? "no rows were sent" : NULL;
 }
 
 static const char *nothing_is_loaded_again(const struct sim_cluster *cluster)
@@ -373,6 +395,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"stop-async", stop_async, stops_early},
     {"evaluator", evaluator, checkpoints_are_evaluated},
     {"warm", warm, nothing_is_loaded_again},
+    {"tables", tables, rows_are_sent},
     {"slow-worker", slow_worker, slow_worker_owns_few},
     {"mirror", mirror, keeps_the_rules},
     {"mirror-survivor", mirror_survivor, no_step_is_lost},

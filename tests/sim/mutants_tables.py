@@ -1,0 +1,30 @@
+"""Planted errors of tables of rows (A12, P14, W13), for mutants.py."""
+
+# As in mutants.py.
+MUTANTS = [
+    ("rows are summed in order of the slices, not of the tree", "ps/shard_rows.c",
+     "row_sums_add(&rows->slots[sums[i].into], &rows->slots[sums[i].from], &rows->spare,",
+     "row_sums_add(&rows->slots[whole.first], &rows->slots[parts[i + 1].first], &rows->spare,"),
+    ("the gradient of a row is sent to a wrong ps", "worker/worker_rows.c",
+     "            if (row_owner(t, sum->keys[i], ps_count) != ps) { continue; }",
+     "            if (row_owner(t, sum->keys[i] / 2, ps_count) != ps) { continue; }"),
+    ("a worker looks a row up at a wrong ps", "worker/row_lookup.c",
+     "row_owner(cursor->table, wanted->keys[cursor->index], lookup->ps) == ps",
+     "row_owner(cursor->table, wanted->keys[cursor->index] / 2, lookup->ps) == ps"),
+    ("the rows of a push are left out", "ps/ps_rows.c",
+     "        shard_rows_hold(&ps->rows, first, &begun->rows);",
+     "        shard_rows_release(&ps->rows, first);"),
+    ("a lookup is answered with the newest rows", "ps/ps_rows.c",
+     "    shard_rows_read(&ps->rows, action->step,", "    shard_rows_read(&ps->rows, ps->core.step,"),
+    ("rows that a checkpoint needs are freed", "ps/ps_rows.c",
+     "    if (ps->kept_checkpoint != 0) { floor = u64_min(floor, ps->kept_checkpoint); }\n", ""),
+    ("rows of the step before are freed", "ps/ps_rows.c",
+     "    uint64_t floor = step;\n", "    uint64_t floor = step + 1;\n"),
+    ("a save has the newest rows", "ps/shard_rows.c",
+     "row_set_begin_save(rows->current, step, true, error)",
+     "row_set_begin_save(rows->current, row_table_step(rows->current->tables[0]) + 0 * step, true, error)"),
+    ("a save does not keep its rows while training continues", "ps/table/row_table.c",
+     "table->saving ? u64_min(table->floor, table->mark) : table->floor;", "table->floor;"),
+    ("a load leaves the rows out", "ps/checkpoint_client.c",
+     "        .rows = shard_rows_incoming(client->rows),\n", ""),
+]

@@ -1,0 +1,112 @@
+/* Tables of rows: which jobs have them, and each row that a ps sends, compared with the reference.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cluster/row_body.h"
+#include "data/job_columns.h"
+#include "tests/sim/cluster.h"
+
+void sim_rows_job(struct job *job, const char *optimizer)
+{
+    static const char *const settings[] = {
+        "model.type=layers",
+        "model.layers=[{\"dense\": {\"units\": 8, \"activation\": \"relu\"}}, {\"dense\": 1}]",
+        "model.outputs=1",
+        "model.loss=sigmoid_cross_entropy",
+        "data.type=criteo-like",
+        "data.columns={\"I1\": \"number\", \"I2\": \"number\","
+        " \"C1\": {\"as\": \"category\", \"hash\": 24, \"embed\": 3, \"table\": true},"
+        " \"C2\": {\"as\": \"category\", \"hash\": 16, \"embed\": 1, \"table\": true},"
+        " \"C3\": {\"as\": \"category\", \"hash\": 11, \"embed\": 3, \"table\": true}}",
+    };
+    struct job unset;
+    struct error error;
+    enum tn_status status = TN_OK;
+    job_init(&unset);
+    job->train.mode = TRAIN_SYNC;
+    job->train.clip_norm = job->train.ema = 0;
+    job->cluster.evaluators = 0;
+    job->model.inputs = unset.model.inputs; /* The columns decide. */
+    job->model.inputs_given = job->model.embeddings_given = false;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings && status == TN_OK; i++) {
+        status = job_set(job, settings[i], &error);
+    }
+    if (status == TN_OK) { status = job_set(job, optimizer, &error); }
+    if (status == TN_OK) { status = job_columns_settle(job, &error); }
+    assert(status == TN_OK);
+}
+
+void sim_rows_draw(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x726f777300000000u};
+    static const char *const optimizers[] = {
+        "train.table_optimizer=sgd", "train.table_optimizer=row_adagrad",
+        "train.table_optimizer=lazy_adam", "train.table_optimizer=ftrl"};
+    if (setup->ledger || random_below(&random, 4) != 0) { return; }
+    sim_rows_job(&setup->job, optimizers[random_below(&random, 4)]);
+}
+
+/* The entry of a lookup. An older one is forgotten. */
+static struct sim_lookup *lookup_at(struct sim_cluster *cluster, uint64_t worker, uint64_t ps,
+                                    uint32_t number)
+{
+    const uint64_t mixed = (worker * 31 + ps) * 31 + number;
+    return &cluster->lookups[(mixed * 0x9e3779b97f4a7c15ULL >> 32) % SIM_LOOKUPS];
+}
+
+void sim_rows_asked(struct sim_cluster *cluster, const struct frame_header *header,
+                    const struct process *ps, const void *body)
+{
+    struct sim_lookup *lookup =
+        lookup_at(cluster, header->sender, ps->config.incarnation, header->first);
+    assert(header->body_bytes <= sizeof lookup->body);
+    *lookup = (struct sim_lookup){
+        .worker = header->sender, .ps = ps->config.incarnation, .header = *header};
+    memcpy(lookup->body, body, header->body_bytes);
+}
+
+static void check(struct sim_cluster *cluster, const struct sim_lookup *lookup,
+                  const struct frame_header *header, uint32_t ps, const uint8_t *rows)
+{
+    const struct variable_table *variables = &cluster->model->table;
+    const struct row_body_rules rules = {.variables = variables};
+    struct row_body_reader reader = row_body_read(&rules, lookup->body, lookup->header.body_bytes);
+    struct row_body_row row;
+    size_t at = 0;
+    while (row_body_next(&reader, &row)) {
+        const size_t bytes = variables->row_tables[row.table].width * sizeof(float);
+        const float *wanted = reference_row(cluster->reference, header->step, row.table, row.key);
+        if (at + bytes > header->body_bytes || memcmp(rows + at, wanted, bytes) != 0) {
+            world_fail(&cluster->world,
+                       "I6: ps:%u sent a wrong row of step %" PRIu64 ": table %u, key %" PRIu64, ps,
+                       header->step, row.table, row.key);
+            return;
+        }
+        at += bytes;
+        cluster->rows_checked++;
+    }
+    if (at == header->body_bytes) { return; }
+    world_fail(&cluster->world, "P14: ps:%u sent more rows than were asked for", ps);
+}
+
+void sim_rows_answered(struct sim_cluster *cluster, const struct frame_header *header,
+                       const struct process *ps, const struct process *worker, const void *body)
+{
+    const struct sim_lookup *lookup =
+        lookup_at(cluster, worker->config.incarnation, ps->config.incarnation, header->first);
+    if (lookup->worker != worker->config.incarnation || lookup->ps != ps->config.incarnation ||
+        lookup->header.first != header->first) {
+        return;
+    }
+    if (lookup->header.step != header->step || lookup->header.generation != header->generation ||
+        lookup->header.sequence != header->sequence) {
+        world_fail(&cluster->world,
+                   "P14: ps:%u answered a lookup of step %" PRIu64 " by step %" PRIu64,
+                   ps->task.index, lookup->header.step, header->step);
+        return;
+    }
+    check(cluster, lookup, header, ps->task.index, body);
+}
