@@ -296,11 +296,21 @@ enum tn_status job_check(const struct job *job, struct error *error)
 
 /* ------------------------------------------------------------- writing */
 
+/* The keys that feature columns decide (data/job_columns.h), and did not yet, are not written. */
+static void leave_out_unsettled(const struct job *job, json_t *root)
+{
+    json_t *model = json_object_get(root, "model");
+    if (!job_has_rows(job)) { return; }
+    if (!job->model.inputs_given) { (void)json_object_del(model, "inputs"); }
+    if (!job->model.embeddings_given) { (void)json_object_del(model, "embeddings"); }
+}
+
 static char *to_json(const struct job *job, unsigned tags, size_t flags)
 {
     assert(job != NULL);
     json_t *root = json_object();
     bool built = root != NULL && json_codec_build(&job_keys, job, tags, root);
+    if (built && tags == 0) { leave_out_unsettled(job, root); }
     char *text = built ? json_dumps(root, flags) : NULL;
     json_decref(root);
     return text;

@@ -308,7 +308,8 @@ bool job_has_code(const struct job *job);
 /* Whether the model predicts numbers, targets, instead of classes, labels. */
 bool job_is_regression(const struct job *job);
 
-/* The whole job as canonical JSON; malloc'ed, NULL: out of memory. */
+/* The whole job as canonical JSON, without keys that feature columns decide and did not yet;
+ * malloc'ed, NULL: out of memory. */
 char *job_to_json(const struct job *job);
 
 /* XXH3-64 of the keys that must not change while a cluster exists: model, data, seed, mode, batch,

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -84,12 +85,35 @@ static void other_models_are_refused(void **state)
     expect_refusal(&job, "model.targets is \"inputs\"");
 }
 
+/* Written before the columns were read, a job leaves to them what they decide. */
+static void unsettled_lists_are_not_written(void **state)
+{
+    (void)state;
+    struct job job, again;
+    job_init(&job);
+    assert_int_equal(job_set(&job, "data.type=criteo-like", &error), TN_OK);
+    char *text = job_to_json(&job);
+    job_init(&again);
+    assert_int_equal(job_read_text(&again, text, strlen(text), "test", &error), TN_OK);
+    assert_false(again.model.inputs_given);
+    assert_false(again.model.embeddings_given);
+    free(text);
+    job.model.inputs = 5;
+    job.model.inputs_given = true;
+    text = job_to_json(&job);
+    assert_int_equal(job_read_text(&again, text, strlen(text), "test", &error), TN_OK);
+    assert_true(again.model.inputs_given);
+    assert_int_equal(again.model.inputs, 5);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_are_read),
         cmocka_unit_test(wrong_lists_are_refused),
         cmocka_unit_test(other_models_are_refused),
+        cmocka_unit_test(unsettled_lists_are_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
