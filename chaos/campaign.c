@@ -20,6 +20,7 @@
 #include "common/base/embedded.h"
 #include "common/base/files.h"
 #include "common/base/text.h"
+#include "common/cluster/strategy.h"
 
 enum { HARNESS_NICE = -10 };
 enum { DIR_MAX = 700, FOLDER_MAX = 900, PATH_LONG_MAX = 1000 };
@@ -77,6 +78,7 @@ static enum tn_status read_job(struct campaign *campaign, struct error *error)
                      : job_read_text(&campaign->job, text, strlen(text), "the default job", error);
     if (status == TN_OK) { status = set_all(campaign, error); }
     if (status != TN_OK) { return status; }
+    strategy_settle(&campaign->job);
     const struct job *job = &campaign->job;
     const uint32_t nodes = job->cluster.coordinators + job->cluster.ps + job->cluster.workers +
                            job->cluster.evaluators;

@@ -356,19 +356,23 @@ static void sample_steps(struct watcher *watcher, uint64_t now_ms)
 {
     const struct observer *observer = watcher->observer;
     struct cluster_view *view = &watcher->view;
-    uint64_t least = UINT64_MAX, generation = 0, step = 0;
+    const enum role holders = observer_holders(observer);
+    uint64_t reached = UINT64_MAX, generation = 0, step = 0;
     assert(watcher->steps != NULL);
     for (uint32_t i = 0; i < observer->task_count; i++) {
         const struct observed_task *observed = &observer->tasks[i];
-        if (observed->task.role != ROLE_PS || !observed->present) { continue; }
+        if (observed->task.role != holders || !observed->present) { continue; }
         bool known = step_poller_get(watcher->steps, observed->task.index, &generation, &step);
-        if (known && generation == view->generation && step < least) { least = step; }
+        /* All ps must have a step; without ps one worker is enough. */
+        const bool counts = known && generation == view->generation &&
+                            (reached == UINT64_MAX || (step < reached) == (holders == ROLE_PS));
+        if (counts) { reached = step; }
         step_poller_ask(watcher->steps, observed->task.index, observed->member.address,
                         observed->member.incarnation);
     }
-    if (least == UINT64_MAX) { return; }
-    if (least != view->step) { view->advanced_ms = now_ms; }
-    view->step = least;
+    if (reached == UINT64_MAX) { return; }
+    if (reached != view->step) { view->advanced_ms = now_ms; }
+    view->step = reached;
     if (now_ms < watcher->record_at_ms) { return; }
     watcher->record_at_ms = now_ms + STEP_RECORD_MS;
     record_step(watcher);

@@ -16,6 +16,7 @@
 #include "chaos/inject/injector.h"
 #include "common/base/files.h"
 #include "common/cluster/manifest.h"
+#include "common/cluster/strategy.h"
 
 enum {
     PATH_BYTES = TARGET_PATH_MAX + 160,
@@ -69,7 +70,7 @@ static bool read_manifest(const struct target_cluster *cluster, uint64_t id, str
     if (files_read(path, MANIFEST_JSON_MAX, &text, &size, NULL) != TN_OK) { return false; }
     bool read = manifest_decode(text, size, out, NULL) == TN_OK;
     free(text);
-    return read && out->shard_count == cluster->job->cluster.ps;
+    return read && out->shard_count == strategy_shards(cluster->job);
 }
 
 static bool is_intact(const struct target_cluster *cluster, const struct manifest *manifest)

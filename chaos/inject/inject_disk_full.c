@@ -15,6 +15,7 @@
 #include "chaos/inject/inject_disk_full.h"
 #include "chaos/inject/injector.h"
 #include "common/base/files.h"
+#include "common/cluster/strategy.h"
 
 enum {
     PATH_BYTES = TARGET_PATH_MAX + 64,
@@ -47,10 +48,9 @@ static uint64_t parameters_of(const struct job *job)
 
 uint64_t disk_full_bytes(const struct job *job)
 {
-    assert(job->cluster.ps > 0);
     enum { ARRAYS_MAX = 3 }; /* Adam has values and two moments. */
     uint64_t checkpoint = parameters_of(job) * sizeof(float) * ARRAYS_MAX;
-    checkpoint += checkpoint / 8 + (uint64_t)SHARD_EXTRA * job->cluster.ps;
+    checkpoint += checkpoint / 8 + (uint64_t)SHARD_EXTRA * strategy_shards(job);
     return checkpoint * (job->checkpoint.keep + SPARE_CHECKPOINTS);
 }
 

@@ -132,6 +132,7 @@ static enum tn_status resolve_job(const struct node_options *o, enum role role,
         snprintf(setup->job.name, sizeof setup->job.name, "%s", o->cluster);
     }
     if (status == TN_OK) { status = require_cluster(&setup->job, error); }
+    strategy_settle(&setup->job);
     if (status == TN_OK) { status = job_check(&setup->job, error); }
     setup->task = spec->task;
     if (o->listen != NULL) {
