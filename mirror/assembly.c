@@ -18,6 +18,7 @@ void assembly_reset(struct assembly *assembly)
 static bool copy(struct assembly *assembly, struct buffer_pool *pool, const struct buffer *chunk,
                  uint64_t offset, uint64_t total)
 {
+    assert(chunk != NULL); /* An empty chunk of a longer body is a fault. */
     if (assembly->order.number == 0) {
         release(assembly);
         assembly->body = buffer_acquire(pool, total);
