@@ -187,7 +187,8 @@ struct cuda_kernels {
     void (*mean_pool)(const struct cuda_pool *pool, const float *x, float *y);
     void (*mean_pool_gradient)(const struct cuda_pool *pool, const float *dy, float *dx);
 
-    /* kernels/portable/normalize.h; rows without gaps. Gradients of gain and bias are set. */
+    /* kernels/portable/normalize.h; rows without gaps. Gradients of gain and bias are set; dx may
+     * be `dy`. */
     void (*layer_norm)(size_t rows, size_t columns, float epsilon, const float *x,
                        const float *gain, const float *bias, float *y, float *mean, float *rstd);
     void (*layer_norm_gradient)(size_t rows, size_t columns, const float *x, const float *gain,

@@ -91,8 +91,8 @@ static void run_layer_norm_gradient(size_t rows, size_t columns, const float *x,
 {
     struct layer_task task = {rows, columns, 0,    x,  gain, NULL,  NULL, NULL,
                               NULL, mean,    rstd, dy, dx,   dgain, dbias};
-    if (rows > 0) { LAUNCH(layer_norm_gradient, row_blocks(rows), ROW_THREADS, task); }
     if (columns > 0) { LAUNCH(layer_norm_sums, blocks_for(columns), ELEMENT_THREADS, task); }
+    if (rows > 0) { LAUNCH(layer_norm_gradient, row_blocks(rows), ROW_THREADS, task); }
 }
 
 /* ------------------------------------------------------ batch norm */
