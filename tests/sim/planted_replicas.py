@@ -94,7 +94,7 @@ PLANTED = [
           "    writer->lost = false;\n", CHIEF),
     plant("the chief counts a worker that may not know of the pause", "coordinator/chief_mirror.c",
           "    return peer->present && (!peer->reported || !is_counted(c, run, worker));",
-          "    return peer->present && !peer->reported;", CHIEF),
+          "    return peer->present && (!peer->reported || (!is_counted(c, run, worker) && false));", CHIEF),
     plant("a worker without values gets slices", "coordinator/chief_mirror.c",
           "    return chief_holds(c, run, worker) && chief_worker_agrees", "    return chief_worker_agrees", CHIEF),
     plant("a load has failed when one worker could not carry it out", "coordinator/chief_mirror.c",
