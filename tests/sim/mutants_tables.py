@@ -27,4 +27,15 @@ MUTANTS = [
      "table->saving ? u64_min(table->floor, table->mark) : table->floor;", "table->floor;"),
     ("a load leaves the rows out", "ps/checkpoint_client.c",
      "        .rows = shard_rows_incoming(client->rows),\n", ""),
+    ("rows of a former lookup count", "worker/worker_rows.c",
+     "    if (!core->ps[ps].lookup_sent || header->sequence != core->round ||\n"
+     "        header->generation != core->generation || header->step != core->step ||\n"
+     "        header->first != worker->lookup_numbers[ps]) {",
+     "    if (!core->ps[ps].lookup_sent) {"),
+    ("slices are computed before their rows are here", "worker/training_loop.c",
+     "        if (!loop_has_rows(loop, LOOKUP_SLICES)) { return; }\n", ""),
+    ("slices whose rows were not looked up are computed", "worker/training_loop.c",
+     "        set = loop->sought;\n        loop->lookup", "        loop->lookup"),
+    ("a lookup is not sent again over a new connection", "worker/training_loop.c",
+     "    ps->up = up;\n    ps->asked = ps->lookup_sent = false;", "    ps->up = up;\n    ps->asked = false;"),
 ]
