@@ -84,7 +84,7 @@ static void compute(struct mirror_worker *worker, const struct replica_action *a
         slices += worker->core.nodes[i].count;
     }
     slice_timer_add(&worker->timer, slices, stopwatch->read_ns(stopwatch->ctx, slices) - since_ns);
-    follow_up(worker, (struct replica_event){.type = REPLICA_EV_COMPUTED});
+    worker->computed = true;
 }
 
 static void evaluate(struct mirror_worker *worker, const struct replica_action *action)

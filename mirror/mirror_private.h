@@ -70,6 +70,7 @@ struct mirror_worker {
     uint64_t now_ms;
     struct replica_event follow_ups[FOLLOW_UPS_MAX];
     uint32_t follow_up_count;
+    bool computed;     /* The core has to learn it, after other events had their turn. */
     bool is_following; /* The roster and the assignment are being watched. */
     uint64_t wait_logged_at_ms;
     uint64_t leave_at_ms;    /* Latest time to leave after the run's end. UINT64_MAX: no end yet. */

@@ -260,6 +260,10 @@ static void tick(struct mirror_worker *worker)
         roster_tick(&worker->roster, zk, next_op, worker->now_ms);
         znode_watch_tick(&worker->assignment, zk, next_op, worker->now_ms);
     }
+    if (worker->computed) {
+        worker->computed = false;
+        feed(worker, (struct replica_event){.type = REPLICA_EV_COMPUTED});
+    }
     if (worker->now_ms >= replica_deadline_ms(&worker->core)) {
         feed(worker, (struct replica_event){.type = REPLICA_EV_TICK});
     }
@@ -301,6 +305,7 @@ static void handle(void *self, const struct node_event *event)
 static uint64_t deadline_ms(const void *self)
 {
     const struct mirror_worker *worker = self;
+    if (worker->computed) { return worker->now_ms; }
     uint64_t first = u64_min(membership_deadline_ms(&worker->membership),
                              checkpoint_client_deadline_ms(&worker->checkpoints));
     first = u64_min(first, replica_deadline_ms(&worker->core));

@@ -205,8 +205,9 @@ struct inbox_item *inbox_take(struct inbox *inbox, uint64_t deadline_ms)
     for (;;) {
         struct inbox_item *item = take_first(inbox);
         if (item != NULL) { return item; }
-        if (clock_monotonic_ms() >= deadline_ms) { return NULL; }
-        wait_item(inbox, deadline_ns);
+        const bool found = poll_now(inbox); /* Also if the deadline was reached before. */
+        if (clock_monotonic_ms() >= deadline_ms) { return found ? take_first(inbox) : NULL; }
+        if (!found) { wait_item(inbox, deadline_ns); }
     }
 }
 

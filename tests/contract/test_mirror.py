@@ -80,6 +80,12 @@ class Mirror(Cli):
         lost = [each["task"] for each in result["recoveries"] if each["kind"] == "worker"]
         self.assertIn("worker:0", lost)
 
+    def test_a_lone_worker_follows_orders(self):
+        """A worker that waits for no other reports between its steps, and stops when it is asked to."""
+        run = self.begin_mirror("--set", "train.steps=1000000000", "--set", "checkpoint.every_steps=0", "--set",
+                                "evaluate.every_steps=0", "--set", "cluster.workers=1")
+        self.end(run)
+
     def test_the_chief_is_killed(self):
         """Training continues while another chief is elected."""
         steps = ["--set", "train.steps=6000"]
