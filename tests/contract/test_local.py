@@ -68,7 +68,7 @@ class Strategy(Local):
         self.refused(3, ["strategy.type is local", "--set strategy.type=ps"], "agent", path, "--tasks", "ps:0", "--zk", "h:1")
 
     def test_an_unknown_strategy_is_refused(self):
-        self.refused(3, ["strategy.type", "mirror", "ps", "local"], "run", QUICK, "--set", "strategy.type=mirror")
+        self.refused(3, ["strategy.type is \"group\"", "mirror", "ps", "local"], "run", QUICK, "--set", "strategy.type=group")
 
 
 class Digests(Local):
