@@ -146,6 +146,7 @@ campaign_selection() {
   local times=$1
   campaign chaos-kill build-chaos "$times" kill-anything --seed 1
   campaign chaos-lane build-chaos "$times" kill-anything --seed 3 --network loopback --set transport.lane=shm
+  campaign chaos-mirror build-chaos "$times" kill-worker --set strategy.type=mirror --set cluster.workers=3
   campaign chaos-async build-chaos "$times" kill-anything --seed 2 --set train.mode=async
   campaign chaos-zombies build-chaos "$times" zombies
   campaign chaos-partitions build-chaos "$times" partitions

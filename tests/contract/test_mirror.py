@@ -136,13 +136,6 @@ class Mirror(Cli):
             self.refused(3, [key, "strategy.type mirror"], "run", QUICK, "--dir", "run", *MIRROR, "--set", setting)
         self.refused(3, ["cluster.ps is 0"], "run", QUICK, "--dir", "run", "--set", "cluster.ps=0")
 
-    def test_chaos_kills_its_workers(self):
-        """A campaign judges a run without ps as any other: it ends with the digest of its baseline."""
-        done = self.tanist("chaos", "run", "--plan", "kill-worker", "--rounds", "1", "--set",
-                           "strategy.type=mirror", "--set", "cluster.workers=3", "--network", "loopback", "--dir",
-                           "chaos", timeout=240)
-        self.assertEqual(done.returncode, 0, done.stderr)
-
     def test_a_node_alone_needs_no_number_of_ps(self):
         """The default number of ps is that of other strategies."""
         done = self.tanist("worker", "--job", QUICK, "--index", "0", "--zk", "127.0.0.1:1", "--wait", "1", *MIRROR)
