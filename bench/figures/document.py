@@ -67,7 +67,9 @@ def table(found):
 
 def document(found, source, plot):
     machine = f"{os.cpu_count()} cores"
-    quick = " The figures are those of `--quick`, with smaller sizes and few rounds." if any(row["quick"] for row in found) else ""
+    quick = [f"`{row['name']}`" for row in found if row["quick"]]
+    which = f" {', '.join(quick)} are" if len(quick) < len(found) else " The figures are those"
+    quick = f"{which} of `--quick`, with smaller sizes and few rounds." if quick else ""
     loads = [row["load"] for row in found]
     busy = (f" Other programs were running on its {machine} (load average {min(loads):.0f} to {max(loads):.0f}): trust the ratios, whose two sides "
             "took turns, and no absolute figure. On busy cores several processes get more time than one, so a cluster cannot be compared with "
