@@ -1,10 +1,10 @@
 #!/bin/bash
 # Installs missing packages, builds, and runs the tests. The last line is always `N passed, N failed`,
-# followed by `, N skipped` when tests were skipped.
+# followed by `, N skipped` when tests were skipped; the lines before it name what failed.
 #
-#   ./test.sh                 as in CI: all tests of the release build, a selection of chaos campaigns, and
-#                             the unit, simulator and contract tests under ASan and UBSan
-#   ./test.sh --all           the same, also under TSan, and a campaign for each failpoint
+#   ./test.sh                 as in CI: all tests of the release build, a selection of chaos campaigns, and the
+#                             unit, simulator and contract tests under ASan and UBSan, without the longest ones
+#   ./test.sh --all           the same with the longest ones, also under TSan, and a campaign for each failpoint
 #   ./test.sh --rewrite-golden   write the golden files of the unit tests again; review the diff
 #   ./test.sh PART ...        only these parts:
 #     --unit                  unit tests            --contract     adapters, against the real libraries
@@ -12,6 +12,7 @@
 #     --asan                  under ASan and UBSan  --tsan         under TSan
 #     --chaos [N]             the selection of chaos campaigns, N times (docs/chaos.md)
 #     --soak [MINUTES]        a long run with a kill every 2 s: same bits, and no resource grows
+#     --kills [N]             N kills of workers without ps while another has the values: no step is lost
 #     --fuzz [SECONDS]        each decoder under libFuzzer
 #     --msan                  unit tests under MemorySanitizer (clang), where no library prevents it
 #     --model                 the protocol's model: every state, and with planted errors (spin)
@@ -25,26 +26,30 @@ cd "$(dirname "$0")"
 . scripts/lib.sh
 
 passed=0
-failed=0
 skipped=0
+failed=() # The name of each failed test, and where it failed.
 jobs=${TANIST_JOBS:-$(nproc)}
 logs=build/test-logs
 parts=()
 chaos_rounds=1
 fuzz_seconds=30
 soak_minutes=60
+kills=1000
 sim_seeds=
 all=0
 sanitized_parts='unit|sim|contract'
+not_sanitized= # Labels of tests that are left out under sanitizers; a regular expression.
 
 finish() { # Prints the sums and exits.
-  printf '\n%d passed, %d failed' "$passed" "$failed"
+  printf '\n'
+  if [ ${#failed[@]} -gt 0 ]; then printf 'FAILED: %s\n' "${failed[@]}"; fi
+  printf '%d passed, %d failed' "$passed" "${#failed[@]}"
   if [ "$skipped" -gt 0 ]; then printf ', %d skipped' "$skipped"; fi
   printf '\n'
-  if [ "$failed" -gt 0 ]; then exit 1; else exit 0; fi
+  exit $((${#failed[@]} > 0))
 }
 
-usage() { sed -n '2,22s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,23s/^# \{0,1\}//p' "$0"; }
 
 number_or() { # number_or ARGUMENT DEFAULT: ARGUMENT if it is a number
   if [[ ${1:-} =~ ^[0-9]+$ ]]; then echo "$1"; else echo "$2"; fi
@@ -57,27 +62,34 @@ while [ $# -gt 0 ]; do
     --sim) parts+=(sim); sim_seeds=$(number_or "${2:-}" "") ;;
     --fuzz) parts+=(fuzz); fuzz_seconds=$(number_or "${2:-}" $fuzz_seconds) ;;
     --soak) parts+=(soak); soak_minutes=$(number_or "${2:-}" $soak_minutes) ;;
+    --kills) parts+=(kills); kills=$(number_or "${2:-}" $kills) ;;
     --rewrite-golden) parts+=(unit); export TANIST_REWRITE_GOLDEN=1 ;;
     --all) all=1; parts+=(unit contract tidy sim chaos asan tsan) ;;
     -h | --help) usage; exit 0 ;;
     *) print_error "unknown argument '$1'"; usage >&2; exit 128 ;;
   esac
-  if [[ $1 =~ ^--(chaos|sim|fuzz|soak)$ && ${2:-} =~ ^[0-9]+$ ]]; then shift; fi
+  if [[ $1 =~ ^--(chaos|sim|fuzz|soak|kills)$ && ${2:-} =~ ^[0-9]+$ ]]; then shift; fi
   shift
 done
-[ ${#parts[@]} -gt 0 ] || parts=(unit contract tidy sim chaos asan)
+if [ ${#parts[@]} = 0 ]; then
+  parts=(unit contract tidy sim chaos asan)
+  not_sanitized=long
+fi
 
 has() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 
-# run_ctest DIR LABELS: the tests of the build folder DIR with one of LABELS (a regular expression).
+# run_ctest DIR LABELS [BUT]: the tests of the build folder DIR with one of LABELS (a regular expression) and
+# without the label BUT.
 run_ctest() {
-  local dir=$1 labels=$2 name log junit
+  local dir=$1 labels=$2 but=${3:-} name log junit
+  local exclude=()
+  [ -z "$but" ] || exclude=(-LE "^($but)\$")
   name=$(basename "$dir")-${labels//|/-}
   log=$logs/$name.log
   junit=$PWD/$logs/$name.xml
   print_heading "$(basename "$dir"): $labels"
   rm -f "$junit"
-  ctest --test-dir "$dir" -L "^($labels)\$" -j "$jobs" --output-on-failure --no-tests=ignore \
+  ctest --test-dir "$dir" -L "^($labels)\$" "${exclude[@]}" -j "$jobs" --output-on-failure --no-tests=ignore \
     --test-output-size-passed 1000000 --output-junit "$junit" >"$log" 2>&1 || true
   if ! grep -q 'tests passed' "$log"; then
     if ! grep -q '^ *Start ' "$log" && [ "$(wc -l <"$log")" -le 3 ]; then
@@ -85,13 +97,13 @@ run_ctest() {
       return
     fi
     tail -20 "$log" >&2
-    failed=$((failed + 1))
+    failed+=("$name")
     return
   fi
-  local more_passed more_failed more_skipped
-  read -r more_passed more_failed more_skipped <<<"$(scripts/count_tests.py "$junit" || echo 0 1 0)"
+  local more_passed more_failed more_skipped names
+  read -r more_passed more_failed more_skipped names <<<"$(scripts/count_tests.py "$junit" || echo 0 1 0 "$name")"
   passed=$((passed + more_passed))
-  failed=$((failed + more_failed))
+  for name in $names; do failed+=("$name of $(basename "$dir")"); done
   skipped=$((skipped + more_skipped))
   grep -E 'tests passed|Total Test time' "$log" | sed 's/^/   /'
   [ "$more_failed" = 0 ] || echo "   whole log: $log"
@@ -103,7 +115,7 @@ build_or_fail() {
   shift
   print_heading "building $dir"
   if build_tree "$dir" "$logs/$(basename "$dir").log" all -DTANIST_TESTS=ON "$@"; then return 0; fi
-  failed=$((failed + 1))
+  failed+=("building $dir")
   return 1
 }
 
@@ -115,7 +127,7 @@ run_command() {
   if "$@" 2>&1 | tee "$log" | sed 's/^/   /'; then
     passed=$((passed + 1))
   else
-    failed=$((failed + 1))
+    failed+=("$name")
     echo "   FAILED; whole log: $log"
   fi
 }
@@ -162,7 +174,7 @@ sets=(runtime build test)
 if has tidy; then sets+=(lint); fi
 if has fuzz || has msan; then sets+=(fuzz); fi
 if has model; then sets+=(model); fi
-if ! scripts/install-dependencies.sh "${sets[@]}"; then failed=1; finish; fi
+if ! scripts/install-dependencies.sh "${sets[@]}"; then failed+=("installing packages"); finish; fi
 
 mkdir -p "$logs"
 export TANIST_SIM_SEEDS=${sim_seeds:-${TANIST_SIM_SEEDS:-}}
@@ -186,14 +198,18 @@ if has soak && build_or_fail build -DCMAKE_BUILD_TYPE=Release; then
   run_command soak tests/chaos/soak.py --program build/tanist --minutes "$soak_minutes"
 fi
 
+if has kills && build_or_fail build -DCMAKE_BUILD_TYPE=Release; then
+  run_command kills tests/chaos/survivor_kills.py --program build/tanist --kills "$kills"
+fi
+
 if has asan && build_or_fail build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DTANIST_SANITIZE=address,undefined; then
-  run_ctest build-asan "$sanitized_parts"
+  run_ctest build-asan "$sanitized_parts" "$not_sanitized"
   if [ $all = 1 ]; then campaign_sanitized chaos-asan build-asan; fi
 fi
 if has tsan && build_or_fail build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DTANIST_SANITIZE=thread; then
-  run_ctest build-tsan "$sanitized_parts"
+  run_ctest build-tsan "$sanitized_parts" "$not_sanitized"
   if [ $all = 1 ]; then campaign_sanitized chaos-tsan build-tsan; fi
 fi
 if has msan && build_or_fail build-msan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=clang \

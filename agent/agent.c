@@ -174,10 +174,11 @@ static void carry_out(struct agent *agent, const struct supervisor_action *actio
     case DO_CLOSE_SESSIONS: agent_close_sessions(agent); break;
     case DO_ABANDON_SESSIONS: abandon_sessions(agent); break;
     case DO_END: agent->over = true; break;
+    case DO_CHANGE: agent_change_stopped(agent); break;
     }
 }
 
-static void feed(struct agent *agent, const struct supervisor_event *event)
+void agent_feed_event(struct agent *agent, const struct supervisor_event *event)
 {
     struct supervisor_actions actions;
     supervisor_step(&agent->supervisor, event, &actions);
@@ -187,25 +188,25 @@ static void feed(struct agent *agent, const struct supervisor_event *event)
 void agent_feed(struct agent *agent, enum supervisor_event_type type, uint32_t child, int exit_code,
                 int signal_number)
 {
-    feed(agent, &(struct supervisor_event){.type = type,
-                                           .now_ms = agent->now_ms,
-                                           .child = child,
-                                           .exit_code = exit_code,
-                                           .signal = signal_number});
+    agent_feed_event(agent, &(struct supervisor_event){.type = type,
+                                                       .now_ms = agent->now_ms,
+                                                       .child = child,
+                                                       .exit_code = exit_code,
+                                                       .signal = signal_number});
 }
 
 void agent_drain(struct agent *agent, uint32_t within_ms)
 {
     char text[128];
-    assert(agent->supervisor.phase == SUPERVISOR_WORKING);
+    assert(agent->supervisor.phase <= SUPERVISOR_DRAINING);
     snprintf(text, sizeof text,
              "leaving as soon as no step is lost by it, within %" PRIu32
              " s (a second signal ends at once)",
              within_ms / 1000);
     agent_notify(agent, AGENT_DRAINING, text);
-    feed(agent, &(struct supervisor_event){.type = SUPERVISOR_DRAIN,
-                                           .now_ms = agent->now_ms,
-                                           .until_ms = agent->now_ms + within_ms});
+    agent_feed_event(agent, &(struct supervisor_event){.type = SUPERVISOR_DRAIN,
+                                                       .now_ms = agent->now_ms,
+                                                       .until_ms = agent->now_ms + within_ms});
 }
 
 static void notify_death(struct agent *agent, const struct child *child, long pid,
@@ -219,10 +220,9 @@ static void notify_death(struct agent *agent, const struct child *child, long pi
     const bool expected = ended->signal == 0 &&
                           (ended->exit_code == TN_EXIT_OK || ended->exit_code == TN_EXIT_RESIGNED ||
                            (job_failed && ended->exit_code == TN_EXIT_ERROR));
-    if (ended->left || ended->spare || (!working && (child->server != NULL || expected))) {
-        return;
-    }
-    const char *next = !working                                ? ""
+    const bool ends = !working || ended->unwanted;
+    if (ended->left || ended->spare || (ends && (child->server != NULL || expected))) { return; }
+    const char *next = ends                                    ? ""
                        : ended->restart_at_ms <= agent->now_ms ? "; restarting"
                                                                : "; restarting after a delay";
     snprintf(text, sizeof text, "%s (pid %ld): %s%s", child->name, pid, end, next);
@@ -248,7 +248,7 @@ static void handle_signals(struct agent *agent)
     struct signalfd_siginfo info;
     while (read(agent->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (agent->result->signal == 0) { agent->result->signal = (int)info.ssi_signo; }
-        if (agent->supervisor.phase == SUPERVISOR_WORKING && agent->connected && agent->prepared) {
+        if (agent_works(agent) && agent->connected && agent->prepared) {
             agent_drain(agent, agent->config->drain_ms);
         } else {
             agent_feed(agent, SUPERVISOR_STOP, 0, 0, 0);
@@ -312,6 +312,7 @@ static void tick(struct agent *agent)
         verifiers_tick(&agent->verifiers, &agent->port, agent->now_ms);
         spares_drive(&agent->spares, &agent->port, agent->now_ms);
     }
+    agent_change_tick(agent);
     agent_connect(agent);
     agent_restore(agent);
     if (agent->now_ms < agent->tick_at_ms) { return; }
@@ -324,7 +325,8 @@ static void tick(struct agent *agent)
 static int poll_timeout(const struct agent *agent)
 {
     uint64_t until_ms = u64_min(agent->tick_at_ms, agent->connect_at_ms);
-    uint64_t others[6] = {supervisor_deadline_ms(&agent->supervisor),
+    uint64_t others[7] = {supervisor_deadline_ms(&agent->supervisor),
+                          UINT64_MAX,
                           UINT64_MAX,
                           UINT64_MAX,
                           UINT64_MAX,
@@ -336,8 +338,9 @@ static int poll_timeout(const struct agent *agent)
         others[3] = kill_requests_deadline_ms(&agent->kill_requests);
         others[4] = verifiers_deadline_ms(&agent->verifiers);
         others[5] = znode_watch_deadline_ms(&agent->drain_request.watch);
+        others[6] = agent_change_deadline_ms(agent);
     }
-    for (int i = 0; i < 6; i++) { until_ms = u64_min(until_ms, others[i]); }
+    for (int i = 0; i < 7; i++) { until_ms = u64_min(until_ms, others[i]); }
     return until_ms > agent->now_ms ? (int)(until_ms - agent->now_ms) : 0;
 }
 
@@ -418,6 +421,7 @@ static enum tn_status open_agent(struct agent *agent, struct error *error)
         if (kinds[i] != CHILD_NODE) { continue; }
         supervisor_set_stage(&agent->supervisor, i, agent->children.list[i].task.role);
     }
+    agent_choose_workers(agent, 0);
     agent->inbox = zk_inbox_create();
     agent->observer = calloc(1, sizeof *agent->observer);
     if (agent->inbox == NULL || agent->observer == NULL) {

@@ -17,7 +17,8 @@
 #include "agent/ensemble/networks.h"
 #include "agent/observe/observer.h"
 #include "common/base/error.h"
-#include "common/cluster/job.h"
+#include "common/cluster/change_request.h"
+#include "common/job/job.h"
 
 enum agent_event_type {
     AGENT_WAITING, /* `text` names what the agent waits for, and since when. Every 3 s of a wait. */
@@ -31,6 +32,7 @@ enum agent_event_type {
     AGENT_SPARE,       /* `text`: "worker:0 is held by pid 7 on alpha at ...". */
     AGENT_SIGNAL_SENT, /* `text`: "SIGKILL sent to ps:1 (pid 123), requested by pid 7 on alpha". */
     AGENT_DRAINING,    /* `text`: "leaving as soon as no step is lost, within 25 s". */
+    AGENT_CHANGING,    /* `text`: what happens to a request to change the job. */
     AGENT_TICK,        /* About twice a second. */
 };
 
@@ -69,6 +71,17 @@ struct agent_config {
      * for a few seconds at most. It is called again after TN_ECONNECT, TN_ETIMEDOUT and
      * TN_EEXPIRED; any other failure stops the agent. */
     enum tn_status (*restore)(void *ctx, struct error *error);
+    /* S14: whether the job can be changed as requested, `run` being /run; `text` names the change.
+     * NULL: no change while it runs. May block for a bounded time. */
+    enum tn_status (*check_change)(void *ctx, const struct change_request *request,
+                                   const struct run *run, char text[static CHANGE_TEXT_MAX],
+                                   struct error *error);
+    /* No node runs: change the job, in ZooKeeper and `*job`. `*generation` is that of /run before.
+     * Called again after TN_EEXIST, TN_EREFUSED, and after TN_ECONNECT, TN_ETIMEDOUT, TN_EEXPIRED,
+     * which may have changed it; after any other failure nothing was changed. Blocks for a few
+     * seconds at most. */
+    enum tn_status (*apply_change)(void *ctx, const struct change_request *request,
+                                   uint64_t *generation, struct error *error);
     void (*notify)(void *ctx, const struct agent_event *event);
     void *ctx;
 };

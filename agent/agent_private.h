@@ -1,6 +1,7 @@
 /*
- * agent/agent_private.h: the agent's own struct, shared by its two files: agent.c has the children
- * and the loop, agent_zk.c the ZooKeeper session. Private to agent/.
+ * agent/agent_private.h: the agent's own struct, shared by its files: agent.c has the children
+ * and the loop, agent_tasks.c the list of tasks, agent_change.c changes of the job, agent_zk.c the
+ * ZooKeeper session. Private to agent/.
  *
  * Threads: the main thread.
  */
@@ -12,6 +13,7 @@
 #include "agent/agent.h"
 #include "agent/children.h"
 #include "agent/drain_request.h"
+#include "agent/job_change.h"
 #include "agent/kill_requests.h"
 #include "agent/node_reaper.h"
 #include "agent/spares.h"
@@ -21,7 +23,9 @@
 enum { TICK_MS = 500 };
 
 /* The first request number of the node reaper; agent_zk.c has the other ranges. */
-#define OPS_REAP (UINT64_C(3) << 32)
+#define OPS_REAP   (UINT64_C(3) << 32)
+#define OPS_KILLS  (UINT64_C(4) << 32)
+#define OPS_CHANGE (UINT64_C(8) << 32)
 
 struct agent {
     const struct agent_config *config;
@@ -39,6 +43,7 @@ struct agent {
     struct drain_request drain_request;
     struct verifiers verifiers;
     struct spares spares;
+    struct job_change change;
     bool connected, observing, prepared, over;
     bool lost;     /* Another program deleted the cluster, and restore() has not succeeded since. */
     bool reopened; /* The session is a new one, and restore() has not succeeded since. */
@@ -53,6 +58,32 @@ struct agent {
 /* Feed an event to the supervisor and carry out its actions. */
 void agent_feed(struct agent *agent, enum supervisor_event_type type, uint32_t child, int exit_code,
                 int signal_number);
+
+void agent_feed_event(struct agent *agent, const struct supervisor_event *event);
+
+/* Whether the agent keeps the job running: it is not about to leave. */
+bool agent_works(const struct agent *agent);
+
+/* S14: follow the requests to change the job, if the owner allows it; again with a new session. */
+void agent_watch_change(struct agent *agent);
+/* Pass every ZooKeeper event, every new entry of the history, and DO_CHANGE. */
+void agent_change_event(struct agent *agent, const struct zk_event *event);
+void agent_change_note(struct agent *agent);
+void agent_change_stopped(struct agent *agent);
+void agent_change_tick(struct agent *agent);
+uint64_t agent_change_deadline_ms(const struct agent *agent);
+
+/* S13: whether a process of `task` runs on this host from now on. A task that the agent does not
+ * have yet is added when it is wanted; if that is impossible, it is logged. */
+void agent_want(struct agent *agent, struct task task, bool wanted);
+
+/* C22: the workers with these indexes run, from 0 to workers - 1; 0: as many as the job begins
+ * with.
+ */
+void agent_choose_workers(struct agent *agent, uint32_t workers);
+
+/* Follow the requests to signal the nodes of this agent, if it takes them (S8). */
+void agent_watch_kills(struct agent *agent);
 
 /* Let the nodes leave, without the loss of a step if that is possible within `within_ms`. */
 void agent_drain(struct agent *agent, uint32_t within_ms);

@@ -8,14 +8,13 @@
 #include "agent/agent_private.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/cluster/reach.h"
+#include "common/cluster/reachability.h"
 
 enum { ZK_DEADLINE_MS = 5000, SERVES_PROBE_MS = 300, SERVES_RETRY_MS = 100 };
 
-/* Request numbers: each module has its own range of 2^32; that of the node reaper is OPS_REAP. */
+/* Request numbers: each module has its own range of 2^32; those of agent_private.h too. */
 #define OPS_OBSERVER   (UINT64_C(1) << 32)
 #define OPS_CANDIDATES (UINT64_C(2) << 32)
-#define OPS_KILLS      (UINT64_C(4) << 32)
 #define OPS_VERIFIERS  (UINT64_C(5) << 32)
 #define OPS_SPARES     (UINT64_C(6) << 32)
 #define OPS_DRAIN      (UINT64_C(7) << 32)
@@ -72,10 +71,8 @@ static void watch_requests(struct agent *agent)
                         &agent->port, agent->now_ms);
     verifiers_start(&agent->verifiers, &agent->children, OPS_VERIFIERS, &agent->port,
                     agent->now_ms);
-    if (config->allow_chaos) {
-        kill_requests_start(&agent->kill_requests, config->job->name, config->tasks,
-                            config->task_count, OPS_KILLS, &agent->port, agent->now_ms);
-    }
+    agent_watch_kills(agent);
+    agent_watch_change(agent);
 }
 
 static void watch_cluster(struct agent *agent)
@@ -171,14 +168,14 @@ void agent_restore(struct agent *agent)
 /* R9: a host that the others cannot reach gives up; one that this host cannot reach is reported. */
 static void check_reach(struct agent *agent, const struct member *member)
 {
-    char machine[MACHINE_MAX], other[MACHINE_ADDRESS_MAX], text[REACH_TEXT_MAX];
+    char machine[MACHINE_MAX], other[MACHINE_ADDRESS_MAX], text[REACHABILITY_TEXT_MAX];
     const char *host = agent->config->listen_host;
     machine_identity(machine);
-    const enum reach reach = reach_of(host, machine, member);
-    if (reach == REACH_GOOD || agent->supervisor.phase != SUPERVISOR_WORKING) { return; }
+    const enum reachability reach = reachability_of(host, machine, member);
+    if (reach == REACHABLE || agent->supervisor.phase != SUPERVISOR_WORKING) { return; }
     machine_other_address(other);
-    reach_describe(reach, "--host", host, other, member, text);
-    if (reach == REACH_NOT_THEM) {
+    reachability_describe(reach, "--host", host, other, member, text);
+    if (reach == REACHABILITY_NOT_THEM) {
         agent_notify(agent, AGENT_UNREACHABLE, text);
         return;
     }
@@ -235,6 +232,7 @@ static void run_changed(struct agent *agent)
     agent_notify(agent, AGENT_RUN, NULL);
     const bool ended = run_is_over(run);
     if (ended) { agent->result->job_ended = true; }
+    if (!ended) { agent_choose_workers(agent, run->workers); } /* Before S7 restarts them. */
     agent_feed(agent, ended ? SUPERVISOR_JOB_ENDED : SUPERVISOR_JOB_CONTINUES, 0, 0, 0);
 }
 
@@ -253,9 +251,7 @@ static void handle_drain(struct agent *agent, const struct zk_event *event)
 {
     uint32_t within_ms =
         drain_request_handle(&agent->drain_request, event, &agent->port, agent->now_ms);
-    if (within_ms != 0 && agent->supervisor.phase == SUPERVISOR_WORKING) {
-        agent_drain(agent, within_ms);
-    }
+    if (within_ms != 0 && agent_works(agent)) { agent_drain(agent, within_ms); }
 }
 
 static void handle_zk(struct agent *agent, const struct zk_event *event)
@@ -271,13 +267,17 @@ static void handle_zk(struct agent *agent, const struct zk_event *event)
     if (!agent->observing) { return; }
     handle_kills(agent, event);
     handle_drain(agent, event);
+    agent_change_event(agent, event);
     verifiers_handle(&agent->verifiers, event, &agent->port, agent->now_ms);
     spares_handle(&agent->spares, event, agent->now_ms);
     candidates_handle(&agent->candidates, event, &agent->port, agent->now_ms);
     unsigned changes = observer_handle(agent->observer, event, &agent->port, agent->now_ms);
     if (observer_lost_cluster(agent->observer)) { agent->lost = true; }
     if (changes & OBSERVER_MEMBER) { member_changed(agent); }
-    if (changes & OBSERVER_HISTORY) { agent_notify(agent, AGENT_HISTORY, NULL); }
+    if (changes & OBSERVER_HISTORY) {
+        agent_notify(agent, AGENT_HISTORY, NULL);
+        agent_change_note(agent);
+    }
     if (changes & OBSERVER_RUN) { run_changed(agent); }
     if (changes & OBSERVER_SETTLED) { agent_notify(agent, AGENT_SETTLED, NULL); }
 }

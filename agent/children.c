@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/binding.h"
 #include "agent/ensemble/zoo_repair.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
@@ -135,6 +136,32 @@ enum tn_status children_init(struct children *children, const struct agent_confi
     return status;
 }
 
+enum tn_status children_add(struct children *children, struct task task, struct error *error)
+{
+    assert(children_find(children, task) == children->count);
+    if (children->count == SUPERVISOR_CHILDREN_MAX) {
+        return error_set(error, TN_ENOMEM, "this agent has %u processes, the most it can have",
+                         children->count);
+    }
+    struct child *child = &children->list[children->count];
+    init_node(child, children->config->dir, task);
+    enum tn_status status =
+        networks_find(children->config->networks, child->name, &child->network, error);
+    if (status == TN_OK) { children->count++; }
+    return status;
+}
+
+uint32_t children_find(const struct children *children, struct task task)
+{
+    uint32_t i = 0;
+    assert(task.role < ROLE_COUNT);
+    for (; i < children->count; i++) {
+        const struct child *child = &children->list[i];
+        if (child->server == NULL && task_equal(child->task, task)) { break; }
+    }
+    return i;
+}
+
 void children_free(struct children *children)
 {
     for (uint32_t i = 0; i < children->count; i++) {
@@ -249,6 +276,48 @@ void children_drop_memory(struct child *child)
     child->memory = -1;
 }
 
+/* The nodes of this host that train together, and how many with the role of `child` precede it. */
+static uint32_t count_nodes(const struct children *children, const struct child *child,
+                            struct binding_nodes *nodes)
+{
+    const struct job *job = children->config->job;
+    uint32_t before = 0;
+    *nodes = (struct binding_nodes){0};
+    for (uint32_t i = 0; i < children->count; i++) {
+        const struct child *other = &children->list[i];
+        const struct task task = other->task;
+        const bool is_worker = task.role == ROLE_WORKER, is_ps = task.role == ROLE_PS;
+        /* A former form of the job may have had more. */
+        if (other->server != NULL ||
+            task.index >= (is_ps ? job->cluster.ps : job->cluster.workers)) {
+            continue;
+        }
+        before += other < child && task.role == child->task.role;
+        nodes->workers += is_worker;
+        nodes->ps += is_ps;
+    }
+    return before;
+}
+
+/* The processor to which a node is bound. NULL: to none. */
+static const cpu_set_t *choose_processor(const struct children *children, const struct child *child,
+                                         cpu_set_t *out)
+{
+    const struct job *job = children->config->job;
+    struct binding_nodes nodes;
+    cpu_set_t own;
+    if (!job->cluster.bind || job->cluster.workers_least != 0) { return NULL; }
+    if (sched_getaffinity(0, sizeof own, &own) != 0) { return NULL; }
+    const uint32_t before = count_nodes(children, child, &nodes);
+    int left = binding_of(&nodes, (uint32_t)CPU_COUNT(&own), child->task.role, before);
+    if (left == BINDING_NONE) { return NULL; }
+    size_t processor = 0;
+    while (!CPU_ISSET(processor, &own) || left-- > 0) { processor++; }
+    CPU_ZERO(out);
+    CPU_SET(processor, out);
+    return out;
+}
+
 static enum tn_status spawn_node(struct children *children, struct child *child,
                                  struct error *error)
 {
@@ -258,6 +327,7 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
         return error_set(error, TN_ENOMEM, "out of memory");
     }
     int advantage = child->task.role == ROLE_COORDINATOR ? NICE_ADVANTAGE : 0;
+    cpu_set_t processor;
     char index[16], incarnation[32], listen[TRANSPORT_ADDRESS_MAX], log_bytes[32], memory[16];
     open_memory(child);
     snprintf(memory, sizeof memory, "%d", child->memory);
@@ -291,7 +361,9 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
                                            .inherited = child->memory,
                                            .network = network_path(child),
                                            .blocks_faults = true,
-                                           .nice = children_nice(children, -advantage)};
+                                           .nice = children_nice(children, -advantage),
+                                           .processors =
+                                               choose_processor(children, child, &processor)};
     (void)unlink(child->session_path);
     return process_start(&process, &child->process, error);
 }

@@ -35,7 +35,7 @@ struct children {
     const struct agent_config *config;
     char **environment; /* For nodes; made when the first one starts. Owned. */
     int nice;           /* The agent's, before it raised its own priority. */
-    uint32_t count;     /* Servers first. */
+    uint32_t count;     /* Servers first. It only grows, so an index stays that of its child. */
     struct child list[SUPERVISOR_CHILDREN_MAX];
 };
 
@@ -57,6 +57,14 @@ int children_nice(const struct children *children, int offset);
 
 /* The environment of nodes, also for other processes of the program. NULL: out of memory. */
 char *const *children_environment(struct children *children);
+
+/* S13: another node, at the end of the list. TN_ENOMEM: the list is full. TN_EINVAL: it has no
+ * network although others have one. */
+MUST_CHECK enum tn_status children_add(struct children *children, struct task task,
+                                       struct error *error);
+
+/* The index of a node, or `count` if the agent does not have it. */
+uint32_t children_find(const struct children *children, struct task task);
 
 /* The argument of supervisor_init(). */
 void children_kinds(const struct children *children,

@@ -6,22 +6,35 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 
+static void follow(struct kill_requests *requests, struct kill_entry *entry, const char *cluster,
+                   struct task task, const struct zk_port *zk, uint64_t now_ms)
+{
+    char path[256];
+    assert(cluster != NULL);
+    entry->task = task;
+    entry->delete_op = 0;
+    znode_kill_path(path, cluster, task);
+    znode_watch_start(&entry->watch, WATCH_DATA, path, zk, &requests->next_op, now_ms);
+}
+
 void kill_requests_start(struct kill_requests *requests, const char *cluster,
                          const struct task *tasks, uint32_t count, uint64_t next_op,
                          const struct zk_port *zk, uint64_t now_ms)
 {
-    char path[256];
     assert(count <= TASKS_MAX);
     assert(tasks != NULL || count == 0);
     requests->count = count;
     requests->next_op = next_op;
     for (uint32_t i = 0; i < count; i++) {
-        struct kill_entry *entry = &requests->list[i];
-        entry->task = tasks[i];
-        entry->delete_op = 0;
-        znode_kill_path(path, cluster, tasks[i]);
-        znode_watch_start(&entry->watch, WATCH_DATA, path, zk, &requests->next_op, now_ms);
+        follow(requests, &requests->list[i], cluster, tasks[i], zk, now_ms);
     }
+}
+
+void kill_requests_add(struct kill_requests *requests, const char *cluster, struct task task,
+                       const struct zk_port *zk, uint64_t now_ms)
+{
+    assert(requests->count < TASKS_MAX);
+    follow(requests, &requests->list[requests->count++], cluster, task, zk, now_ms);
 }
 
 /* The author of a request waits for its deletion. */

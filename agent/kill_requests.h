@@ -33,6 +33,10 @@ void kill_requests_start(struct kill_requests *requests, const char *cluster,
                          const struct task *tasks, uint32_t count, uint64_t next_op,
                          const struct zk_port *zk, uint64_t now_ms);
 
+/* Follow those for one more task, which it does not follow yet. */
+void kill_requests_add(struct kill_requests *requests, const char *cluster, struct task task,
+                       const struct zk_port *zk, uint64_t now_ms);
+
 /* Pass every ZooKeeper event. True: `*out` is a new request for `*task`. */
 bool kill_requests_handle(struct kill_requests *requests, const struct zk_event *event,
                           const struct zk_port *zk, uint64_t now_ms, struct task *task,

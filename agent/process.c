@@ -52,6 +52,9 @@ static _Noreturn void become(struct launch *launch)
     if (launch->config->nice != 0) {
         (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + launch->config->nice);
     }
+    if (launch->config->processors != NULL) {
+        (void)sched_setaffinity(0, sizeof *launch->config->processors, launch->config->processors);
+    }
     if (getppid() != launch->parent) { _exit(TN_EXIT_ERROR); /* The parent died before prctl(). */ }
     /* Libraries open sockets that are not close-on-exec. */
     (void)syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
@@ -184,6 +187,7 @@ static const char *exit_code_text(int exit_code)
     case TN_EXIT_DEPOSED: return "deposed by a later chief";
     case TN_EXIT_RESIGNED: return "resigned";
     case TN_EXIT_TASK_TAKEN: return "another node holds the task";
+    case TN_EXIT_DEVICE_FAILED: return "the GPU failed";
     case TN_EXIT_ARGUMENTS: return "bad arguments";
     default: return NULL;
     }

@@ -9,6 +9,7 @@
 #ifndef AGENT_PROCESS_H
 #define AGENT_PROCESS_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -26,6 +27,8 @@ struct process_config {
     const char *network;          /* The path of a network namespace; NULL: the parent's. */
     bool blocks_faults; /* The program starts with the signals of fault_signals.h blocked. */
     int nice;           /* Added to the parent's, unless the system forbids it. */
+    const cpu_set_t *processors; /* It runs on these, unless the system forbids it. NULL: on the
+                                  * parent's. */
 };
 
 struct process {

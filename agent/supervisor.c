@@ -3,7 +3,8 @@
  * WORKING              DRAIN                                  DRAINING
  * WORKING, DRAINING    JOB_ENDED                              LEAVING
  * WORKING, DRAINING    STOP, or a verdict                     STOPPING
- * DRAINING             no node runs, or the deadline passed   STOPPING
+ * DRAINING             no node runs, or the deadline passed   STOPPING, unless for a change
+ * DRAINING             CHANGED                                WORKING
  * LEAVING              STOP, or SUPERVISOR_LEAVE_MS passed    STOPPING
  * LEAVING, STOPPING    no child runs                          OVER
  */
@@ -13,25 +14,22 @@
 #include <signal.h>
 #include <string.h>
 
+#include "agent/supervisor_private.h"
 #include "common/base/minmax.h"
 #include "tanist/status.h"
 
-static void act(struct supervisor_actions *out, enum supervisor_action_type type, uint32_t child,
-                enum supervisor_verdict verdict)
+void supervisor_act(struct supervisor_actions *out, enum supervisor_action_type type,
+                    uint32_t child, enum supervisor_verdict verdict)
 {
     assert(out->count < SUPERVISOR_ACTIONS_MAX);
     out->list[out->count++] =
         (struct supervisor_action){.type = type, .child = child, .verdict = verdict};
 }
 
-static bool runs(const struct supervised *child)
-{
-    return child->state == CHILD_STARTING || child->state == CHILD_ALIVE;
-}
-
 /* Whether the child is restarted when it ends. */
 static bool restarts(const struct supervisor *supervisor, const struct supervised *child)
 {
+    if (child->unwanted) { return false; }
     if (supervisor->phase == SUPERVISOR_WORKING) { return true; }
     if (supervisor->phase != SUPERVISOR_DRAINING) { return false; }
     return child->kind == CHILD_SERVER || child->stage > supervisor->stage;
@@ -42,35 +40,35 @@ static void spawn(struct supervisor *supervisor, uint32_t index, struct supervis
     struct supervised *child = &supervisor->children[index];
     assert(index < supervisor->count);
     assert(restarts(supervisor, child));
-    assert(!runs(child));
+    assert(!supervised_runs(child));
     child->state = CHILD_STARTING;
     child->drained = child->killed = child->terminated = child->member_seen = child->left =
         child->asked = false;
     child->spare = false;
     child->member_lost_ms = 0;
     child->starts++;
-    act(out, DO_SPAWN, index, VERDICT_NONE);
+    supervisor_act(out, DO_SPAWN, index, VERDICT_NONE);
 }
 
-static void start_kind(struct supervisor *supervisor, enum child_kind kind,
-                       struct supervisor_actions *out)
+void supervisor_start(struct supervisor *supervisor, enum child_kind kind,
+                      struct supervisor_actions *out)
 {
     assert(supervisor->count <= SUPERVISOR_CHILDREN_MAX);
     for (uint32_t i = 0; i < supervisor->count; i++) {
-        if (supervisor->children[i].kind == kind && supervisor->children[i].state == CHILD_IDLE) {
+        const struct supervised *child = &supervisor->children[i];
+        if (child->kind == kind && child->state == CHILD_IDLE && !child->unwanted) {
             spawn(supervisor, i, out);
         }
     }
 }
 
-static bool kill_child(struct supervisor *supervisor, uint32_t index,
-                       struct supervisor_actions *out)
+bool supervisor_kill(struct supervisor *supervisor, uint32_t index, struct supervisor_actions *out)
 {
     struct supervised *child = &supervisor->children[index];
     assert(index < supervisor->count);
     if (child->state != CHILD_ALIVE || child->killed) { return false; }
     child->killed = true;
-    act(out, DO_KILL, index, VERDICT_NONE);
+    supervisor_act(out, DO_KILL, index, VERDICT_NONE);
     return true;
 }
 
@@ -83,14 +81,16 @@ static void terminate_child(struct supervisor *supervisor, uint32_t index,
     if (child->state == CHILD_WAITING) { child->state = CHILD_IDLE; }
     if (child->state != CHILD_ALIVE || child->terminated || child->killed) { return; }
     child->terminated = true;
-    act(out, DO_TERMINATE, index, VERDICT_NONE);
+    supervisor_act(out, DO_TERMINATE, index, VERDICT_NONE);
 }
 
-static bool any_runs(const struct supervisor *supervisor, enum child_kind kind)
+bool supervisor_any_runs(const struct supervisor *supervisor, enum child_kind kind)
 {
     assert(supervisor->count <= SUPERVISOR_CHILDREN_MAX);
     for (uint32_t i = 0; i < supervisor->count; i++) {
-        if (supervisor->children[i].kind == kind && runs(&supervisor->children[i])) { return true; }
+        if (supervisor->children[i].kind == kind && supervised_runs(&supervisor->children[i])) {
+            return true;
+        }
     }
     return false;
 }
@@ -126,17 +126,17 @@ static void set_sessions(struct supervisor *supervisor, int state, uint64_t now_
 static void close_sessions(struct supervisor *supervisor, uint64_t now_ms,
                            struct supervisor_actions *out)
 {
-    assert(!any_runs(supervisor, CHILD_NODE));
+    assert(!supervisor_any_runs(supervisor, CHILD_NODE));
     if (supervisor->sessions == SESSIONS_OPEN && !supervisor->forced) {
         set_sessions(supervisor, SESSIONS_CLOSING, now_ms);
-        act(out, DO_CLOSE_SESSIONS, 0, VERDICT_NONE);
+        supervisor_act(out, DO_CLOSE_SESSIONS, 0, VERDICT_NONE);
         return;
     }
     bool open = supervisor->sessions < SESSIONS_CLOSED;
     if (open &&
         (supervisor->forced || now_ms >= supervisor->sessions_ms + SUPERVISOR_SESSIONS_MS)) {
         set_sessions(supervisor, SESSIONS_ABANDONED, now_ms);
-        act(out, DO_ABANDON_SESSIONS, 0, VERDICT_NONE);
+        supervisor_act(out, DO_ABANDON_SESSIONS, 0, VERDICT_NONE);
     }
 }
 
@@ -152,9 +152,50 @@ static void stop_child(struct supervisor *supervisor, uint32_t index, uint64_t n
     bool silent = node ? supervisor->drain_late : supervisor->sessions == SESSIONS_ABANDONED;
     assert(!due || since_ms <= now_ms);
     if (supervisor->forced || (due && (silent || now_ms >= since_ms + SUPERVISOR_GRACE_MS))) {
-        (void)kill_child(supervisor, index, out);
+        (void)supervisor_kill(supervisor, index, out);
     } else if (due) {
         terminate_child(supervisor, index, out);
+    }
+}
+
+static void ask_to_leave(struct supervisor *supervisor, uint32_t index, uint64_t now_ms,
+                         struct supervisor_actions *out)
+{
+    struct supervised *child = &supervisor->children[index];
+    assert(child->kind == CHILD_NODE);
+    if (child->state != CHILD_ALIVE || child->drained) { return; }
+    child->drained = true;
+    child->drained_ms = now_ms;
+    supervisor_act(out, DO_DRAIN, index, VERDICT_NONE);
+}
+
+/* S13. */
+static void release_unwanted(struct supervisor *supervisor, uint64_t now_ms,
+                             struct supervisor_actions *out)
+{
+    assert(supervisor->count <= SUPERVISOR_CHILDREN_MAX);
+    if (supervisor->phase > SUPERVISOR_DRAINING) { return; }
+    for (uint32_t i = 0; i < supervisor->count; i++) {
+        struct supervised *child = &supervisor->children[i];
+        if (!child->unwanted) { continue; }
+        if (child->state == CHILD_WAITING) { child->state = CHILD_IDLE; }
+        ask_to_leave(supervisor, i, now_ms, out);
+        if (child->drained && now_ms >= child->drained_ms + SUPERVISOR_UNWANTED_MS) {
+            (void)supervisor_kill(supervisor, i, out);
+        }
+    }
+}
+
+/* S13: earlier faults no longer count. */
+static void want(struct supervisor *supervisor, uint32_t index, struct supervisor_actions *out)
+{
+    struct supervised *child = &supervisor->children[index];
+    assert(child->kind == CHILD_NODE);
+    if (!child->unwanted) { return; }
+    child->unwanted = false;
+    child->faults = child->delay_ms = 0;
+    if (supervisor->started && child->state == CHILD_IDLE && restarts(supervisor, child)) {
+        spawn(supervisor, index, out);
     }
 }
 
@@ -163,8 +204,11 @@ static void drain(struct supervisor *supervisor, uint64_t now_ms, struct supervi
     if (supervisor->phase != SUPERVISOR_DRAINING) { return; }
     if (now_ms >= supervisor->drain_until_ms) {
         supervisor->drain_late = true;
-        enter(supervisor, SUPERVISOR_STOPPING, now_ms);
-        return;
+        if (!supervisor->changes) {
+            enter(supervisor, SUPERVISOR_STOPPING, now_ms);
+            return;
+        }
+        supervisor_kill_late(supervisor, out);
     }
     for (; supervisor->stage < DRAIN_STAGES; supervisor->stage++) {
         bool waits = false;
@@ -172,12 +216,14 @@ static void drain(struct supervisor *supervisor, uint64_t now_ms, struct supervi
             struct supervised *child = &supervisor->children[i];
             if (child->kind != CHILD_NODE || child->stage != supervisor->stage) { continue; }
             if (child->state == CHILD_WAITING) { child->state = CHILD_IDLE; }
-            waits = waits || runs(child);
-            if (child->state != CHILD_ALIVE || child->drained) { continue; }
-            child->drained = true;
-            act(out, DO_DRAIN, i, VERDICT_NONE);
+            waits = waits || supervised_runs(child);
+            ask_to_leave(supervisor, i, now_ms, out);
         }
         if (waits) { return; }
+    }
+    if (supervisor->changes) {
+        supervisor_ask_change(supervisor, out);
+        return;
     }
     supervisor->drained = !supervisor->drain_lost;
     enter(supervisor, SUPERVISOR_STOPPING, now_ms);
@@ -195,12 +241,12 @@ static void wind_down(struct supervisor *supervisor, uint64_t now_ms,
         now_ms >= supervisor->phase_ms + SUPERVISOR_LEAVE_MS) {
         enter(supervisor, SUPERVISOR_STOPPING, now_ms);
     }
-    if (!any_runs(supervisor, CHILD_NODE)) { close_sessions(supervisor, now_ms, out); }
+    if (!supervisor_any_runs(supervisor, CHILD_NODE)) { close_sessions(supervisor, now_ms, out); }
     for (uint32_t i = 0; i < supervisor->count; i++) { stop_child(supervisor, i, now_ms, out); }
-    if (supervisor->sessions >= SESSIONS_CLOSED && !any_runs(supervisor, CHILD_NODE) &&
-        !any_runs(supervisor, CHILD_SERVER)) {
+    if (supervisor->sessions >= SESSIONS_CLOSED && !supervisor_any_runs(supervisor, CHILD_NODE) &&
+        !supervisor_any_runs(supervisor, CHILD_SERVER)) {
         supervisor->phase = SUPERVISOR_OVER;
-        act(out, DO_END, 0, VERDICT_NONE);
+        supervisor_act(out, DO_END, 0, VERDICT_NONE);
     }
 }
 
@@ -211,63 +257,8 @@ static void fail(struct supervisor *supervisor, uint32_t index, enum supervisor_
     assert(index < supervisor->count);
     if (supervisor->failed) { return; }
     supervisor->failed = true;
-    act(out, DO_FAIL, index, verdict);
+    supervisor_act(out, DO_FAIL, index, verdict);
     enter(supervisor, SUPERVISOR_STOPPING, now_ms);
-}
-
-/* S3. Servers are Java programs with exit codes of their own. */
-static bool is_permanent(const struct supervised *child)
-{
-    assert(!runs(child));
-    return child->kind == CHILD_NODE && child->signal == 0 &&
-           (child->exit_code == TN_EXIT_ARGUMENTS || child->exit_code == TN_EXIT_INVALID_INPUT ||
-            child->exit_code == TN_EXIT_TASK_TAKEN);
-}
-
-/* S2: whether the child caused its end. */
-static bool is_fault(const struct supervised *child)
-{
-    assert(child->signal >= 0);
-    if (child->kind == CHILD_SERVER) {
-        /* Java exits with 128 or more when a signal ended it. */
-        return child->signal == 0 && child->exit_code != 0 && child->exit_code < 128;
-    }
-    switch (child->signal) {
-    case 0:
-        return child->exit_code != TN_EXIT_OK && child->exit_code != TN_EXIT_SESSION_EXPIRED &&
-               child->exit_code != TN_EXIT_DEPOSED && child->exit_code != TN_EXIT_RESIGNED &&
-               child->exit_code != TN_EXIT_TASK_TAKEN;
-    case SIGSEGV: /* Those of common/base/fault_signals.h. */
-    case SIGABRT:
-    case SIGBUS:
-    case SIGFPE:
-    case SIGILL:
-    case SIGSYS: return true;
-    default: return false;
-    }
-}
-
-/* S1, S2: sets when the child may restart; returns whether it is in a crash loop. */
-static bool count_end(struct supervised *child, uint64_t now_ms)
-{
-    assert(runs(child));
-    assert(child->state != CHILD_ALIVE || child->started_ms <= now_ms);
-    uint64_t life_ms = child->state == CHILD_ALIVE ? now_ms - child->started_ms : 0;
-    bool is_short = life_ms < SUPERVISOR_SHORT_LIFE_MS;
-    if (life_ms >= SUPERVISOR_LONG_LIFE_MS) { child->faults = child->delay_ms = 0; }
-    if (life_ms < SUPERVISOR_LONG_LIFE_MS && is_fault(child)) { child->faults++; }
-    child->restart_at_ms = now_ms + child->delay_ms;
-    if (!is_short) {
-        child->delay_ms = 0;
-    } else if (child->delay_ms == 0) {
-        child->delay_ms = SUPERVISOR_DELAY_MS;
-    } else if (child->delay_ms < SUPERVISOR_DELAY_MAX_MS / 2) {
-        child->delay_ms *= 2;
-    } else {
-        child->delay_ms = SUPERVISOR_DELAY_MAX_MS;
-    }
-    assert(child->delay_ms <= SUPERVISOR_DELAY_MAX_MS);
-    return child->faults >= SUPERVISOR_FAULTS_MAX;
 }
 
 static void restart_due(struct supervisor *supervisor, uint64_t now_ms,
@@ -282,7 +273,7 @@ static void restart_due(struct supervisor *supervisor, uint64_t now_ms,
             spawn(supervisor, i, out);
         } else if (!child->asked) {
             child->asked = true;
-            act(out, DO_READ_RUN, i, VERDICT_NONE);
+            supervisor_act(out, DO_READ_RUN, i, VERDICT_NONE);
         }
     }
 }
@@ -305,7 +296,7 @@ static void kill_frozen(struct supervisor *supervisor, uint64_t now_ms,
     for (uint32_t i = 0; i < supervisor->count; i++) {
         struct supervised *child = &supervisor->children[i];
         if (child->member_lost_ms != 0 && now_ms >= child->member_lost_ms + SUPERVISOR_FROZEN_MS &&
-            kill_child(supervisor, i, out)) {
+            supervisor_kill(supervisor, i, out)) {
             child->member_lost_ms = 0;
         }
     }
@@ -318,7 +309,7 @@ static void become_spare(struct supervisor *supervisor, uint32_t index,
     assert(child->state == CHILD_WAITING);
     child->spare = true;
     child->restart_at_ms = UINT64_MAX;
-    act(out, DO_SPARE, index, VERDICT_NONE);
+    supervisor_act(out, DO_SPARE, index, VERDICT_NONE);
 }
 
 static void ended(struct supervisor *supervisor, const struct supervisor_event *event,
@@ -326,19 +317,19 @@ static void ended(struct supervisor *supervisor, const struct supervisor_event *
 {
     struct supervised *child = &supervisor->children[event->child];
     assert(event->type == SUPERVISOR_EXITED || event->type == SUPERVISOR_NOT_SPAWNED);
-    if (!runs(child)) { return; }
+    if (!supervised_runs(child)) { return; }
     child->exit_code = event->exit_code;
     child->signal = event->signal;
-    bool looping = count_end(child, event->now_ms);
+    bool looping = supervised_count_end(child, event->now_ms);
     if (child->kind == CHILD_NODE && child->state == CHILD_ALIVE) {
-        act(out, DO_REAP_NODE, event->child, VERDICT_NONE);
+        supervisor_act(out, DO_REAP_NODE, event->child, VERDICT_NONE);
     }
     child->member_lost_ms = 0;
     child->member_seen = false;
     child->state = CHILD_IDLE;
     if (!restarts(supervisor, child)) {
         const bool left = child->signal == 0 && child->exit_code == TN_EXIT_OK;
-        if (child->kind == CHILD_NODE && child->stage == DRAIN_PS && !left) {
+        if (child->kind == CHILD_NODE && child->stage == DRAIN_PS && !left && !child->unwanted) {
             supervisor->drain_lost = true;
         }
         return;
@@ -352,7 +343,7 @@ static void ended(struct supervisor *supervisor, const struct supervisor_event *
     if (supervisor->spares && child->kind == CHILD_NODE && child->signal == 0 &&
         child->exit_code == TN_EXIT_TASK_TAKEN) {
         become_spare(supervisor, event->child, out);
-    } else if (is_permanent(child)) {
+    } else if (supervised_is_permanent(child)) {
         fail(supervisor, event->child, VERDICT_PERMANENT, event->now_ms, out);
     } else if (looping) {
         fail(supervisor, event->child, VERDICT_CRASH_LOOP, event->now_ms, out);
@@ -366,6 +357,14 @@ void supervisor_init(struct supervisor *supervisor, const enum child_kind *kinds
     memset(supervisor, 0, sizeof *supervisor);
     supervisor->count = count;
     for (uint32_t i = 0; i < count; i++) { supervisor->children[i].kind = kinds[i]; }
+}
+
+uint32_t supervisor_add(struct supervisor *supervisor)
+{
+    assert(supervisor->count < SUPERVISOR_CHILDREN_MAX);
+    supervisor->children[supervisor->count] =
+        (struct supervised){.kind = CHILD_NODE, .unwanted = true};
+    return supervisor->count++;
 }
 
 void supervisor_set_stage(struct supervisor *supervisor, uint32_t child, enum role role)
@@ -387,10 +386,11 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
     out->count = 0;
     switch (event->type) {
     case SUPERVISOR_START_SERVERS:
-        if (working) { start_kind(supervisor, CHILD_SERVER, out); }
+        if (working) { supervisor_start(supervisor, CHILD_SERVER, out); }
         break;
     case SUPERVISOR_START_NODES:
-        if (working) { start_kind(supervisor, CHILD_NODE, out); }
+        supervisor->started = true;
+        if (working) { supervisor_start(supervisor, CHILD_NODE, out); }
         break;
     case SUPERVISOR_SPAWNED:
         assert(child->state == CHILD_STARTING);
@@ -400,7 +400,7 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
     case SUPERVISOR_NOT_SPAWNED:
     case SUPERVISOR_EXITED: ended(supervisor, event, out); break;
     case SUPERVISOR_MEMBER_SEEN:
-        child->member_seen = runs(child);
+        child->member_seen = supervised_runs(child);
         child->member_lost_ms = 0;
         break;
     case SUPERVISOR_MEMBER_LOST:
@@ -414,6 +414,12 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
     case SUPERVISOR_MEMBER_TAKEN:
         if (child->spare) { child->restart_at_ms = UINT64_MAX; }
         break;
+    case SUPERVISOR_WANTED: want(supervisor, event->child, out); break;
+    case SUPERVISOR_UNWANTED:
+        assert(child->kind == CHILD_NODE);
+        child->unwanted = true;
+        child->spare = false;
+        break;
     case SUPERVISOR_JOB_CONTINUES: job_continues(supervisor); break;
     case SUPERVISOR_JOB_ENDED: enter(supervisor, SUPERVISOR_LEAVING, event->now_ms); break;
     case SUPERVISOR_SESSIONS_CLOSED:
@@ -422,25 +428,22 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
         }
         break;
     case SUPERVISOR_DRAIN:
-        if (!working) { break; }
-        supervisor->drain_until_ms = event->until_ms;
-        enter(supervisor, SUPERVISOR_DRAINING, event->now_ms);
+        if (supervisor_may_drain(supervisor, event)) {
+            enter(supervisor, SUPERVISOR_DRAINING, event->now_ms);
+        }
         break;
+    case SUPERVISOR_CHANGED: supervisor_changed(supervisor, event->now_ms, out); break;
     case SUPERVISOR_STOP:
         supervisor->forced = supervisor->forced || supervisor->phase == SUPERVISOR_STOPPING ||
-                             supervisor->phase == SUPERVISOR_DRAINING;
+                             (supervisor->phase == SUPERVISOR_DRAINING && !supervisor->changes);
         enter(supervisor, SUPERVISOR_STOPPING, event->now_ms);
         break;
     case SUPERVISOR_TICK: kill_frozen(supervisor, event->now_ms, out); break;
     }
+    release_unwanted(supervisor, event->now_ms, out);
     drain(supervisor, event->now_ms, out);
     restart_due(supervisor, event->now_ms, out);
     wind_down(supervisor, event->now_ms, out);
-}
-
-bool supervisor_keeps_memory(const struct supervised *child)
-{
-    return child->signal == SIGKILL;
 }
 
 uint64_t supervisor_deadline_ms(const struct supervisor *supervisor)
@@ -452,6 +455,9 @@ uint64_t supervisor_deadline_ms(const struct supervisor *supervisor)
         if (supervisor->phase > SUPERVISOR_DRAINING) { break; }
         if (child->state == CHILD_WAITING && !child->asked) {
             deadline_ms = u64_min(deadline_ms, child->restart_at_ms);
+        }
+        if (child->unwanted && child->drained && child->state == CHILD_ALIVE && !child->killed) {
+            deadline_ms = u64_min(deadline_ms, child->drained_ms + SUPERVISOR_UNWANTED_MS);
         }
         if (child->member_lost_ms != 0 && !child->killed) {
             deadline_ms = u64_min(deadline_ms, child->member_lost_ms + SUPERVISOR_FROZEN_MS);

@@ -13,7 +13,9 @@
  *      from another process ends by SIGKILL (common/base/fault_signals.h), and no signal that ends
  *      a server is a fault. A run of SUPERVISOR_LONG_LIFE_MS resets faults and delay.
  *  S3  Exit codes that a restart cannot repair (arguments, invalid input, task taken) fail the job
- *      at once. TN_EXIT_SESSION_EXPIRED, DEPOSED and RESIGNED are not faults.
+ *      at once. TN_EXIT_SESSION_EXPIRED, DEPOSED and RESIGNED are not faults. Invalid input of a
+ *      node whose GPU has failed, and that has not run for SUPERVISOR_LONG_LIFE_MS since, is a
+ *      fault: a GPU that has disappeared may come back.
  *  S4  A process that runs although its member znode, seen before, has been absent for
  *      SUPERVISOR_FROZEN_MS was frozen for longer than its session: it is killed and restarted.
  *  S5  When the job has ended, nothing is started. Nodes leave by themselves; they get SIGTERM
@@ -34,6 +36,13 @@
  *
  *  S12 The memory that a child has left is kept for the next process of its task only if the child
  *      was ended by SIGKILL, so by no error of its own that might have damaged it.
+ *  S13 The list of children changes while the agent works: nodes are added, and each node is wanted
+ *      or not. One that is not wanted is not started; if it runs, it is asked to leave as soon as
+ *      no work is lost by it, and gets SIGKILL SUPERVISOR_UNWANTED_MS later. However it ends, the
+ *      job does not fail. A node that is wanted again while it leaves is started when it has left.
+ *  S14 A drain may be for a change of the job: when no node runs, the owner makes the change, and
+ *      all wanted nodes start. At the deadline the rest is killed. A drain that is not for a change
+ *      takes its place.
  *
  * Threads: the owner's only.
  */
@@ -59,6 +68,7 @@ enum {
     SUPERVISOR_SESSIONS_MS = 3000,
     SUPERVISOR_ASK_MS = 200,
     SUPERVISOR_SPARE_MS = 7000,
+    SUPERVISOR_UNWANTED_MS = 90000, /* More than a node itself takes at most (W9). */
 };
 
 enum child_kind { CHILD_SERVER, CHILD_NODE };
@@ -79,7 +89,10 @@ enum supervisor_event_type {
     SUPERVISOR_JOB_CONTINUES,   /* /run was read: the job has not ended. */
     SUPERVISOR_JOB_ENDED,       /* /run was read: the job is done or has failed. */
     SUPERVISOR_SESSIONS_CLOSED, /* Answers DO_CLOSE_SESSIONS. */
+    SUPERVISOR_WANTED,          /* S13: `child` shall run; so it is from the start. */
+    SUPERVISOR_UNWANTED,        /* S13: `child`, a node, shall not run. */
     SUPERVISOR_DRAIN,           /* Until `until_ms`. */
+    SUPERVISOR_CHANGED,         /* Answers DO_CHANGE. */
     SUPERVISOR_STOP,
     SUPERVISOR_TICK,
 };
@@ -90,6 +103,7 @@ struct supervisor_event {
     uint32_t child;
     int exit_code, signal;
     uint64_t until_ms; /* DRAIN. */
+    bool changes;      /* DRAIN: for a change (S14). */
 };
 
 enum supervisor_action_type {
@@ -104,6 +118,7 @@ enum supervisor_action_type {
     DO_CLOSE_SESSIONS,   /* No node runs: close all sessions, as far as ZooKeeper answers. Once. */
     DO_ABANDON_SESSIONS, /* Leave those that are still open to their timeouts. At most once. */
     DO_END,              /* No child runs any longer. Once. */
+    DO_CHANGE,           /* S14: no node runs; answered by CHANGED. */
 };
 
 enum supervisor_verdict {
@@ -127,7 +142,9 @@ struct supervised {
     enum child_kind kind;
     enum { CHILD_IDLE, CHILD_WAITING, CHILD_STARTING, CHILD_ALIVE } state;
     enum drain_stage stage; /* A node's. */
-    bool drained;           /* DO_DRAIN was given for the present process. */
+    bool unwanted;          /* S13. */
+    bool drained;           /* DO_DRAIN was given for the present process, ... */
+    uint64_t drained_ms;    /* ... and then. */
     bool killed;            /* SIGKILL was sent to the present process. */
     bool terminated;
     bool member_seen;
@@ -137,7 +154,8 @@ struct supervised {
     uint64_t started_ms, restart_at_ms;
     uint32_t delay_ms;     /* Before the next restart; 0: none. */
     uint32_t faults;       /* In a row. */
-    uint32_t starts;       /* In all. */
+    bool device_failed;    /* S3: since the last long run. */
+    uint32_t starts;       /* Since the last change of the job. */
     int exit_code, signal; /* The last end. */
 };
 
@@ -150,9 +168,12 @@ struct supervisor {
         SUPERVISOR_OVER
     } phase;
     uint64_t phase_ms; /* When it began. */
+    bool started;      /* START_NODES was given. */
     bool spares;       /* Set by the owner: tasks have other hosts, and this one may be a spare. */
     enum drain_stage stage; /* DRAINING. */
     uint64_t drain_until_ms;
+    bool changes;    /* S14: this drain is for a change, ... */
+    bool stopped;    /* ... and DO_CHANGE was given. */
     bool drained;    /* All nodes left as soon as no work was lost by it. */
     bool drain_lost; /* A ps ended otherwise, ... */
     bool drain_late; /* ... or the deadline passed. */
@@ -166,6 +187,10 @@ struct supervisor {
 
 /* `kinds[0..count)` are the kinds of the children. None runs yet. */
 void supervisor_init(struct supervisor *supervisor, const enum child_kind *kinds, uint32_t count);
+
+/* S13: another node, not wanted until SUPERVISOR_WANTED. Returns its index. At most
+ * SUPERVISOR_CHILDREN_MAX children: the caller checks `count`. */
+uint32_t supervisor_add(struct supervisor *supervisor);
 
 /* The stage of a node; DRAIN_PS without it. */
 void supervisor_set_stage(struct supervisor *supervisor, uint32_t child, enum role role);

@@ -107,14 +107,14 @@ static void push_all(void)
 {
     size_t bytes = count * sizeof(float);
     for (uint32_t s = 0; s < FUSED_SLICES; s++) {
-        struct pushed *sum = pushed_create(shard_chunks(&shard));
+        struct pushed_gradient *sum = pushed_gradient_create(shard_chunks(&shard));
         require(sum != NULL, "out of memory");
         for (size_t c = sum->capacity; c > 0; c--) {
             size_t at = (c - 1) * WIRE_CHUNK_BYTES;
             struct buffer *part =
                 buffer_part(gradients[s], at, size_min(bytes - at, WIRE_CHUNK_BYTES));
             require(part != NULL, "out of memory");
-            pushed_add(sum, part);
+            pushed_gradient_add(sum, part);
         }
         shard_hold(&shard, s, sum);
     }

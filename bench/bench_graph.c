@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "bench/measure.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "model/job_graph.h"
 #include "tanist/tanist.h"
 

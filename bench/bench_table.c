@@ -2,24 +2,31 @@
  * bench/bench_table.c: rows of tables (ps/table) per second, over the machine's rate of random
  * reads of rows, in alternating rounds in one process.
  *
- *   bench_table [ROUNDS [ROWS]]   default: 9 rounds, 4 million rows
+ *   bench_table [ROUNDS [ROWS]]        default: 9 rounds, 4 million rows
+ *   bench_table ROUNDS ROWS lookup     for bench/run: rows/s and those of random reads, each round
+ *   bench_table ROUNDS ROWS apply      the same
+ *   bench_table ROUNDS ROWS bytes      bytes of a row, and those of its values, state and key
  *
  * The limit: rows of 64 bytes are copied from random places of one array, whose addresses are known
  * long before. A table's row has as many values, 16, and row-wise Adagrad. `lookup` reads trained
  * rows, `untrained` rows that take no memory, `apply` updates them. Batches are as large as those
- * of a step.
+ * of a step. Then all rows are saved, and those that some more batches have touched: how long the
+ * owner waits, and the bytes of the file over those of its rows, without their keys. The file is in
+ * the present folder, and removed.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/measure.h"
 #include "common/base/clock.h"
 #include "common/base/random.h"
 #include "ps/table/row_table.h"
+#include "ps/table/rows_file.h"
 
-enum { WIDTH = 16, BATCH = 8192, BATCHES = 64 };
+enum { WIDTH = 16, BATCH = 8192, BATCHES = 64, SAVED_BATCHES = 16 };
 
 struct setting {
     uint64_t rows;
@@ -134,21 +141,73 @@ static bool prepare(struct setting *s, uint64_t rows)
     return fill(s);
 }
 
-int main(int argc, char **argv)
+/* A save as a file. False: it failed. */
+static bool save(struct setting *s, bool full)
 {
-    static const char *const names[KINDS] = {"random rows", "lookup", "untrained", "apply"};
-    const long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 9;
-    const uint64_t rows = argc > 2 ? strtoull(argv[2], NULL, 10) : 4 << 20;
-    static double rates[KINDS][ROUNDS_MAX], ratios[KINDS][ROUNDS_MAX];
-    struct setting *s = calloc(1, sizeof *s);
-    if (rounds < 1 || rounds > ROUNDS_MAX || s == NULL || !prepare(s, rows)) {
-        fprintf(stderr, "bench_table: out of memory, or the number of rounds is not 1 to %d\n",
-                ROUNDS_MAX);
-        return 2;
+    struct rows_file file = {.path = "bench_table.rows"};
+    struct rows_save rows = {.full = full, .step = row_table_step(s->table)};
+    const struct row_table *const tables[] = {s->table};
+    struct error error;
+    uint64_t count;
+    const uint64_t begun_ns = clock_monotonic_ns();
+    enum tn_status status = row_table_begin_save(s->table, rows.step, full, &count, &error);
+    const double pause_ms = (double)(clock_monotonic_ns() - begun_ns) / 1e6;
+    if (status != TN_OK) { return false; }
+    rows.row_counts = &count;
+    status = rows_file_write(&file, tables, 1, &rows, &error);
+    const uint64_t end_ns = clock_monotonic_ns();
+    row_table_end_save(s->table, status == TN_OK);
+    const double end_ms = (double)(clock_monotonic_ns() - end_ns) / 1e6;
+    (void)unlink(file.path);
+    const double touched = (double)count * row_table_numbers(s->table) * sizeof(float);
+    printf("%-12s %8" PRIu64 " rows   %7.2f ms to begin, %.2f to end   %.3f bytes written over "
+           "those of the rows\n",
+           full ? "full save" : "delta", count, pause_ms, end_ms, (double)file.bytes / touched);
+    return status == TN_OK;
+}
+
+static bool measure_saves(struct setting *s)
+{
+    if (!save(s, true)) { return false; }
+    for (int b = 0; b < SAVED_BATCHES; b++) {
+        if (!apply(s, draw_ascending(s))) { return false; }
     }
+    return save(s, false);
+}
+
+static const char *const names[KINDS] = {"random rows", "lookup", "untrained", "apply"};
+
+static double bytes_of_a_row(const struct setting *s)
+{
     const struct row_table_stats stats = row_table_stats(s->table);
-    printf("%" PRIu64 " rows of %d values with row_adagrad: %.1f bytes a row\n", stats.rows, WIDTH,
-           (double)stats.bytes / (double)stats.rows);
+    return (double)stats.bytes / (double)stats.rows;
+}
+
+/* Print a line for each round of one kind. False: the kind is unknown. */
+static bool print_rounds(struct setting *s, long rounds, const char *kind)
+{
+    const bool is_bytes = strcmp(kind, "bytes") == 0;
+    if (!is_bytes && strcmp(kind, names[LOOKUP]) != 0 && strcmp(kind, names[APPLY]) != 0) {
+        return false;
+    }
+    if (is_bytes) {
+        const size_t least = WIDTH * sizeof(float) + sizeof(float) + sizeof(uint64_t);
+        printf("%.6g %zu\n", bytes_of_a_row(s), least);
+        return true;
+    }
+    const enum kind measured = strcmp(kind, names[LOOKUP]) == 0 ? LOOKUP : APPLY;
+    for (long r = 0; r < rounds; r++) {
+        const double rate = rows_per_second(s, measured);
+        printf("%.6g %.6g\n", rate, rows_per_second(s, LIMIT));
+    }
+    return true;
+}
+
+static void print_all(struct setting *s, long rounds)
+{
+    static double rates[KINDS][ROUNDS_MAX], ratios[KINDS][ROUNDS_MAX];
+    printf("%" PRIu64 " rows of %d values with row_adagrad: %.1f bytes a row\n", s->rows, WIDTH,
+           bytes_of_a_row(s));
     for (long r = 0; r < rounds; r++) {
         for (int k = 0; k < KINDS; k++) {
             rates[k][r] = rows_per_second(s, (enum kind)k) / 1e6;
@@ -162,8 +221,29 @@ int main(int argc, char **argv)
         const double ratio = measure_quantile(ratios[k], (size_t)rounds, 0.5);
         printf("%-12s %8.2f million rows/s   %5.2f of random rows\n", names[k], rate, ratio);
     }
+}
+
+int main(int argc, char **argv)
+{
+    const long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : 9;
+    const uint64_t rows = argc > 2 ? strtoull(argv[2], NULL, 10) : 4 << 20;
+    static struct setting setting;
+    struct setting *s = &setting;
+    if (rounds < 1 || rounds > ROUNDS_MAX || rows < 1 || !prepare(s, rows)) {
+        fprintf(stderr, "bench_table: out of memory, or the number of rounds is not 1 to %d\n",
+                ROUNDS_MAX);
+        return 2;
+    }
+    bool done = true;
+    if (argc <= 3) {
+        print_all(s, rounds);
+        done = measure_saves(s);
+        if (!done) { fprintf(stderr, "bench_table: a save failed\n"); }
+    } else {
+        done = print_rounds(s, rounds, argv[3]);
+        if (!done) { fprintf(stderr, "bench_table: KIND is not lookup, apply or bytes\n"); }
+    }
     row_table_close(s->table);
     free(s->array);
-    free(s);
-    return 0;
+    return done ? 0 : 2;
 }

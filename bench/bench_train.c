@@ -113,8 +113,8 @@ int main(int argc, char **argv)
         train_step(step);
         if ((step + 1) % every != 0 && step + 1 != job.train.steps) { continue; }
         double before = measure_cpu_seconds();
-        struct evaluation sum =
-            compute_evaluate(&compute, arrays[(step + 1) % 2][0], arrays[(step + 1) % 2][0], step);
+        struct evaluation sum = compute_evaluate(&compute, arrays[(step + 1) % 2][0],
+                                                 arrays[(step + 1) % 2][0], step, NULL);
         double limit = product_rate();
         other += measure_cpu_seconds() - before;
         double seconds = measure_cpu_seconds() - loaded - other;

@@ -39,7 +39,9 @@ static void keep_nodes(struct target_cluster *cluster)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < cluster->count; i++) {
-        if (cluster->places[i].is_node) { cluster->places[kept++] = cluster->places[i]; }
+        if (cluster->components[i].is_node) {
+            cluster->components[kept++] = cluster->components[i];
+        }
     }
     cluster->count = kept;
 }

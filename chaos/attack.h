@@ -14,7 +14,7 @@
 #include "chaos/cluster/remote.h"
 #include "chaos/outcome.h"
 #include "chaos/plan/plan.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 
 struct attack_config {
     struct remote *remote; /* Borrowed. */

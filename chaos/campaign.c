@@ -20,7 +20,7 @@
 #include "common/base/embedded.h"
 #include "common/base/files.h"
 #include "common/base/text.h"
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 
 enum { HARNESS_NICE = -10 };
 enum { DIR_MAX = 700, FOLDER_MAX = 900, PATH_LONG_MAX = 1000 };
@@ -106,7 +106,7 @@ static enum tn_status make_dir(struct campaign *campaign, struct error *error)
                          campaign->config.dir);
     }
     memcpy(campaign->dir, path, strlen(path) + 1);
-    snprintf(path, sizeof path, "%s/calm", campaign->dir);
+    snprintf(path, sizeof path, "%s/baseline", campaign->dir);
     if (access(path, F_OK) == 0) {
         return error_set(error, TN_EEXIST, "%s holds a campaign: give another --dir, or remove it",
                          campaign->dir);
@@ -135,12 +135,12 @@ static void give_up_network(struct probe *probe)
 static enum tn_status make_lab(struct campaign *campaign, struct error *error)
 {
     struct target_cluster shape;
-    const char *names[PLACES_MAX];
+    const char *names[COMPONENTS_MAX];
     uint32_t count = 0;
     if (!campaign->config.lab) { give_up_network(&campaign->probe); }
     if (!(campaign->probe.has & NEED_NETWORK)) { return TN_OK; }
     target_cluster_init(&shape, &campaign->job);
-    for (uint32_t i = 1; i < shape.count; i++) { names[count++] = shape.places[i].name; }
+    for (uint32_t i = 1; i < shape.count; i++) { names[count++] = shape.components[i].name; }
     snprintf(campaign->networks, sizeof campaign->networks, "%s/networks.json", campaign->dir);
     return lab_open(names, count, campaign->networks, &campaign->lab, error);
 }
@@ -188,7 +188,7 @@ static enum tn_status run_baseline(struct campaign *campaign, struct error *erro
     char dir[FOLDER_MAX];
     struct outcome outcome;
     const struct schedule no_faults = {0};
-    snprintf(dir, sizeof dir, "%s/calm", campaign->dir);
+    snprintf(dir, sizeof dir, "%s/baseline", campaign->dir);
     const struct round_config config = round_of(campaign, &no_faults, dir);
     log_line(campaign, 1, "the baseline run, without faults");
     enum tn_status status = round_run(&config, &outcome, &campaign->baseline, error);

@@ -4,7 +4,7 @@
  *
  *   DIR/job.json            the job, with the settings of the plan and of the user
  *   DIR/networks.json       the network namespaces, if there are any
- *   DIR/calm/               the baseline run: history.jsonl
+ *   DIR/baseline/           the baseline run: history.jsonl
  *   DIR/round-0001/         history.jsonl; of a round that failed also run/ (logs, checkpoints,
  *                           ZooKeeper), run.log, scratch/, what the checker saw (orders.txt,
  *                           znodes.txt) and REPEAT, the commands that repeat and shrink it
@@ -19,7 +19,7 @@
 #include "chaos/inject/probe.h"
 #include "chaos/outcome.h"
 #include "chaos/plan/plan.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 
 struct campaign_config {
     const char *program;     /* Path of tanist. */

@@ -9,7 +9,7 @@
 #include "chaos/judge/verdict_checks.h"
 #include "common/base/clock.h"
 
-enum { HISTORY_VERSION = 1, LINE_MAX = 900 };
+enum { HISTORY_VERSION = 2, LINE_MAX = 900 };
 
 void harness_init(struct harness *harness, const struct harness_config *config)
 {
@@ -54,8 +54,8 @@ static json_t *begin_line(const struct harness *harness)
         HISTORY_VERSION, "command", config->command, "round", (int)config->round, "seed",
         (json_int_t)config->seed, "plan", config->plan->json, "job",
         job != NULL ? json_loads(job, 0, NULL) : NULL, "program", TANIST_VERSION, "started",
-        started, "calm", config->baseline, "machine", probe_json(config->probe), "places",
-        target_cluster_places_json(&harness->cluster), "attacked", config->attacked);
+        started, "baseline", config->baseline, "machine", probe_json(config->probe), "components",
+        target_cluster_components_json(&harness->cluster), "attacked", config->attacked);
     free(job);
     return line;
 }

@@ -49,7 +49,7 @@ static enum tn_status create_control(struct target_cluster *cluster, const char 
     uint32_t count = 0;
     assert(cluster->control == NULL);
     for (uint32_t i = 1; i < cluster->count && count < FAULT_CONTROL_SLOTS; i++) {
-        names[count++] = cluster->places[i].name;
+        names[count++] = cluster->components[i].name;
     }
     return fault_control_create(path, names, count, &cluster->control, error);
 }

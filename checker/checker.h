@@ -46,10 +46,11 @@
 #include "checker/pace.h"
 #include "checker/zk_tree.h"
 #include "common/base/digest.h"
-#include "common/cluster/job.h"
 #include "common/cluster/manifest.h"
 #include "common/cluster/run.h"
+#include "common/cluster/variables.h"
 #include "common/cluster/znodes.h"
+#include "common/job/job.h"
 
 enum { CHECKER_TEXT_MAX = 256 };
 
@@ -89,9 +90,9 @@ struct checker_view {
 struct checker_config {
     struct checker_view view;
     const struct job *job;
-    size_t parameters; /* The model's; used where values are checked. */
-    bool exact_steps;  /* Sync: each step's values are those of the undisturbed run. */
-    bool exact_cuts;   /* The same for checkpoints and the end. */
+    const struct variable_table *variables; /* The model's; used where values are checked. */
+    bool exact_steps; /* Sync: each step's values are those of the undisturbed run. */
+    bool exact_cuts;  /* The same for checkpoints and the end. */
     /* The tree with every transaction that the checker has seen applied; used where the disks can
      * be seen. */
     const struct zk_tree *tree;
@@ -140,6 +141,8 @@ void checker_on_push(struct checker *checker, uint64_t generation, uint64_t step
 /* The ps of `shard`, one of `shards`, sent the values of `step`. */
 void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                        uint32_t shards, const float *values, size_t count);
+/* Without ps, all gradients of the step before were added, so the values of `step` can be made. */
+void checker_on_step(struct checker *checker, uint64_t generation, uint64_t step);
 /* The ensemble was wiped: the transactions that follow are those of a new, empty one. */
 void checker_on_wipe(struct checker *checker);
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "checker/checker_private.h"
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 
-/* The step of a committed checkpoint; STEP_NONE: its manifest does not exist any more. */
+/* The step of a committed checkpoint; STEP_NONE: its manifest no longer exists. */
 static uint64_t step_of(const struct checker *checker, uint64_t id)
 {
     const struct zk_tree *tree = checker->config.tree;

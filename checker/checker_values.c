@@ -5,8 +5,7 @@
 
 #include "checker/checker_private.h"
 #include "common/base/minmax.h"
-#include "common/cluster/placement.h"
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 
 /* ------------------------------------------------------------- staleness */
 
@@ -36,6 +35,13 @@ static void check_staleness(struct checker *checker, uint64_t generation, uint64
 
 /* ---------------------------------------------------------------- values */
 
+void checker_on_step(struct checker *checker, uint64_t generation, uint64_t step)
+{
+    assert(step != STEP_NONE);
+    if (generation != checker->run.generation) { return; }
+    checker->drained.highest_step = u64_max(checker->drained.highest_step, step);
+}
+
 void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                        uint32_t shards, const float *values, size_t count)
 {
@@ -57,7 +63,7 @@ void checker_on_values(struct checker *checker, uint64_t generation, uint64_t st
         check_staleness(checker, generation, step, shard);
     }
     if (!checker->config.exact_steps) { return; }
-    struct placement range = placement_range(checker->config.parameters, shards, shard);
+    const struct placement range = variable_table_shard(checker->config.variables, shards, shard);
     const float *want = checker->config.view.values(checker->config.view.ctx, step) + range.first;
     checker->values_checked++;
     if (count != range.count || memcmp(want, values, count * sizeof *want) != 0) {

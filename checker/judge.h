@@ -9,8 +9,8 @@
 #define CHECKER_JUDGE_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
 #include "common/cluster/run.h"
+#include "common/job/job.h"
 
 enum { JUDGE_TEXT_MAX = 320 };
 

@@ -69,7 +69,8 @@ enum tn_status cluster_read_chief(struct zk_sync *sync, const char *cluster,
 }
 
 enum tn_status cluster_read_slices(struct zk_sync *sync, const char *cluster,
-                                   uint32_t owned[static WORKERS_MAX], struct error *error)
+                                   uint32_t owned[static WORKERS_MAX],
+                                   bool late[static WORKERS_MAX], struct error *error)
 {
     struct assignment assignment = {0};
     struct zk_sync_data data;
@@ -77,8 +78,12 @@ enum tn_status cluster_read_slices(struct zk_sync *sync, const char *cluster,
     if (status != TN_OK) { return status; }
     status = assignment_decode(data.data, data.size, &assignment, error);
     memset(owned, 0, WORKERS_MAX * sizeof owned[0]);
+    memset(late, 0, WORKERS_MAX * sizeof late[0]);
     for (uint32_t v = 0; status == TN_OK && v < assignment.slice_count; v++) {
         if (assignment.worker[v] < WORKERS_MAX) { owned[assignment.worker[v]]++; }
+    }
+    for (uint32_t i = 0; status == TN_OK && i < assignment.late_count; i++) {
+        if (assignment.late[i] < WORKERS_MAX) { late[assignment.late[i]] = true; }
     }
     free(data.data);
     return status;

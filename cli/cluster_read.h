@@ -7,9 +7,9 @@
 #ifndef CLI_CLUSTER_READ_H
 #define CLI_CLUSTER_READ_H
 
-#include "common/cluster/job.h"
 #include "common/cluster/manifest.h"
 #include "common/cluster/znodes.h"
+#include "common/job/job.h"
 #include "common/zk/zk_sync.h"
 
 /* TN_ENOENT: the znode does not exist. */
@@ -25,10 +25,11 @@ MUST_CHECK enum tn_status cluster_read_member(struct zk_sync *sync, const char *
                                               struct task task, struct member *out,
                                               struct error *error);
 
-/* The number of slices that each worker owns. TN_ENOENT: the znode does not exist. */
+/* The number of slices that each worker owns, and the workers that get none because they
+ * were late (C23). TN_ENOENT: the znode does not exist. */
 MUST_CHECK enum tn_status cluster_read_slices(struct zk_sync *sync, const char *cluster,
                                               uint32_t owned[static WORKERS_MAX],
-                                              struct error *error);
+                                              bool late[static WORKERS_MAX], struct error *error);
 
 /* `name` is the name of a znode in /history. TN_ENOENT: the chief has removed it. */
 MUST_CHECK enum tn_status cluster_read_history(struct zk_sync *sync, const char *cluster,

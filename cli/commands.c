@@ -7,7 +7,7 @@
 
 #include "cli/output.h"
 #include "cli/subcommands.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "tanist/status.h"
 
 static int command_version(int argc, char **argv);
@@ -20,13 +20,16 @@ static const struct subcommand list[] = {
     {"ps", "Run one parameter server.", command_ps},
     {"worker", "Run one worker.", command_worker},
     {"evaluator", "Run the evaluator, which evaluates checkpoints.", command_evaluator},
+    {"serve", "Run a server for sessions, which compute a graph on several servers.",
+     command_serve},
     {"graph", "Show a job's model as a graph: operations, memory, cost.", command_graph},
     {"plan", "Show which ps owns which part of a job's parameters.", command_plan},
+    {"devices", "List the GPUs of this machine.", command_devices},
     {"data", "Show or check the data of a job.", command_data},
     {"zk", "Start, stop and show ZooKeeper servers from zoo.cfg files.", command_zk},
     {"status", "Show a cluster: phase, chief, tasks, checkpoint.", command_status},
     {"watch", "Print elections, failures and recoveries as they happen.", command_watch},
-    {"top", "Show a running cluster full-screen, refreshed every second.", command_top},
+    {"top", "Show a running cluster on the full screen, refreshed every second.", command_top},
     {"plot", "Draw the curves of runs, in the terminal or into a file.", command_plot},
     {"compare", "Compare the jobs and the results of runs.", command_compare},
     {"elections", "List all leader elections of a cluster.", command_elections},
@@ -39,8 +42,11 @@ static const struct subcommand list[] = {
     {"stop", "End the job early, with a final checkpoint.", command_stop},
     {"pause", "Pause training.", command_pause},
     {"resume", "Continue training after `tanist pause`.", command_resume},
+    {"scale", "Change the number of workers of a running job.", command_scale},
     {"restore", "Decide how a run that is held continues.", command_restore},
-    {"drain", "Let the nodes of one host leave without the loss of a step.", command_drain},
+    {"drain", "Stop all nodes of one host without losing a step.", command_drain},
+    {"resize", "Change the number of ps while the job runs.", command_resize},
+    {"strategy", "Change the strategy (with or without ps) while the job runs.", command_strategy},
     {"kill", "Send a signal to one node, if its agent allows it.", command_kill},
     {"version", "Print the version.", command_version},
     {"help", "Explain a command, or `job`: all keys of a job file.", command_help},

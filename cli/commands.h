@@ -16,9 +16,11 @@ int command_coordinator(int argc, char **argv);
 int command_ps(int argc, char **argv);
 int command_worker(int argc, char **argv);
 int command_evaluator(int argc, char **argv);
+int command_serve(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_graph(int argc, char **argv);
 int command_data(int argc, char **argv);
+int command_devices(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_agent(int argc, char **argv);
 int command_zk(int argc, char **argv);
@@ -37,8 +39,11 @@ int command_resign(int argc, char **argv);
 int command_stop(int argc, char **argv);
 int command_pause(int argc, char **argv);
 int command_resume(int argc, char **argv);
+int command_scale(int argc, char **argv);
 int command_restore(int argc, char **argv);
 int command_drain(int argc, char **argv);
+int command_resize(int argc, char **argv);
+int command_strategy(int argc, char **argv);
 int command_kill(int argc, char **argv);
 
 /* Print "tanist: ERROR" on stderr and return the exit code of its status. */

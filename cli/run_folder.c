@@ -13,7 +13,8 @@
 #include "cli/output.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "common/cluster/job_rate.h"
+#include "common/job/job_rate.h"
+#include "common/job/job_resume.h"
 
 enum { MOVES_MAX = 100 };
 
@@ -185,6 +186,18 @@ static enum tn_status move_aside(struct run_folder *folder, struct error *error)
     return status;
 }
 
+static enum tn_status refuse_strategy(const struct run_folder *folder, const struct job *existing,
+                                      bool finished, struct error *error)
+{
+    const bool had_ps = existing->cluster.ps > 0;
+    return error_set(error, TN_EINVAL,
+                     "%s contains %s run %s ps: give another --dir, --set strategy.type=%s, or "
+                     "--resume to continue it %s from the last checkpoint on",
+                     folder->dir, finished ? "a finished" : "an unfinished",
+                     had_ps ? "with" : "without", had_ps ? "ps" : "mirror",
+                     had_ps ? "without them" : "with them");
+}
+
 static enum tn_status compare_job(struct run_folder *folder, struct job *job, const char *path,
                                   bool finished, bool may_change, struct error *error)
 {
@@ -202,24 +215,20 @@ static enum tn_status compare_job(struct run_folder *folder, struct job *job, co
     folder->before = existing;
     job_rate_adopt(job, &existing);
     if (!job_difference(&existing, job, difference)) { return TN_OK; }
-    if ((existing.cluster.ps == 0) != (job->cluster.ps == 0)) {
-        const bool had_ps = existing.cluster.ps > 0;
-        return error_set(error, TN_EINVAL,
-                         "%s contains %s run %s ps, which cannot continue %s: give another --dir, "
-                         "or --set strategy.type=%s",
-                         folder->dir, finished ? "a finished" : "an unfinished",
-                         had_ps ? "with" : "without", had_ps ? "without them" : "with them",
-                         had_ps ? "ps" : "mirror");
+    const bool allowed = job_resume_allows(&existing, job);
+    if (allowed) { status = job_resume_check(&existing, job, error); }
+    if (status != TN_OK) { return status; }
+    folder->job_changes = allowed && may_change;
+    if (folder->job_changes) { return TN_OK; }
+    if (allowed && (existing.cluster.ps == 0) != (job->cluster.ps == 0)) {
+        return refuse_strategy(folder, &existing, finished, error);
     }
-    const bool rate = job_rate_alone_differs(&existing, job);
-    folder->rate_changes = rate && may_change;
-    if (folder->rate_changes) { return TN_OK; }
-    return error_set(
-        error, TN_EINVAL,
-        "%s contains %s run of another job: %s; give another --dir, %sthe same values"
-        "%s",
-        folder->dir, finished ? "a finished" : "an unfinished", difference, rate ? "" : "or ",
-        rate ? ", or --resume to change the learning rate from the last checkpoint on" : "");
+    return error_set(error, TN_EINVAL,
+                     "%s contains %s run of another job: %s; give another --dir, %sthe same values"
+                     "%s",
+                     folder->dir, finished ? "a finished" : "an unfinished", difference,
+                     allowed ? "" : "or ",
+                     allowed ? ", or --resume to change it from the last checkpoint on" : "");
 }
 
 enum tn_status run_folder_write_job(const struct run_folder *folder, const struct job *job,
@@ -264,7 +273,7 @@ enum tn_status run_folder_open(struct run_folder *folder, const char *dir, struc
     *folder = (struct run_folder){.lock = -1};
     enum tn_status status = create_folder(folder, dir, error);
     if (status == TN_OK) { status = check_contents(folder, job, resume, may_change, error); }
-    if (status == TN_OK && !folder->rate_changes) {
+    if (status == TN_OK && !folder->job_changes) {
         status = run_folder_write_job(folder, job, error);
     }
     if (status != TN_OK) { run_folder_close(folder); }

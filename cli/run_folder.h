@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 
 enum { RUN_PATH_MAX = 1024 };
 
@@ -40,15 +40,16 @@ struct run_folder {
     char dir[RUN_PATH_MAX]; /* Absolute. */
     int lock;               /* Descriptor, -1: none. */
     bool continued;         /* It held a run, of the job `before`. */
-    bool rate_changes;      /* Its learning rate shall change: job.json is still that of before. */
+    bool job_changes;       /* As `--resume` allows: job.json is still that of before. */
     struct job before;
 };
 
 /*
  * Create the folder or use an existing one for `job`: lock it, compare the job that is in it, and
  * write job.json. A finished run is moved to DIR.<UTC time>, unless `resume`; a message on stderr
- * reports that. `job` gets the earlier learning rates of the run; with `may_change`, its present
- * one may be another, and the caller writes job.json when it knows from which step on.
+ * reports that. `job` gets the earlier learning rates of the run; with `may_change`, it may
+ * differ in what `--resume` may change, and the caller writes job.json when it knows from which
+ * step on.
  *
  *   TN_EEXIST  another agent is using the folder; the error names its pid
  *   TN_EINVAL  the folder holds another job; the error names the key that differs

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { SUBCOMMANDS_MAX = 32 };
+enum { SUBCOMMANDS_MAX = 64 };
 
 /* A subcommand gets its own name in argv[0] and its arguments in argv[1..], and returns the exit
  * code of the program. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,10 @@
 #include <unistd.h>
 
 #include "cli/run_folder.h"
+#include "common/base/clock.h"
 #include "common/cluster/bootstrap.h"
 
-enum { WAIT_S = 5 };
+enum { WAIT_S = 5, POLL_MS = 50 };
 
 void target_options_add(struct options *options, struct target_options *target)
 {
@@ -190,6 +192,20 @@ static enum tn_status read_spec(struct target *target, struct zk_sync *sync, str
     return job_read_text(job, spec->job_json, strlen(spec->job_json), "/spec", error);
 }
 
+/* A `tanist run` that has just begun creates its cluster a moment after its ZooKeeper serves. */
+static enum tn_status wait_for_spec(struct target *target, struct zk_sync *sync, struct spec *spec,
+                                    struct job *job, struct error *error)
+{
+    const uint64_t until_ms = clock_monotonic_ms() + target->wait_ms;
+    enum tn_status status = read_spec(target, sync, spec, job, error);
+    while (status == TN_EUNHEALTHY && target->dir != NULL && run_folder_in_use(target->dir) &&
+           clock_monotonic_ms() < until_ms) {
+        (void)poll(NULL, 0, POLL_MS);
+        status = read_spec(target, sync, spec, job, error);
+    }
+    return status;
+}
+
 enum tn_status target_open(struct target *target, struct zk_sync **sync, struct spec *spec,
                            struct job *job, struct error *error)
 {
@@ -198,7 +214,7 @@ enum tn_status target_open(struct target *target, struct zk_sync **sync, struct 
         zk_options_open(target->connect, target->credentials, target->wait_ms, sync, error);
     if (status != TN_OK) { return status; }
     if (!*target->cluster) { status = choose_cluster(target, *sync, error); }
-    if (status == TN_OK) { status = read_spec(target, *sync, spec, job, error); }
+    if (status == TN_OK) { status = wait_for_spec(target, *sync, spec, job, error); }
     free(spec->job_json);
     spec->job_json = NULL;
     if (status == TN_OK) { return TN_OK; }

@@ -12,8 +12,8 @@
 #include "cli/options.h"
 #include "cli/zk_options.h"
 #include "common/base/error.h"
-#include "common/cluster/job.h"
 #include "common/cluster/znodes.h"
+#include "common/job/job.h"
 #include "common/zk/zk_sync.h"
 
 /* The usual synopsis of a command with these options. */
@@ -57,7 +57,7 @@ void target_use_note(struct target *target, const struct run_note *note);
 /*
  * Connect, and read the spec of the cluster. Without --cluster, the only cluster in ZooKeeper is
  * chosen. `spec->job_json` is NULL afterwards; `job` may be NULL. On success `*sync` is the
- * caller's to close.
+ * caller's to close. Of a run in DIR that has just begun, the cluster is awaited for `wait_ms`.
  *
  *   TN_EINVAL      there are several clusters and none was named; the error lists them
  *   TN_EUNHEALTHY  the cluster does not exist; the error lists those that do

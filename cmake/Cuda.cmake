@@ -1,4 +1,4 @@
-# CUDA is optional at build time and loaded at run time: without it everything but the GPU backend is built.
+# nvcc is optional: without it everything but the module of kernels for GPUs is built. The driver is loaded at run time.
 set(TANIST_CUDA AUTO CACHE STRING "The CUDA backend: AUTO (where the toolkit is), ON or OFF")
 set_property(CACHE TANIST_CUDA PROPERTY STRINGS AUTO ON OFF)
 
@@ -7,10 +7,10 @@ if(NOT TANIST_CUDA STREQUAL "OFF")
   find_package(CUDAToolkit QUIET)
   if(CUDAToolkit_FOUND)
     set(TANIST_HAVE_CUDA TRUE)
-    message(STATUS "CUDA: found ${CUDAToolkit_VERSION}; a test compiles kernels/cuda for GPUs, but training uses CPUs only")
+    message(STATUS "CUDA: found ${CUDAToolkit_VERSION}; the kernels for GPUs are compiled (tanist-cuda.fatbin)")
   elseif(TANIST_CUDA STREQUAL "ON")
     message(FATAL_ERROR "TANIST_CUDA=ON, but no CUDA toolkit was found; set CUDAToolkit_ROOT or TANIST_CUDA=AUTO")
   else()
-    message(STATUS "CUDA: not found; CPU only")
+    message(STATUS "CUDA: nvcc not found; this build has no kernels for GPUs")
   endif()
 endif()

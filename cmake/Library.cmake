@@ -43,7 +43,7 @@ target_link_options(tanist_shared PRIVATE ${api_wanted} -Wl,--version-script=${C
 target_link_libraries(tanist_shared PRIVATE tanist_cli)
 
 # One object with all that is needed, whose other symbols are made local.
-set(static_folders cli chaos checker agent coordinator local mirror ps evaluator worker data model graph kernels common)
+set(static_folders cli session chaos checker agent coordinator local group mirror ps evaluator worker data model graph kernels common)
 list(TRANSFORM static_folders PREPEND tanist_)
 set(static_parts "")
 foreach(folder ${static_folders})

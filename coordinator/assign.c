@@ -184,7 +184,7 @@ static uint32_t taker(const struct problem *p, const struct assignment *out, con
     return best;
 }
 
-/* Give free nodes of `size` slices to workers that need so many. */
+/* Give free nodes of `size` slices to workers that need this number. */
 static void deal_nodes(const struct problem *p, uint32_t size, uint32_t overlap, uint32_t *needed,
                        struct assignment *out)
 {
@@ -282,5 +282,6 @@ bool assign_equal(const struct assignment *a, const struct assignment *b)
     for (uint32_t v = 0; v < a->slice_count; v++) {
         if (a->worker[v] != b->worker[v]) { return false; }
     }
-    return true;
+    return a->late_count == b->late_count &&
+           memcmp(a->late, b->late, a->late_count * sizeof a->late[0]) == 0;
 }

@@ -44,6 +44,10 @@
  *       finds no /run uses what it remembers, and every ps loads again.
  *  C18  The evaluator is ordered to evaluate the newest committed checkpoint, one after the other.
  *       Nothing waits for its result, which counts once.
+ *  C23  The slices of a worker that delays the others are given to them, until it reports again;
+ *       M12: without ps, until it has their values, too.
+ *  C22  With a range of workers, those of the lowest indexes are wanted, as many as an operator has
+ *       asked for. The others get no slices, and their end does not count as a recovery.
  *  C16  When a ps is asked to leave, a gate a little ahead stops training at a checkpoint, and the
  *       write that commits it pauses the run. Workers that leave get no slices.
  *
@@ -56,12 +60,12 @@
 #include <stdint.h>
 
 #include "common/base/minmax.h"
-#include "common/cluster/early_stop.h"
 #include "common/cluster/manifest.h"
 #include "common/cluster/report.h"
 #include "common/cluster/run.h"
-#include "common/cluster/strategy.h"
 #include "common/cluster/znodes.h"
+#include "common/job/early_stop.h"
+#include "common/job/strategy.h"
 
 enum {
     CHIEF_HISTORY_MAX = 8, /* Entries in one write. */
@@ -74,14 +78,20 @@ enum {
     CHIEF_AHEAD_STEPS = 2, /* ... and these steps more. */
     CHIEF_RATE_MS = 500,   /* The interval over which steps per second are measured. */
     CHIEF_EARLY_MAX = 4,   /* Early reports of one task, each of another incarnation. */
+    CHIEF_DEPART_MS = 200, /* Reports after it were sent by workers that live. */
     CHIEF_BALANCE_MS =
         2000, /* Slices that were moved stay this long, unless a worker leaves; ... */
     CHIEF_BALANCE_MAX_MS = 300000, /* ... doubles, up to this, each time they move for speed. */
+    CHIEF_LATE_MS = 1000, /* A worker that was late gets no slices for so long; this doubles, ... */
+    CHIEF_LATE_MAX_MS = 300000, /* ... up to this, each time it is late again ... */
+    CHIEF_LATE_GOOD = 8,        /* ... before it was in time for so many times as long. */
+    CHIEF_LATE_JOIN = 4,        /* M12: one that gets its first slices may need so many limits. */
+    CHIEF_LATE_EVALUATION = 4,  /* An evaluation may take so many times as long as any before. */
     CHIEF_LINGER_MS = 3000, /* The chief waits for the others after the end, at most this long. */
 };
 
-/* C12: a disk raises the epochs, generations and ids of the chief at most to here, which leaves as
- * many for the rest of the run. */
+/* C12: the report of a disk can raise the epochs, generations and ids of the chief at most to this
+ * number, which leaves the same quantity for the rest of the run. */
 #define CHIEF_RAISE_MAX (COUNTER_MAX / 2)
 /* No order is further ahead. */
 #define CHIEF_LEAD_MAX (COUNTER_MAX / 8)
@@ -106,12 +116,14 @@ struct chief_config {
     enum strategy_kind strategy;
     uint64_t pid;
     uint32_t ps, workers, min_workers, slices;
-    uint32_t evaluators; /* 0 or 1. */
+    uint32_t workers_least; /* C22: `workers` is a range that begins here; 0: a single number. */
+    uint32_t evaluators;    /* 0 or 1. */
     uint64_t steps;
     uint64_t evaluate_every;         /* 0: only at the end. */
     uint64_t checkpoint_every_steps; /* 0: not by steps. */
     uint64_t checkpoint_every_ms;    /* 0: not by time. */
     uint32_t checkpoint_keep;        /* At least 1. */
+    bool has_rows;                   /* Tables: checkpoints can have files in common. */
     double target_accuracy;          /* 0: no target. */
     struct early_stop early_stop;
     enum best_metric best; /* By which the best checkpoint is kept (C17). */
@@ -175,7 +187,7 @@ struct chief_event {
             uint64_t id;
             enum request_kind kind;
             const char *by;
-            uint64_t step;    /* ACCEPT_LOSS. */
+            uint64_t step;    /* ACCEPT_LOSS, SCALE. */
             const char *path; /* RESTORE; NULL otherwise. */
         } request;
         struct {
@@ -216,22 +228,39 @@ struct chief_actions {
     uint32_t delete_count;           /* Checkpoints no longer needed. Not answered. */
     uint64_t deletes[CHIEF_DELETE_MAX];
     unsigned restore;         /* C15: create these znodes: bits of enum chief_lost. Not answered. */
-    uint32_t republish_count; /* Create the manifests of these checkpoints again. Not answered. */
+    uint32_t republish_count; /* Create the manifests of these checkpoints again. No event answers
+                               * this. */
     uint64_t republish[CHIEF_CHECKPOINTS_MAX];
     bool resign;   /* Leave the election and the process. */
     bool exits;    /* Leave the process ... */
     int exit_code; /* ... with this code. */
 };
 
+/* C23: a worker that was late. */
+struct chief_straggler {
+    bool is_late;      /* It gets no slices ... */
+    uint64_t since_ms; /* ... from here on, ... */
+    uint64_t until_ms; /* ... until here at least, and until it reports; later: when it got some. */
+    uint64_t wait_ms;  /* The time between both; 0: it was never late. */
+    uint64_t generation, step; /* Where training was then. */
+};
+
 struct chief_peer {
     bool known; /* Its znode has been looked for. */
     bool present;
     bool reported; /* `report` is of this incarnation. */
-    bool lost;     /* It was lost or restarted since the workers last resumed. */
+    bool lost;     /* It was lost or restarted since the workers last resumed, ... */
+    bool left;     /* ... but it had reported that it leaves, and owned no slices (C22). */
     uint64_t incarnation, pid;
     struct report report;
-    /* The last reports of incarnations that are not the present member. One that registers later is
-     * among them, whatever its predecessors send late: it does not repeat acknowledged reports. */
+    uint64_t heard_ms; /* When `report` came. */
+    uint64_t judged;   /* A holder: the report whose late slices were used last. */
+    /* A worker: when it got its first slices, and the step that training had reached then. */
+    uint64_t joined_ms, joined_step;
+    struct chief_straggler straggler;
+    /* The last reports of incarnations that are not the current member. The report of an
+     * incarnation that registers later stays among them, even if its predecessors send late
+     * reports, because a node does not repeat reports that were acknowledged. */
     struct report early[CHIEF_EARLY_MAX];
     uint32_t early_next;      /* The entry that the next incarnation replaces. */
     char cause[RUN_TEXT_MAX]; /* Why the last process ended, ... */
@@ -277,11 +306,16 @@ struct chief {
     uint64_t revision;
     /* M8: the first write of this chief since the run is paused or held; 0: neither. */
     uint64_t pause_epoch, pause_revision;
+    uint64_t departs_ms; /* When a worker was last known to leave, or this chief was elected. */
     /* Speed, for orders ahead. */
     uint64_t rate_at_ms, rate_step, rate; /* Steps per second. */
     uint64_t boost;                       /* Added to the lead after a late order. */
-    /* C20: from when on slices may move for speed, and the time between two looks. */
+    /* C20: the time from which slices may move for speed, and the time between two checks. */
     uint64_t balance_at_ms, balance_wait_ms;
+    uint64_t assigned_ms; /* When slices were assigned last. */
+    /* C23: an evaluation is ordered whose step is reached, since when; and the longest so far. */
+    bool evaluates;
+    uint64_t evaluates_ms, evaluation_ms;
     uint64_t ordered_at_ms; /* When the last checkpoint was ordered. */
     uint64_t ended_at_ms;
     uint64_t wake_at_ms;
@@ -290,10 +324,11 @@ struct chief {
 void chief_init(struct chief *c, const struct chief_config *config);
 
 /* Apply one event and fill `out` (old contents are discarded). Cannot fail: stale, repeated and
- * misplaced events are ignored. Asks for nothing before CHIEF_EV_ELECTED. */
+ * misplaced events are ignored. The chief acts only after CHIEF_EV_ELECTED. */
 void chief_step(struct chief *c, const struct chief_event *event, struct chief_actions *out);
 
-/* C12: why the chief ignores a report, for the log; NULL: it does not. Static storage. */
+/* C12: the reason why the chief ignores a report, for the log; NULL: it accepts the report. Static
+ * storage. */
 const char *chief_refuses_report(const struct chief *c, const struct report *report);
 
 uint64_t chief_deadline_ms(const struct chief *c); /* UINT64_MAX: none. */

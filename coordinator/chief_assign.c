@@ -1,20 +1,70 @@
 /* The assignment of slices to workers: C10. */
 #include <assert.h>
+#include <string.h>
 
 #include "coordinator/assign.h"
 #include "coordinator/chief_private.h"
 
-/* Training continues without the workers that leave; it waits if all do. */
+/* C24: whether the workers that stay are known to live since the last one began to leave. */
+static bool may_depart(const struct plan *p)
+{
+    const struct chief *c = p->c;
+    if (!c->strategy->survives_losses) { return true; }
+    if (p->run->workers < c->run.workers) { return false; }
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        const struct chief_peer *peer = &c->workers[i];
+        const bool stays = c->strategy->may_own(c, p->run, i) && peer->report.leaving == 0 &&
+                           run_wants_worker(p->run, i);
+        if (stays && peer->heard_ms < c->departs_ms + CHIEF_DEPART_MS) { return false; }
+    }
+    return true;
+}
+
+/* Training continues without the workers that leave; it waits if all do. One that leaves because
+ * the run shall have fewer workers is awaited until another can take its slices (C22). */
 static void release_slices(const struct plan *p, struct assignment *assignment)
 {
     if (p->run->gate != 0) { return; /* It has to reach the gate. */ }
+    if (!may_depart(p)) { return; }
     for (uint32_t v = 0; v < assignment->slice_count; v++) {
         uint16_t owner = assignment->worker[v];
         if (owner >= p->c->config.workers) { continue; }
         const struct chief_peer *peer = &p->c->workers[owner];
+        if (!run_wants_worker(p->run, owner)) { continue; }
         if (peer->present && peer->reported && peer->report.leaving != 0) {
             assignment->worker[v] = UINT16_MAX;
         }
+    }
+}
+
+/* The workers that the run shall have (C22); with `late` those that were late, too (C23). False:
+ * none of them is ready. */
+static bool choose_wanted(const struct plan *p, bool late, struct assign_input *input)
+{
+    const struct chief *c = p->c;
+    bool is_any_ready = false;
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        const struct chief_peer *peer = &c->workers[i];
+        input->ready[i] = run_wants_worker(p->run, i) && peer->report.leaving == 0 &&
+                          (late || !peer->straggler.is_late) && c->strategy->may_own(c, p->run, i);
+        is_any_ready = is_any_ready || input->ready[i];
+    }
+    return is_any_ready;
+}
+
+/* While none is ready that the run shall have, the others. C16: if all leave, they continue to the
+ * gate. */
+static void choose_workers(const struct plan *p, struct assign_input *input)
+{
+    const struct chief *c = p->c;
+    const bool is_any_ready = choose_wanted(p, false, input) || choose_wanted(p, true, input);
+    for (uint32_t i = 0; i < c->config.workers && !may_depart(p); i++) {
+        const bool owns = assign_has(&c->assignment, i) && c->strategy->may_own(c, p->run, i);
+        input->ready[i] = input->ready[i] || owns;
+    }
+    for (uint32_t i = 0; i < c->config.workers && !is_any_ready; i++) {
+        const bool may_stay = c->strategy->survives_losses || !run_wants_worker(p->run, i);
+        input->ready[i] = may_stay && c->strategy->may_own(c, p->run, i);
     }
 }
 
@@ -22,15 +72,16 @@ static void release_slices(const struct plan *p, struct assignment *assignment)
 static void find_ready(const struct plan *p, struct assign_input *input)
 {
     const struct chief *c = p->c;
+    choose_workers(p, input);
     for (uint32_t i = 0; i < c->config.workers; i++) {
-        input->ready[i] = c->strategy->may_own(c, p->run, i);
         if (c->workers[i].reported) { input->slice_ns[i] = c->workers[i].report.slice_ns; }
     }
     for (uint32_t v = 0; v < c->assignment.slice_count; v++) {
         uint16_t owner = c->assignment.worker[v];
         if (owner >= c->config.workers) { continue; }
         const struct chief_peer *peer = &c->workers[owner];
-        if (!peer->known || (peer->present && !peer->reported)) { input->ready[owner] = true; }
+        const bool is_unknown = !peer->known || (peer->present && !peer->reported);
+        if (is_unknown && !peer->straggler.is_late) { input->ready[owner] = true; }
     }
 }
 
@@ -47,6 +98,17 @@ static bool may_balance(const struct plan *p, const struct assign_input *input)
     return true;
 }
 
+/* For people: a new chief does not use it. */
+static void list_late(const struct chief *c, struct assignment *assignment)
+{
+    assignment->late_count = 0;
+    memset(assignment->late, 0, sizeof assignment->late);
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        if (!c->workers[i].straggler.is_late) { continue; }
+        assignment->late[assignment->late_count++] = (uint16_t)i;
+    }
+}
+
 void plan_assignment(struct plan *p)
 {
     const struct chief *c = p->c;
@@ -57,10 +119,23 @@ void plan_assignment(struct plan *p)
     input.balances = p->balances = may_balance(p, &input);
     p->w->for_speed = assign_slices(&c->assignment, &input, &p->w->assignment);
     release_slices(p, &p->w->assignment);
+    list_late(c, &p->w->assignment);
     p->w->assignment.generation = p->run->generation;
     p->w->assigns =
         !assign_equal(&c->assignment, &p->w->assignment) || (c->lost & CHIEF_LOST_ASSIGNMENT) != 0;
     if (p->w->assigns) { plan_need(p, PLAN_HARD); }
+}
+
+void chief_take_assignment(struct chief *c, const struct assignment *assignment)
+{
+    assert(assignment->slice_count <= SLICES_MAX);
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        if (!assign_has(assignment, i) || assign_has(&c->assignment, i)) { continue; }
+        c->workers[i].joined_ms = c->now_ms;
+        c->workers[i].joined_step = chief_max_step(c, &c->run);
+    }
+    c->assignment = *assignment;
+    c->assigned_ms = c->now_ms;
 }
 
 void chief_assigned(struct chief *c, const struct plan *p)

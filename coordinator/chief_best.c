@@ -146,3 +146,15 @@ bool chief_best_keeps(const struct chief *c, uint64_t checkpoint)
     }
     return false;
 }
+
+bool chief_chain_keeps(const struct chief *c, uint64_t checkpoint)
+{
+    uint64_t newest = 0;
+    for (uint32_t i = c->checkpoint_count; i-- > 0 && c->config.has_rows;) {
+        const uint64_t id = c->checkpoints[i].id;
+        if (run_is_unloadable(&c->run, id)) { continue; }
+        if (newest == 0) { newest = id; }
+        if (id < manifest_chain_begin(newest)) { return id == checkpoint; }
+    }
+    return false;
+}

@@ -1,5 +1,6 @@
 /*
- * The rule C16: a ps that was asked to leave does so without the loss of a step.
+ * The rule C16: a ps that was asked to leave, or without ps all workers, do so without the loss of
+ * a step.
  *
  *   running -> running   the gate is set a little ahead                plan_gate()
  *   running -> paused    the checkpoint of the gate is committed       plan_drained()
@@ -17,7 +18,9 @@
 static bool is_at_gate(const struct chief *c, const struct run *run)
 {
     for (uint32_t i = 0; i < chief_holder_count(c); i++) {
-        if (chief_holder(c, i)->report.gate != run->gate) { return false; }
+        const struct chief_peer *holder = chief_holder(c, i);
+        const bool is_gone = c->strategy->survives_losses && holder->known && !holder->present;
+        if (!is_gone && holder->report.gate != run->gate) { return false; }
     }
     return run->gate != 0 && run->committed_step == run->gate &&
            c->strategy->has_reached(c, run, run->gate);

@@ -178,6 +178,26 @@ static void hold(struct plan *p, uint32_t index)
     text_set(entry->cause, sizeof entry->cause, run->reason);
 }
 
+/* Whether the holder runs and has not tried to load this generation: it is slow, or has restarted.
+ */
+static bool is_untried(const struct plan *p, uint32_t index)
+{
+    const struct report *report = &chief_holder(p->c, index)->report;
+    return chief_holder_reported(p->c, index) && report->generation != p->run->generation &&
+           report->loading_generation != p->run->generation &&
+           !chief_load_failed(p->c, p->run, index);
+}
+
+static bool one_is_untried(const struct plan *p)
+{
+    for (uint32_t i = 0; i < chief_holder_count(p->c); i++) {
+        if (is_untried(p, i)) { return true; }
+    }
+    return false;
+}
+
+/* A hold begins when each ps that runs has tried: one that has not ends a hold (plan_watch_held()),
+ * so that the run would alternate between held and loading. */
 static void fall_back(struct plan *p, uint32_t index)
 {
     struct run *run = p->run;
@@ -191,9 +211,11 @@ static void fall_back(struct plan *p, uint32_t index)
         plan_fail(p, cause);
         return;
     }
+    const struct chief_checkpoint older = newest_loadable(p, run->load_checkpoint, UINT64_MAX);
+    const bool holds = older.id == 0 || chief_holder(p->c, index)->report.failed_load_missing != 0;
+    if (holds && one_is_untried(p)) { return; }
     note_unloadable(run, run->load_checkpoint);
-    struct chief_checkpoint older = newest_loadable(p, run->load_checkpoint, UINT64_MAX);
-    if (older.id == 0 || chief_holder(p->c, index)->report.failed_load_missing != 0) {
+    if (holds) {
         hold(p, index);
         return;
     }
@@ -220,15 +242,6 @@ void plan_watch_loading(struct plan *p)
 
 /* ----------------------------------------------------------------------- held */
 
-/* Whether the holder has not tried to load the checkpoint of the hold: it has restarted since. */
-static bool is_untried(const struct plan *p, uint32_t index)
-{
-    const struct report *report = &chief_holder(p->c, index)->report;
-    return chief_holder_reported(p->c, index) && report->generation != p->run->generation &&
-           report->loading_generation != p->run->generation &&
-           !chief_load_failed(p->c, p->run, index);
-}
-
 /* The missing files may exist again, so every checkpoint may be loadable again. That of the hold is
  * not given up if another program deleted its manifest: only an operator accepts the loss. */
 static void try_all_again(struct plan *p)
@@ -246,7 +259,7 @@ void plan_watch_held(struct plan *p)
 {
     struct run *run = p->run;
     char reason[RUN_TEXT_MAX];
-    bool untried = false, failed = false;
+    bool failed = false;
     assert(run->phase == RUN_HELD);
     if (!chief_has_reported(p->c, run)) {
         (void)chief_name_missing(p->c, run, reason);
@@ -254,7 +267,6 @@ void plan_watch_held(struct plan *p)
         return;
     }
     for (uint32_t i = 0; i < chief_holder_count(p->c); i++) {
-        untried = untried || is_untried(p, i);
         failed = failed || chief_load_failed(p->c, run, i);
     }
     /* A holder that restarted before it read of the hold may have loaded the generation. */
@@ -262,7 +274,7 @@ void plan_watch_held(struct plan *p)
         clear_hold(run);
         plan_phase(p, RUN_LOADING);
         plan_resume(p);
-    } else if (untried || !failed) {
+    } else if (one_is_untried(p) || !failed) {
         try_all_again(p);
     } else {
         list_missing(p);

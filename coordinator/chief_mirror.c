@@ -5,7 +5,7 @@
 #include "coordinator/chief_private.h"
 #include "coordinator/chief_strategy.h"
 
-/* M8: a worker that follows an order of this pause, or of a later one, gets no values any more. */
+/* M8: a worker that follows an order of this pause, or of a later one, gets no more values. */
 static bool is_counted(const struct chief *c, const struct run *run, uint32_t worker)
 {
     const struct report *report = &c->workers[worker].report;
@@ -56,23 +56,22 @@ static bool find_worker_failed_load(const struct chief *c, const struct run *run
     return found;
 }
 
-/* The values of one that leaves are those of the others. */
+/* The values of one that leaves are those of the others, unless all leave. Those that are not
+ * wanted leave without a gate: a wanted one is on its way, and they stay until it has the values
+ * (C22). */
 static bool find_leaving_worker(const struct chief *c, uint32_t *worker)
 {
+    bool found = false;
     assert(c->config.workers > 0);
-    *worker = 0;
-    return false;
-}
-
-static uint64_t highest_step_of_workers(const struct chief *c, const struct run *run)
-{
-    uint64_t step = 0;
-    assert(c->config.workers <= WORKERS_MAX);
-    for (uint32_t i = 0; i < c->config.workers; i++) {
-        const struct report *report = &c->workers[i].report;
-        if (report->generation == run->generation) { step = u64_max(step, report->step); }
+    for (uint32_t i = c->config.workers; i > 0; i--) {
+        const struct chief_peer *peer = &c->workers[i - 1];
+        if (!peer->present) { continue; }
+        if (!peer->reported || peer->report.leaving == 0) { return false; }
+        if (!run_wants_worker(&c->run, i - 1)) { continue; }
+        *worker = i - 1;
+        found = true;
     }
-    return step;
+    return found;
 }
 
 /* The last holder was lost; the others, if any, have reported that they hold nothing. */
@@ -83,7 +82,7 @@ static bool find_lost_workers(const struct chief *c, const struct run *run, stru
         const struct chief_peer *peer = &c->workers[i];
         const bool is_unknown = !peer->known || (peer->present && !peer->reported);
         if (is_unknown || chief_holds(c, run, i)) { return false; }
-        if (peer->lost) { worker = i; }
+        if (peer->lost && !peer->left) { worker = i; }
     }
     const struct chief_peer *peer = &c->workers[worker];
     *loss = (struct chief_loss){.task = {.role = ROLE_WORKER, .index = worker},
@@ -102,11 +101,16 @@ static bool a_worker_has_reached(const struct chief *c, const struct run *run, u
 
 static bool holds_and_agrees(const struct chief *c, const struct run *run, uint32_t worker)
 {
-    return chief_holds(c, run, worker) && chief_worker_agrees(c, run, worker) &&
-           c->workers[worker].report.leaving == 0;
+    return chief_holds(c, run, worker) && chief_worker_agrees(c, run, worker);
 }
 
-/* One that stays, if there is one. */
+static bool stays(const struct chief *c, const struct run *run, uint32_t worker)
+{
+    return holds_and_agrees(c, run, worker) && run_wants_worker(run, worker) &&
+           c->workers[worker].report.leaving == 0 && !c->workers[worker].straggler.is_late;
+}
+
+/* The first that stays and is in time; if none does, the first that has the values. */
 static uint16_t first_holder(const struct chief *c, const struct run *run)
 {
     uint16_t found = 0;
@@ -114,7 +118,7 @@ static uint16_t first_holder(const struct chief *c, const struct run *run)
         if (chief_holds(c, run, i - 1)) { found = (uint16_t)(i - 1); }
     }
     for (uint32_t i = c->config.workers; i > 0; i--) {
-        if (holds_and_agrees(c, run, i - 1)) { found = (uint16_t)(i - 1); }
+        if (stays(c, run, i - 1)) { found = (uint16_t)(i - 1); }
     }
     return found;
 }
@@ -131,7 +135,10 @@ static bool find_ordered_writer(const struct chief *c, const struct run *run, ui
         .report = &peer->report,
         .holds = chief_holds(c, run, index),
     };
-    writer->lost = peer->known && (!peer->present || peer->reported) && !writer->holds;
+    const bool is_gone = peer->known && (!peer->present || peer->reported) && !writer->holds;
+    /* M12: training would wait for it at the next multiple. */
+    const bool is_replaced = peer->straggler.is_late && first_holder(c, run) != index;
+    writer->lost = is_gone || is_replaced;
     return true;
 }
 
@@ -145,7 +152,6 @@ const struct chief_strategy chief_mirror_strategy = {
     .is_empty = workers_are_empty,
     .find_failed_load = find_worker_failed_load,
     .find_leaving = find_leaving_worker,
-    .highest_step = highest_step_of_workers,
     .find_loss = find_lost_workers,
     .has_reached = a_worker_has_reached,
     .choose_writer = first_holder,

@@ -52,6 +52,16 @@ const char *chief_refuses_report(const struct chief *c, const struct report *rep
     return NULL;
 }
 
+struct chief_peer *chief_peer_of(struct chief *c, struct task task)
+{
+    if (task.role == ROLE_PS && task.index < c->config.ps) { return &c->ps[task.index]; }
+    if (task.role == ROLE_WORKER && task.index < c->config.workers) {
+        return &c->workers[task.index];
+    }
+    if (task.role == ROLE_EVALUATOR && task.index < c->config.evaluators) { return &c->evaluator; }
+    return NULL;
+}
+
 const struct report *chief_early_report(const struct chief_peer *peer, uint64_t incarnation)
 {
     assert(peer != NULL);
@@ -130,13 +140,26 @@ bool chief_load_failed(const struct chief *c, const struct run *run, uint32_t in
            report->failed_load == run->load_checkpoint;
 }
 
+/* A lost holder counts, too: the steps that it reached are those that may be lost. */
+static uint64_t highest_reported_step(const struct chief *c, const struct run *run)
+{
+    const uint32_t count = chief_holder_count(c);
+    uint64_t step = 0;
+    assert(count > 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct report *report = &chief_holder(c, i)->report;
+        if (report->generation == run->generation) { step = u64_max(step, report->step); }
+    }
+    return step;
+}
+
 uint64_t chief_max_step(const struct chief *c, const struct run *run)
 {
     assert(run != NULL);
     /* A new chief may have no report yet: a ps that died with the former one sends none. */
     uint64_t step = u64_max(run->load_step, run->committed_step);
     if (run->evaluation.step != STEP_NONE) { step = u64_max(step, run->evaluation.step); }
-    return u64_max(step, c->strategy->highest_step(c, run));
+    return u64_max(step, highest_reported_step(c, run));
 }
 
 static uint32_t workers_ready(const struct chief *c, const struct run *run)
@@ -223,6 +246,16 @@ void chief_note_pause(struct chief *c)
     if (stands && c->pause_revision != 0) { return; }
     c->pause_epoch = stands ? c->run.epoch : 0;
     c->pause_revision = stands ? c->run.revision : 0;
+}
+
+void chief_take_report(struct chief *c, struct chief_peer *peer, const struct report *report)
+{
+    assert(peer->present);
+    const bool leaves_already = peer->reported && peer->report.leaving != 0;
+    if (report->leaving != 0 && !leaves_already) { c->departs_ms = c->now_ms; }
+    peer->report = *report;
+    peer->reported = true;
+    peer->heard_ms = c->now_ms;
 }
 
 /* The measurement starts with the first report that a holder sends in our term. Steps made before

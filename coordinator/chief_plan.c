@@ -259,8 +259,8 @@ static void note_survived(struct plan *p)
     if (!c->strategy->survives_losses || !c->strategy->is_held(c, run)) { return; }
     const struct assignment *assignment = p->w->assigns ? &p->w->assignment : &c->assignment;
     uint32_t worker = 0;
-    while (worker < c->config.workers &&
-           (!c->workers[worker].lost || assign_has(assignment, worker))) {
+    while (worker < c->config.workers && (!c->workers[worker].lost || c->workers[worker].left ||
+                                          assign_has(assignment, worker))) {
         worker++;
     }
     if (worker == c->config.workers) { return; }
@@ -300,6 +300,7 @@ void chief_plan(struct plan *p)
     w->run = p->c->run;
     begin_term(p);
     if (p->c->lost & CHIEF_LOST_RUN) { plan_need(p, PLAN_HARD); }
+    plan_workers(p);
     plan_requests(p);
     plan_inputs(p);
     if (w->run.phase == RUN_FORMING) { form(p); }

@@ -5,7 +5,7 @@
 #include "coordinator/chief.h"
 #include "coordinator/chief_strategy.h"
 
-/* Whether a plan must become a write: not at all, within CHIEF_SOFT_MS, at once. */
+/* When a plan must be written: not at all, within CHIEF_SOFT_MS, or at once. */
 enum urgency { PLAN_NOTHING, PLAN_SOFT, PLAN_HARD };
 
 /* A write being planned. Planning does not change the chief, so a plan can be discarded and made
@@ -28,7 +28,7 @@ void chief_plan(struct plan *p);
 /* Workers pause from here on. `task` and `cause` become the reason, unless there is one already. */
 void plan_interrupt(struct plan *p, enum recovery_kind kind, struct task task, const char *cause);
 void plan_fail(struct plan *p, const char *why);
-/* Set the text that names what the run waits for, for people; it stands until the next phase. */
+/* Set the text that explains to users what the run waits for; it is valid until the next phase. */
 void plan_reason(struct plan *p, const char *text);
 void plan_need(struct plan *p, enum urgency urgency);
 /* A new entry in this write, with time, epoch, generation and step filled in. */
@@ -42,7 +42,7 @@ void plan_resume(struct plan *p);
 /* chief_load.c: which checkpoint a generation starts from. */
 /* Order a new generation that starts from `from`; id 0: from the initial values. */
 void plan_load(struct plan *p, struct chief_checkpoint from);
-/* C11: when ZooKeeper was wiped, the newest checkpoint that a disk knows is the committed one. */
+/* C11: if ZooKeeper was wiped, the newest checkpoint on any disk becomes the committed one. */
 void plan_adopt_from_disks(struct plan *p);
 void plan_watch_loading(struct plan *p);
 void plan_watch_held(struct plan *p);
@@ -55,15 +55,17 @@ void plan_note_loaded(struct plan *p, uint64_t checkpoint);
 /* chief_drain.c: a ps that was asked to leave. */
 /* The gate at which training stops, so that a checkpoint has every step. */
 void plan_gate(struct plan *p);
-/* Training has stopped at the gate, and its checkpoint is committed: pause, so that the ps leaves.
- */
+/* Training has stopped at the gate, and its checkpoint is committed: pause, so that the ps can
+ * leave.
+ * */
 void plan_drained(struct plan *p);
-/* The run is paused, and a ps that holds its values leaves. True: that decides the next phase. */
+/* The run is paused, and a ps that holds its values leaves. True: this determines the next
+ * phase. */
 bool plan_watch_leaving(struct plan *p);
 
 /* chief_save.c: the orders for checkpoints. */
 void plan_checkpoints(struct plan *p);
-/* Order a checkpoint of `step`, in place of the one ordered before. */
+/* Order a checkpoint of `step`, which replaces the previous order. */
 void plan_order(struct plan *p, uint64_t step, enum urgency urgency);
 /* Withdraw the order to save; its step is due again. */
 void plan_drop_order(struct plan *p);
@@ -72,9 +74,9 @@ void plan_first_due(struct plan *p);
 /* The number of steps that an order must be ahead of the fastest ps, to reach every ps in time. */
 uint64_t chief_lead(const struct chief *c);
 /* Where training can be ordered to stop: `step`, or the first later one of which no checkpoint and
- * no evaluation was ordered before. A node that saves or evaluates the step must have read that
- * training stops there: else, in async mode, the shards may have updates of later steps by now, and
- * an evaluation may lack some of this one. */
+ * no evaluation was ordered before. A node that saves or evaluates the step must know that training
+ * stops there. Otherwise, in async mode, the shards may already contain updates of later steps, and
+ * an evaluation may lack some of this step. */
 uint64_t chief_stop_step(const struct run *run, uint64_t step);
 /* The first multiple of `every` that is greater than `step`. */
 uint64_t chief_multiple_after(uint64_t step, uint64_t every);
@@ -87,7 +89,8 @@ void plan_next_evaluation(struct plan *p);
 uint64_t plan_boundary(const struct chief *c, uint64_t step);
 
 /* chief_evaluator.c: the orders for the evaluator, and its results. */
-/* First the result, so that a checkpoint committed in the same write names the best one. */
+/* The result comes first, so that a checkpoint that is committed in the same write names the best
+ * one. */
 void plan_evaluator_result(struct plan *p);
 void plan_evaluator_order(struct plan *p);
 /* The ordered checkpoint of the ps is committed. */
@@ -98,7 +101,8 @@ void plan_evaluator_rewound(struct plan *p, uint64_t checkpoint);
 /* chief_best.c: the best checkpoint. */
 /* The evaluator has evaluated `checkpoint`, and `run` has the result. */
 void plan_best_of_checkpoint(struct plan *p, uint64_t checkpoint);
-/* A result of an evaluation is in `run`; an order for a checkpoint is; it is withdrawn. */
+/* Called when `run` gets the result of an evaluation, or an order for a checkpoint, or when that
+ * order is withdrawn. */
 void plan_best_evaluated(struct plan *p);
 void plan_best_ordered(struct plan *p);
 void plan_best_dropped(struct plan *p);
@@ -108,8 +112,12 @@ void plan_best_committed(struct plan *p);
 void plan_best_rewound(struct plan *p, uint64_t checkpoint);
 /* The chief takes over /run, perhaps of a former start of the run. */
 void chief_best_adopt(struct chief *c);
-/* Whether a checkpoint is the best one, or is that as of one of the newest, which are kept. */
+/* Whether a checkpoint is the best one, or was the best one when one of the newest checkpoints,
+ * which are kept, was committed. */
 bool chief_best_keeps(const struct chief *c, uint64_t checkpoint);
+/* P14: whether a checkpoint is the newest one that shares no file of table rows with the newest of
+ * all. */
+bool chief_chain_keeps(const struct chief *c, uint64_t checkpoint);
 
 /* chief_inputs.c: the arithmetic and the data of the run. */
 void plan_inputs(struct plan *p);
@@ -118,13 +126,57 @@ bool chief_worker_agrees(const struct chief *c, const struct run *run, uint32_t 
 
 /* chief_requests.c */
 void plan_requests(struct plan *p);
-/* End the run at a step that is so far ahead that no node has passed it when it learns of it. */
+/* End the run at a step that is far enough ahead that no node has passed it when it reads the
+ * order. */
 void plan_end_soon(struct plan *p);
+
+/* chief_scale.c: C22. */
+/* The number of workers in /run is one of the range that the job declares. */
+void plan_workers(struct plan *p);
+/* An operator requests `workers`; a number outside the range changes nothing. */
+void plan_scale(struct plan *p, uint64_t workers, const char *by);
+/* Whether the worker, now lost, had reported that it leaves, and owned no slices. */
+bool chief_left_in_order(const struct chief *c, uint32_t worker);
 
 /* chief_assign.c */
 void plan_assignment(struct plan *p);
-/* The plan is made, and carried out if it assigns slices: set the time of the next look. */
+/* It is in ZooKeeper now. */
+void chief_take_assignment(struct chief *c, const struct assignment *assignment);
+/* The plan is complete, and will be carried out if it assigns slices: set the time of the next
+ * check. */
 void chief_assigned(struct chief *c, const struct plan *p);
+
+/* chief_late.c: C23. */
+/* Find workers whose slices are late, and those that work again. */
+void chief_watch_late(struct chief *c);
+/* Another process is the member, or none. */
+void chief_forget_late(struct chief_peer *peer);
+uint64_t chief_late_deadline_ms(const struct chief *c); /* UINT64_MAX: none. */
+
+/* chief_mirror_late.c: M12. */
+/* Whether a worker that is in time has completed the step of the worker that judges. */
+bool chief_is_behind(const struct chief *c, uint64_t step);
+/* Whether the worker may still be fetching the values of its first steps; others are late after
+ * `after_ms`. */
+bool chief_may_join(const struct chief *c, uint32_t worker, uint64_t after_ms);
+/* Whether a worker that was late has the values of a later step. */
+bool chief_has_caught_up(const struct chief *c, const struct chief_peer *peer);
+
+/* chief.c */
+/* Decisions continue from `run`: this chief inherited it, or another program wrote it. */
+void chief_take_run(struct chief *c, const struct run *run);
+
+/* chief_write.c */
+/* Queue an entry of the history for the next write. `cause` may be NULL. */
+void chief_note(struct chief *c, enum history_kind kind, struct task task, uint64_t pid,
+                uint64_t took_ms, const char *cause);
+/* Insert a committed checkpoint into the list, which is in the order of ids. */
+void chief_add_checkpoint(struct chief *c, struct chief_checkpoint checkpoint);
+/* The write or the raise of the epoch that is in flight has an outcome. */
+void chief_written(struct chief *c, const struct chief_event *event, struct chief_actions *out);
+/* Compare the observed state with /run and begin the next write, or set the time to do so. */
+void chief_pursue(struct chief *c, struct chief_actions *out);
+void chief_exit(struct chief_actions *out, int exit_code);
 
 /* chief_lost.c */
 /* False: the chief must leave. */
@@ -134,6 +186,8 @@ void chief_listed(const struct chief *c, const uint64_t *ids, uint32_t count,
 void chief_take_over_lost_run(struct chief *c);
 
 /* chief_peers.c: the state of the members. */
+/* The member that fills a task; NULL: the task is not one of this job, or a coordinator. */
+struct chief_peer *chief_peer_of(struct chief *c, struct task task);
 /* The report kept from an incarnation before it was a member; NULL: none. */
 const struct report *chief_early_report(const struct chief_peer *peer, uint64_t incarnation);
 void chief_keep_early(struct chief_peer *peer, const struct report *report);
@@ -151,11 +205,14 @@ bool chief_holds(const struct chief *c, const struct run *run, uint32_t index);
 bool chief_load_failed(const struct chief *c, const struct run *run, uint32_t index);
 /* The highest step that is known to be reached in `run`'s generation: a report has it, or /run. */
 uint64_t chief_max_step(const struct chief *c, const struct run *run);
-/* M8: /run is known to be `c->run` now; the orders from here on may show a pause. */
+/* M8: /run is known to equal `c->run` now; orders may show a pause from now on. */
 void chief_note_pause(struct chief *c);
+/* The report of a peer that is present; C24: it may be the first one in which the peer leaves. */
+void chief_take_report(struct chief *c, struct chief_peer *peer, const struct report *report);
 /* The speed of the run, from the reports of its holders. */
 void chief_measure_rate(struct chief *c, const struct report *report);
-/* Writes into `reason` which tasks the run waits for, as far as they fit. False: for none. */
+/* Writes into `reason` the tasks for which the run waits, as far as they fit. False: it waits for
+ * none. */
 bool chief_name_missing(const struct chief *c, const struct run *run,
                         char reason[static RUN_TEXT_MAX]);
 

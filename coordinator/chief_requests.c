@@ -60,6 +60,7 @@ void plan_requests(struct plan *p)
     case REQUEST_CHECKPOINT: save_soon(p); break;
     case REQUEST_RESTORE: plan_restore(p, request->path); break;
     case REQUEST_ACCEPT_LOSS: plan_accept_loss(p, request->step); break;
+    case REQUEST_SCALE: plan_scale(p, request->step, request->by); break;
     case REQUEST_DRAIN: break; /* For agents: not in /requests. */
     case REQUEST_KINDS: assert(false);
     }

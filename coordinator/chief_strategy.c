@@ -54,18 +54,6 @@ static bool find_leaving_ps(const struct chief *c, uint32_t *ps)
     return false;
 }
 
-static uint64_t highest_step_of_ps(const struct chief *c, const struct run *run)
-{
-    uint64_t step = 0;
-    assert(c->config.ps <= PS_MAX);
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        /* A lost ps counts, too: the steps that it reached are those that may be lost. */
-        const struct report *report = &c->ps[i].report;
-        if (report->generation == run->generation) { step = u64_max(step, report->step); }
-    }
-    return step;
-}
-
 static bool find_lost_ps(const struct chief *c, const struct run *run, struct chief_loss *loss)
 {
     assert(c->config.ps <= PS_MAX);
@@ -89,11 +77,6 @@ static bool ps_have_reached(const struct chief *c, const struct run *run, uint64
         if (!chief_holds(c, run, i) || c->ps[i].report.step != step) { return false; }
     }
     return true;
-}
-
-static bool agrees_and_stays(const struct chief *c, const struct run *run, uint32_t worker)
-{
-    return chief_worker_agrees(c, run, worker) && c->workers[worker].report.leaving == 0;
 }
 
 static uint16_t no_writer(const struct chief *c, const struct run *run)
@@ -124,11 +107,10 @@ static const struct chief_strategy ps_strategy = {
     .is_empty = ps_are_empty,
     .find_failed_load = find_ps_failed_load,
     .find_leaving = find_leaving_ps,
-    .highest_step = highest_step_of_ps,
     .find_loss = find_lost_ps,
     .has_reached = ps_have_reached,
     .choose_writer = no_writer,
-    .may_own = agrees_and_stays,
+    .may_own = chief_worker_agrees,
     .find_writer = find_ps_of_shard,
 };
 

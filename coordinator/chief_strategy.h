@@ -9,7 +9,7 @@
 #ifndef COORDINATOR_CHIEF_STRATEGY_H
 #define COORDINATOR_CHIEF_STRATEGY_H
 
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 #include "coordinator/chief.h"
 
 /* A member without which the run cannot continue, because of the values that it held. */
@@ -22,7 +22,7 @@ struct chief_writer {
     struct task task;
     const struct report *report;
     bool holds; /* The generation, so that the report is about it. */
-    bool lost;  /* It cannot save any more what it was ordered to, and others train on. */
+    bool lost;  /* It can no longer save the ordered checkpoint, while others continue training. */
 };
 
 /* A holder is a node of the role whose nodes may hold values; these write and load checkpoints. */
@@ -32,7 +32,7 @@ struct chief_strategy {
     enum recovery_kind kept;     /* ... and which continues without a load. */
     /* A lost holder without which the run continues is a recovery of its own (C21). */
     bool survives_losses;
-    /* Whether the holder has to report before it is known whether `run`'s values are held. */
+    /* Whether the report of the holder is needed to know if the values of `run` still exist. */
     bool (*is_awaited)(const struct chief *c, const struct run *run, uint32_t holder);
     /* Whether all nodes that must hold `run`'s generation do. */
     bool (*is_held)(const struct chief *c, const struct run *run);
@@ -40,17 +40,16 @@ struct chief_strategy {
     bool (*is_empty)(const struct chief *c);
     /* Whether the ordered checkpoint cannot be loaded, and by which holder; false: not known. */
     bool (*find_failed_load)(const struct chief *c, const struct run *run, uint32_t *holder);
-    /* The first holder without whose values training cannot go on, and that leaves; false: none. */
+    /* The first holder that leaves although training cannot continue without its values; false:
+     * none. */
     bool (*find_leaving)(const struct chief *c, uint32_t *holder);
-    /* The highest step that was reported in `run`'s generation; 0: none. */
-    uint64_t (*highest_step)(const struct chief *c, const struct run *run);
     /* When to pause: the first loss; false: none. */
     bool (*find_loss)(const struct chief *c, const struct run *run, struct chief_loss *loss);
-    /* When to stop: whether all nodes that must hold the values of `step` do. */
+    /* When the run stops: whether all nodes that must hold the values of `step` hold them. */
     bool (*has_reached)(const struct chief *c, const struct run *run, uint64_t step);
     /* The worker that an order for a checkpoint names; 0 if the writers follow from the shards. */
     uint16_t (*choose_writer)(const struct chief *c, const struct run *run);
-    /* Whether the worker may get slices. */
+    /* Whether the worker may get slices, unless it leaves. */
     bool (*may_own)(const struct chief *c, const struct run *run, uint32_t worker);
     /* The node that writes shard `shard` of a checkpoint; false: there are fewer shards. */
     bool (*find_writer)(const struct chief *c, const struct run *run, uint32_t shard,

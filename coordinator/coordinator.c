@@ -9,7 +9,8 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/base/text.h"
-#include "common/cluster/strategy.h"
+#include "common/job/job_manifest.h"
+#include "common/job/strategy.h"
 #include "coordinator/assign.h"
 #include "coordinator/coordinator_private.h"
 #include "tanist/status.h"
@@ -418,6 +419,7 @@ void coordinator_config_init(struct coordinator_config *config, const struct job
         .strategy = strategy_of_job(job)->kind,
         .ps = job->cluster.ps,
         .workers = job->cluster.workers,
+        .workers_least = job->cluster.workers_least,
         .evaluators = job->cluster.evaluators,
         .min_workers = job->cluster.min_workers,
         .slices = job->train.slices,
@@ -426,6 +428,7 @@ void coordinator_config_init(struct coordinator_config *config, const struct job
         .checkpoint_every_steps = job->checkpoint.every_steps,
         .checkpoint_every_ms = job->checkpoint.every_seconds * 1000,
         .checkpoint_keep = job->checkpoint.keep > 0 ? job->checkpoint.keep : 1,
+        .has_rows = variables->row_table_count > 0,
         .target_accuracy = job->train.target_accuracy,
         .early_stop = early_stop_of_job(job),
         .best = job->checkpoint.best,
@@ -434,7 +437,7 @@ void coordinator_config_init(struct coordinator_config *config, const struct job
         .restore_on_failover = job->on_chief_failure == CHIEF_FAILURE_RESTORE,
     };
     struct manifest *manifest = &config->chief.manifest;
-    manifest_init(manifest, job, variables, state_arrays);
+    job_manifest_init(manifest, job, variables, state_arrays);
     text_set(manifest->kernels, sizeof manifest->kernels, kernels);
 }
 

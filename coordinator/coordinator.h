@@ -9,8 +9,8 @@
 #ifndef COORDINATOR_COORDINATOR_H
 #define COORDINATOR_COORDINATOR_H
 
-#include "common/cluster/job.h"
 #include "common/cluster/variables.h"
+#include "common/job/job.h"
 #include "common/node/node.h"
 #include "coordinator/chief.h"
 

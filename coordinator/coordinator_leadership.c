@@ -273,7 +273,7 @@ static void start_leading(struct coordinator *c)
     FAILPOINT("office.before_run");
     c->stage = LEADERSHIP_ACTIVE;
     c->assignment_form = r->has_assignment ? WRITE_SET : WRITE_CREATE;
-    membership_set_trouble(&c->membership, "");
+    membership_set_problem(&c->membership, "");
     znode_path(path, c->identity.cluster, "requests");
     znode_watch_start(&c->requests, WATCH_CHILDREN, path, &c->ports->zk, &c->membership.next_op,
                       c->now_ms);

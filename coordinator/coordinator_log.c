@@ -51,7 +51,15 @@ static void log_entry(const struct history_entry *entry)
                  entry->accuracy);
         break;
     case HISTORY_FAILED: log_error("failed: %s", entry->cause); break;
-    case HISTORY_CHANGED: break; /* An agent writes it, while no node runs. */
+    case HISTORY_CHANGED: log_info("from step %" PRIu64 " on %s", entry->step, entry->cause); break;
+    case HISTORY_LATE:
+        log_warn("%s is late at step %" PRIu64 ": other workers compute its slices", task,
+                 entry->step);
+        break;
+    case HISTORY_RETURNED:
+        log_info("%s gets slices again at step %" PRIu64 ", after %" PRIu64 " ms", task,
+                 entry->step, entry->took_ms);
+        break;
     case HISTORY_KINDS: assert(false);
     }
 }

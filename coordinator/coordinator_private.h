@@ -44,7 +44,8 @@ enum leadership_stage {
 struct leadership_reading {
     uint64_t run_op, assignment_op, list_op, spec_op; /* 0: answered. */
     bool has_run, has_assignment;
-    bool run_lost; /* /run cannot be read: `run`, if any, is what this process remembers. */
+    bool run_lost; /* /run cannot be read: `run`, if any, is the copy that this process
+                    * remembers. */
     struct run run;
     struct assignment assignment;
     uint32_t expected, answered; /* Manifests. */
@@ -122,7 +123,7 @@ void coordinator_finish(struct coordinator *c, int exit_code);
 uint64_t coordinator_read(struct coordinator *c, const char *rest, bool watch);
 /* Pass an event to the chief (the time is filled in) and carry out its actions. */
 void coordinator_decide(struct coordinator *c, struct chief_event event);
-/* The request that was read last was granted, or does not exist any more. */
+/* The request that was read last was granted, or no longer exists. */
 void coordinator_request_done(struct coordinator *c);
 
 /* coordinator_restore.c: C15. */
@@ -139,7 +140,8 @@ void restore_membership_changed(struct coordinator *c, unsigned changes);
 void restore_handle(struct coordinator *c, const struct zk_event *event);
 void restore_tick(struct coordinator *c);
 uint64_t restore_deadline_ms(const struct coordinator *c);
-/* An ACL forbids a write of `path`, and it cannot be replaced: report it until a write succeeds. */
+/* An ACL forbids writing `path`, and the znode cannot be replaced: report this until a write
+ * succeeds. */
 void coordinator_denied(struct coordinator *c, const char *path);
 
 /* coordinator_leadership.c: election, reading the state as a new chief, resigning. */

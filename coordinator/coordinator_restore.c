@@ -117,12 +117,12 @@ void restore_manifests(struct coordinator *c, const uint64_t *ids, uint32_t coun
 /* An ACL forbids to create a znode below that of the cluster. */
 static void report_denied(struct coordinator *c, const char *path)
 {
-    char text[MEMBER_TROUBLE_MAX];
+    char text[MEMBER_PROBLEM_MAX];
     snprintf(text, sizeof text,
              "ZooKeeper denies the creation of %s: another program changed an ACL; restore it",
              path);
     c->restore_denied = true;
-    membership_set_trouble(&c->membership, text);
+    membership_set_problem(&c->membership, text);
 }
 
 /* --------------------------------------------------------------------- noticing */
@@ -168,7 +168,7 @@ static void root_listed(struct coordinator *c, const struct zk_event *event)
     }
     if (lost == 0 && c->restore_denied) {
         c->restore_denied = false;
-        membership_set_trouble(&c->membership, "");
+        membership_set_problem(&c->membership, "");
     }
     notify(c, lost);
 }
@@ -247,9 +247,9 @@ uint64_t restore_deadline_ms(const struct coordinator *c)
 
 void coordinator_denied(struct coordinator *c, const char *path)
 {
-    char text[MEMBER_TROUBLE_MAX];
+    char text[MEMBER_PROBLEM_MAX];
     snprintf(text, sizeof text,
              "ZooKeeper denies %s: another program changed an ACL; restore it, or delete the znode",
              path);
-    membership_set_trouble(&c->membership, text);
+    membership_set_problem(&c->membership, text);
 }

@@ -383,7 +383,7 @@ static void write_answered(struct coordinator *c, const struct zk_event *event)
             c->run_version = c->run_form == WRITE_SET ? event->stat.version : 0;
             c->run_form = WRITE_SET;
             if (c->writing.assignment_at >= 0) { c->assignment_form = WRITE_SET; }
-            if (!c->restore_denied) { membership_set_trouble(&c->membership, ""); }
+            if (!c->restore_denied) { membership_set_problem(&c->membership, ""); }
         }
         finish_write(c, NULL);
         break;

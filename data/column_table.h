@@ -7,7 +7,7 @@
 #ifndef DATA_COLUMN_TABLE_H
 #define DATA_COLUMN_TABLE_H
 
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "data/columns/columns.h"
 #include "data/dataset.h"
 #include "data/source/source.h"

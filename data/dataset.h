@@ -19,7 +19,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/error.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "model/training.h"
 
 enum dataset_split { DATASET_TRAIN, DATASET_TEST, DATASET_VALIDATION };

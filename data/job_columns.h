@@ -7,7 +7,7 @@
 #ifndef DATA_JOB_COLUMNS_H
 #define DATA_JOB_COLUMNS_H
 
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "data/columns/columns.h"
 
 /* Set those of the keys that were not given, from the columns and the first files for training, if

@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 
 enum { SHUFFLE_ROUNDS = 6 };
 #define SHUFFLE_MAX (UINT64_C(1) << 48) /* Examples. */

@@ -46,13 +46,13 @@ static void follow_run(struct evaluator *evaluator)
 /* -------------------------------------------------------------- evaluation */
 
 static void done_with(struct evaluator *evaluator, uint64_t checkpoint,
-                      struct evaluation evaluation, const char *trouble)
+                      struct evaluation evaluation, const char *problem)
 {
     assert(checkpoint != 0);
     evaluator->checkpoint = checkpoint;
     evaluator->evaluation = evaluation;
     evaluator->reading = 0;
-    membership_set_trouble(&evaluator->membership, trouble);
+    membership_set_problem(&evaluator->membership, problem);
 }
 
 /* The manifest is copied to the disk after /run names the checkpoint. */
@@ -80,7 +80,12 @@ static void evaluate(struct evaluator *evaluator, uint64_t checkpoint)
         return;
     }
     const struct evaluation found = compute_evaluate(&evaluator->compute, values.parameters->data,
-                                                     values.averages->data, values.step);
+                                                     values.averages->data, values.step, &error);
+    if (error.status != TN_OK) {
+        log_error("checkpoint %" PRIu64 ": %s", checkpoint, error.text);
+        finish(evaluator, tanist_exit_code(error.status));
+        return;
+    }
     log_info("evaluated checkpoint %" PRIu64 " step=%" PRIu64 " loss=%.4f accuracy=%.4f",
              checkpoint, found.step, found.loss, found.accuracy);
     done_with(evaluator, checkpoint, found, "");

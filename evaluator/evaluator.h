@@ -13,7 +13,7 @@
 #define EVALUATOR_EVALUATOR_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "common/node/node.h"
 #include "data/dataset.h"
 #include "kernels/kernels.h"

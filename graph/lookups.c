@@ -42,6 +42,25 @@ uint64_t graph_table_keys(const struct tn_graph *graph, const char *path)
     return keys;
 }
 
+/* The path of the table that a lookup reads. */
+static const char *table_of(const struct tn_program *program, uint32_t number)
+{
+    const struct node *node = &program->graph->nodes[program->lookups[number].node];
+    return node_of(program->graph, node->inputs[0])->attributes.name;
+}
+
+/* Behind the lookups of its table, which come before it. */
+static void insert_by_table(struct tn_program *program, uint32_t number)
+{
+    uint32_t at = number;
+    uint32_t *sorted = program->lookups_by_table;
+    while (at > 0 && strcmp(table_of(program, sorted[at - 1]), table_of(program, number)) > 0) {
+        sorted[at] = sorted[at - 1];
+        at--;
+    }
+    sorted[at] = number;
+}
+
 enum tn_status program_list_lookups(struct tn_program *program, struct error *error)
 {
     const struct tn_graph *graph = program->graph;
@@ -52,21 +71,41 @@ enum tn_status program_list_lookups(struct tn_program *program, struct error *er
                          TN_LOOKUPS_MAX);
     }
     program->lookups = calloc((size_t)count + 1, sizeof *program->lookups);
-    if (program->lookups == NULL) {
+    program->lookups_by_table = calloc((size_t)count + 1, sizeof *program->lookups_by_table);
+    if (program->lookups == NULL || program->lookups_by_table == NULL) {
         return error_set(error, TN_ENOMEM, "out of memory: make the model smaller");
     }
     for (uint32_t i = 0; i < graph->count; i++) {
-        if (graph->nodes[i].op == &op_lookup) {
-            program->lookups[program->lookup_count++].node = i;
-        }
+        if (graph->nodes[i].op != &op_lookup) { continue; }
+        program->lookups[program->lookup_count].node = i;
+        insert_by_table(program, program->lookup_count++);
     }
     return TN_OK;
 }
 
-uint32_t program_lookups(const struct tn_program *program)
+/* The number of lookups whose table's path comes before `table`, or is the same with `same`. */
+static uint32_t count_until(const struct tn_program *program, const char *table, bool same)
 {
-    assert(program != NULL);
-    return program->lookup_count;
+    uint32_t begin = 0, end = program->lookup_count;
+    while (begin < end) {
+        const uint32_t middle = begin + (end - begin) / 2;
+        const int order = strcmp(table_of(program, program->lookups_by_table[middle]), table);
+        if (order < 0 || (order == 0 && same)) {
+            begin = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return begin;
+}
+
+const uint32_t *program_lookups_of(const struct tn_program *program, const char *table,
+                                   uint32_t *count)
+{
+    assert(program != NULL && table != NULL);
+    const uint32_t first = count_until(program, table, false);
+    *count = count_until(program, table, true) - first;
+    return program->lookups_by_table + first;
 }
 
 static void *memory_of(const struct tn_program *program, tn_tensor value)
@@ -74,14 +113,13 @@ static void *memory_of(const struct tn_program *program, tn_tensor value)
     return value.v == 0 ? NULL : program_memory(program, &program->plan.places[value.v - 1]);
 }
 
-struct lookup_view program_lookup(const struct tn_program *program, uint32_t i)
+struct lookup_view program_lookup(const struct tn_program *program, uint32_t number)
 {
-    assert(i < program->lookup_count);
-    const struct program_lookup *lookup = &program->lookups[i];
+    assert(number < program->lookup_count);
+    const struct program_lookup *lookup = &program->lookups[number];
     const struct node *node = &program->graph->nodes[lookup->node];
-    const tn_tensor table = node->inputs[0], keys = node->inputs[1];
+    const tn_tensor keys = node->inputs[1];
     return (struct lookup_view){
-        .table = node_of(program->graph, table)->attributes.name,
         .width = (uint32_t)shape_last(&node->shapes[0]),
         .keys = memory_of(program, keys),
         .keys_each = (uint32_t)shape_last(shape_of(program->graph, keys)),

@@ -32,7 +32,6 @@ uint64_t graph_table_keys(const struct tn_graph *graph, const char *path);
 MUST_CHECK enum tn_status program_list_lookups(struct tn_program *program, struct error *error);
 
 struct lookup_view {
-    const char *table; /* The path; as long as the program. */
     uint32_t width;
     /* The keys of example e are keys[e * keys_each + first + i], i below `count`. */
     const int64_t *keys;
@@ -41,9 +40,11 @@ struct lookup_view {
     const float *gradient; /* The same of the last run; NULL: none flows. */
 };
 
-uint32_t program_lookups(const struct tn_program *program);
-/* Lookup `i` in canonical order; the gradient is valid until the next run. `rows` is NULL: the
- * program does not read it. */
-struct lookup_view program_lookup(const struct tn_program *program, uint32_t i);
+/* The numbers of the lookups of the table of this path, in canonical order; borrowed. Sets
+ * `*count`, which is 0 for a table that the program does not have. */
+const uint32_t *program_lookups_of(const struct tn_program *program, const char *table,
+                                   uint32_t *count);
+/* The gradient is valid until the next run. `rows` is NULL: the program does not read it. */
+struct lookup_view program_lookup(const struct tn_program *program, uint32_t number);
 
 #endif

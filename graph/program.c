@@ -7,7 +7,9 @@
 
 #include "common/base/minmax.h"
 #include "graph/canonical.h"
-#include "graph/joined.h"
+#include "graph/cuda/backend.h"
+#include "graph/device_memory.h"
+#include "graph/joined_slices.h"
 #include "graph/lookups.h"
 #include "graph/openblas/backend.h"
 #include "graph/ops/ops.h"
@@ -106,17 +108,26 @@ static uint64_t round_to_lines(uint64_t bytes)
 static void collect_needs(struct tn_program *program, struct instruction *instruction)
 {
     struct kernel_call *call = &instruction->call;
-    call->kernels = program->backend->kernels;
     for (uint32_t i = 0; i < call->node->input_count; i++) {
         const struct tn_graph *graph = program->graph;
         bool is_variable =
             node_of(graph, program_through_views(graph, call->node->inputs[i]))->op == &op_variable;
         call->steady |= (uint32_t)is_variable << i;
     }
-    if (program->backend->needs == NULL) { return; }
-    instruction->needs = program->backend->needs(call);
+    if (instruction->backend->needs == NULL) { return; }
+    instruction->needs = instruction->backend->needs(call);
     instruction->packed = program->packed_bytes;
     program->packed_bytes += round_to_lines(instruction->needs.packed);
+}
+
+/* The backend of an operation, of which the call has types and shapes. */
+static void choose_backend(const struct backend *backend, struct instruction *instruction)
+{
+    const struct kernel_call *call = &instruction->call;
+    const bool on_host = backend_has_device(backend) && !backend->device.fits(call);
+    instruction->backend = on_host ? backend->device.host : backend;
+    instruction->kernel = instruction->backend->find(call->node->op);
+    instruction->call.kernels = instruction->backend->kernels;
 }
 
 static enum tn_status add_instruction(struct tn_program *program, uint32_t time,
@@ -126,19 +137,20 @@ static enum tn_status add_instruction(struct tn_program *program, uint32_t time,
     uint32_t number = program->order[time];
     const struct node *node = &graph->nodes[number];
     struct instruction *instruction = &program->instructions[program->instruction_count++];
-    instruction->kernel = program->backend->find(node->op);
-    if (instruction->kernel == NULL) {
-        return error_set(error, TN_EINVAL,
-                         "scope '%s': %s has no kernel in backend '%s': use another operation or "
-                         "backend",
-                         node->scope, node->op->name, program->backend->name);
-    }
     instruction->call.node = node;
+    instruction->call.slices = program->slices;
     for (uint32_t i = 0; i < node->input_count; i++) {
         instruction->call.in[i] = view_of(graph, node->inputs[i]);
     }
     for (uint32_t o = 0; o < node->op->outputs; o++) {
         instruction->call.out[o] = view_of(graph, tensor_of(number, o));
+    }
+    choose_backend(program->backend, instruction);
+    if (instruction->kernel == NULL) {
+        return error_set(error, TN_EINVAL,
+                         "scope '%s': %s has no kernel in backend '%s': use another operation or "
+                         "backend",
+                         node->scope, node->op->name, program->backend->name);
     }
     collect_needs(program, instruction);
     program->workspaces[time] = round_to_lines(instruction->needs.workspace);
@@ -160,6 +172,21 @@ static enum tn_status list_instructions(struct tn_program *program, struct error
     return status;
 }
 
+static uint64_t bytes_of(const struct tn_program *program)
+{
+    return program->plan.arena_bytes + program->field_bytes + program->packed_bytes;
+}
+
+static enum tn_status check_memory(const struct tn_program *program, struct error *error)
+{
+    const uint64_t bytes = bytes_of(program);
+    if (program->options.memory_max == 0 || bytes <= program->options.memory_max) { return TN_OK; }
+    return error_set(error, TN_ENOMEM,
+                     "the program needs %" PRIu64 " bytes for %" PRIu32
+                     " examples, but memory_max is %" PRIu64 ": use fewer examples",
+                     bytes, program->options.examples, program->options.memory_max);
+}
+
 static enum tn_status plan(struct tn_program *program, struct error *error)
 {
     struct plan_request request = {
@@ -172,6 +199,8 @@ static enum tn_status plan(struct tn_program *program, struct error *error)
         .wide = program->backend->wide,
     };
     enum tn_status status = plan_create(&request, &program->plan, error);
+    /* The memory of the check itself grows with that of the plan. */
+    if (status == TN_OK) { status = check_memory(program, error); }
     if (status == TN_OK) { status = plan_check(&request, &program->plan, error); }
     program->facts.arena_bytes = program->plan.arena_bytes;
     program->facts.lower_bound_bytes = program->plan.lower_bound_bytes;
@@ -239,20 +268,9 @@ static enum tn_status find_final(struct tn_program *program, struct error *error
     return TN_OK;
 }
 
-static uint64_t bytes_of(const struct tn_program *program)
-{
-    return program->plan.arena_bytes + program->field_bytes + program->packed_bytes;
-}
-
 static enum tn_status allocate(struct tn_program *program, struct error *error)
 {
     const uint64_t bytes = bytes_of(program);
-    if (program->options.memory_max != 0 && bytes > program->options.memory_max) {
-        return error_set(error, TN_ENOMEM,
-                         "the program needs %" PRIu64 " bytes for %" PRIu32
-                         " examples, but memory_max is %" PRIu64 ": use fewer examples",
-                         bytes, program->options.examples, program->options.memory_max);
-    }
     program->arena = aligned_alloc(PLAN_LINE, (size_t)program->plan.arena_bytes + PLAN_LINE);
     program->fields = aligned_alloc(PLAN_LINE, (size_t)program->field_bytes + PLAN_LINE);
     program->packed = aligned_alloc(PLAN_LINE, (size_t)program->packed_bytes + PLAN_LINE);
@@ -263,15 +281,15 @@ static enum tn_status allocate(struct tn_program *program, struct error *error)
                          bytes, program->options.examples);
     }
     memset(program->fields, 0, (size_t)program->field_bytes);
-    return TN_OK;
+    return backend_has_device(program->backend) ? device_memory_open(program, error) : TN_OK;
 }
 
 static enum tn_status compile(struct tn_program *program, const struct tn_graph *graph,
                               struct error *error)
 {
     const struct tn_program_options *options = &program->options;
-    enum tn_status status =
-        graph_canonical(graph, options->mode == TN_EVALUATE, &program->graph, error);
+    const bool evaluates = options->mode == TN_EVALUATE && !program->is_part;
+    enum tn_status status = graph_canonical(graph, evaluates, &program->graph, error);
     if (status == TN_OK) { status = list_variables(program, error); }
     if (status == TN_OK) { status = program_list_lookups(program, error); }
     if (status == TN_OK && options->mode == TN_TRAIN) {
@@ -285,17 +303,23 @@ static enum tn_status compile(struct tn_program *program, const struct tn_graph 
     if (status == TN_OK) { status = program_list_roots(program, error); }
     if (status == TN_OK) { status = schedule(program, error); }
     if (status == TN_OK) { status = list_instructions(program, error); }
-    if (status == TN_OK && program->slices > 0) { status = joined_prepare(program, error); }
+    if (status == TN_OK && program->slices > 0) { status = joined_slices_prepare(program, error); }
     if (status == TN_OK) { status = plan(program, error); }
     if (status != TN_OK) { return status; }
     bind(program);
     return find_final(program, error);
 }
 
+/* The kind of a program: one of several slices, or of one part of a cut graph. */
+struct variant {
+    uint32_t slices;
+    bool is_part;
+};
+
 /* A program without memory for its values. */
 static enum tn_status begin(const struct tn_graph *graph, const struct tn_program_options *options,
-                            uint32_t slices, const struct backend *backend, struct tn_program **out,
-                            struct error *error)
+                            struct variant variant, const struct backend *backend,
+                            struct tn_program **out, struct error *error)
 {
     assert(graph != NULL && options != NULL && backend != NULL);
     *out = NULL;
@@ -305,7 +329,8 @@ static enum tn_status begin(const struct tn_graph *graph, const struct tn_progra
     struct tn_program *program = calloc(1, sizeof *program);
     if (program == NULL) { return out_of_memory(error); }
     program->options = *options;
-    program->slices = slices;
+    program->slices = variant.slices;
+    program->is_part = variant.is_part;
     program->backend = backend;
     const char *check = getenv("TANIST_CHECK_NUMERICS");
     program->check_numerics = check != NULL && strcmp(check, "1") == 0;
@@ -318,12 +343,11 @@ static enum tn_status begin(const struct tn_graph *graph, const struct tn_progra
     return status;
 }
 
-enum tn_status program_create_joined(const struct tn_graph *graph,
-                                     const struct tn_program_options *options, uint32_t slices,
-                                     const struct backend *backend, struct tn_program **out,
-                                     struct error *error)
+static enum tn_status create(const struct tn_graph *graph, const struct tn_program_options *options,
+                             struct variant variant, const struct backend *backend,
+                             struct tn_program **out, struct error *error)
 {
-    enum tn_status status = begin(graph, options, slices, backend, out, error);
+    enum tn_status status = begin(graph, options, variant, backend, out, error);
     if (status == TN_OK) { status = allocate(*out, error); }
     if (status == TN_OK) { return TN_OK; }
     tn_program_destroy(*out);
@@ -336,7 +360,15 @@ enum tn_status program_create(const struct tn_graph *graph,
                               const struct backend *backend, struct tn_program **out,
                               struct error *error)
 {
-    return program_create_joined(graph, options, 0, backend, out, error);
+    return create(graph, options, (struct variant){0}, backend, out, error);
+}
+
+enum tn_status program_create_joined(const struct tn_graph *graph,
+                                     const struct tn_program_options *options, uint32_t slices,
+                                     const struct backend *backend, struct tn_program **out,
+                                     struct error *error)
+{
+    return create(graph, options, (struct variant){.slices = slices}, backend, out, error);
 }
 
 enum tn_status program_find_backend(const char *name, const struct backend **out,
@@ -346,12 +378,26 @@ enum tn_status program_find_backend(const char *name, const struct backend **out
         return backend_portable(NULL, out, error);
     }
     if (strcmp(name, "openblas") == 0) { return backend_openblas(out, error); }
+    if (strcmp(name, "cuda") == 0) { return backend_cuda(out, error); }
     if (strcmp(name, "reference") == 0) {
         *out = backend_reference();
         return TN_OK;
     }
     return error_set(error, TN_ENOENT,
-                     "unknown kernels '%s': one of 'portable', 'openblas', 'reference'", name);
+                     "unknown kernels '%s': one of 'portable', 'cuda', 'openblas', 'reference'",
+                     name);
+}
+
+enum tn_status program_create_part(const struct tn_graph *graph,
+                                   const struct tn_program_options *options,
+                                   struct tn_program **out, struct error *error)
+{
+    const struct backend *backend = NULL;
+    assert(options->mode == TN_EVALUATE);
+    *out = NULL;
+    enum tn_status status = program_find_backend(options->kernels, &backend, error);
+    if (status != TN_OK) { return status; }
+    return create(graph, options, (struct variant){.is_part = true}, backend, out, error);
 }
 
 enum tn_status tn_program_create(const struct tn_graph *graph,
@@ -367,26 +413,43 @@ enum tn_status tn_program_create(const struct tn_graph *graph,
     return status == TN_OK ? TN_OK : error_export(&text, error);
 }
 
-enum tn_status program_bytes(const struct tn_graph *graph, const struct tn_program_options *options,
-                             uint64_t *bytes, struct error *error)
+static enum tn_status measure(const struct tn_graph *graph,
+                              const struct tn_program_options *options, struct variant variant,
+                              uint64_t *bytes, struct error *error)
 {
     const struct backend *backend = NULL;
     struct tn_program *program = NULL;
     enum tn_status status = program_find_backend(options->kernels, &backend, error);
-    if (status == TN_OK) { status = begin(graph, options, 0, backend, &program, error); }
+    if (status == TN_OK) { status = begin(graph, options, variant, backend, &program, error); }
     if (status != TN_OK) { return status; }
     *bytes = bytes_of(program);
     tn_program_destroy(program);
     return TN_OK;
 }
 
+enum tn_status program_bytes(const struct tn_graph *graph, const struct tn_program_options *options,
+                             uint32_t slices, uint64_t *bytes, struct error *error)
+{
+    return measure(graph, options, (struct variant){.slices = slices}, bytes, error);
+}
+
+enum tn_status program_part_bytes(const struct tn_graph *graph,
+                                  const struct tn_program_options *options, uint64_t *bytes,
+                                  struct error *error)
+{
+    assert(options->mode == TN_EVALUATE);
+    return measure(graph, options, (struct variant){.is_part = true}, bytes, error);
+}
+
 void tn_program_destroy(struct tn_program *program)
 {
     if (program == NULL) { return; }
+    device_memory_close(program);
     tn_graph_destroy(program->graph);
     plan_destroy(&program->plan);
     free(program->variables);
     free(program->lookups);
+    free(program->lookups_by_table);
     free(program->roots);
     free(program->order);
     free(program->fixed);

@@ -13,6 +13,7 @@
 
 struct instruction {
     kernel_function kernel;
+    const struct backend *backend; /* The kernel's: the program's, or the host of its device. */
     struct kernel_call call;
     struct kernel_needs needs;
     struct place in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
@@ -39,7 +40,8 @@ struct tn_program {
     struct tn_program_options options;
     struct program_variable *variables;
     uint32_t variable_count;
-    struct program_lookup *lookups;
+    struct program_lookup *lookups; /* In the order of their nodes. */
+    uint32_t *lookups_by_table;     /* Their numbers by the path of the table, then in order. */
     uint32_t lookup_count;
     uint64_t parameters, field_bytes;
     tn_tensor *roots; /* Losses, gradients in the order of their nodes, metrics and outputs. */
@@ -52,12 +54,14 @@ struct tn_program {
     struct plan plan;
     struct instruction *instructions;
     uint32_t instruction_count;
-    uint8_t *arena, *fields, *packed;
+    uint8_t *arena, *fields, *packed;      /* With a device, the arena is read by the host. */
+    struct device_memory *device;          /* NULL: the backend has none. */
     uint64_t packed_bytes, packed_version; /* 0: packed from unknown values. */
     const void *values;                    /* Those of the last run. */
     void *gradient;
     bool check_numerics;
-    uint32_t slices; /* As in graph/joined.h; 0: one, by any operation. */
+    bool is_part;    /* The graph is a part of one that was differentiated. */
+    uint32_t slices; /* As in graph/joined_slices.h; 0: one, by any operation. */
     struct tn_program_facts facts;
 };
 
@@ -67,7 +71,17 @@ MUST_CHECK enum tn_status program_create(const struct tn_graph *graph,
                                          const struct backend *backend, struct tn_program **out,
                                          struct error *error);
 
-/* The same for several slices: graph/joined.h. */
+/*
+ * A program of one part of a cut graph (graph/passes/partition.h, graph/training_cut.h): it
+ * computes the outputs as they are, for training and for evaluation, and adds no gradients. The
+ * mode of `options` is TN_EVALUATE; a run has the scale of the gradient, seed, step and position as
+ * in training. Errors as tn_program_create().
+ */
+MUST_CHECK enum tn_status program_create_part(const struct tn_graph *graph,
+                                              const struct tn_program_options *options,
+                                              struct tn_program **out, struct error *error);
+
+/* The same for several slices: graph/joined_slices.h. */
 MUST_CHECK enum tn_status program_create_joined(const struct tn_graph *graph,
                                                 const struct tn_program_options *options,
                                                 uint32_t slices, const struct backend *backend,
@@ -77,11 +91,16 @@ MUST_CHECK enum tn_status program_create_joined(const struct tn_graph *graph,
 MUST_CHECK enum tn_status program_find_backend(const char *name, const struct backend **out,
                                                struct error *error);
 
-/* The memory that tn_program_create() allocates for values; this allocates none of it. Its errors.
- */
+/* The memory that tn_program_create(), or with `slices` program_create_joined(), allocates for
+ * values; this allocates none of it. Their errors. */
 MUST_CHECK enum tn_status program_bytes(const struct tn_graph *graph,
-                                        const struct tn_program_options *options, uint64_t *bytes,
-                                        struct error *error);
+                                        const struct tn_program_options *options, uint32_t slices,
+                                        uint64_t *bytes, struct error *error);
+
+/* The same of program_create_part(). */
+MUST_CHECK enum tn_status program_part_bytes(const struct tn_graph *graph,
+                                             const struct tn_program_options *options,
+                                             uint64_t *bytes, struct error *error);
 
 /* tn_program_run(); `values` and `gradient` are floats or doubles as the backend has it and replace
  * the pointers in `run`. */

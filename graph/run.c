@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "common/base/random.h"
-#include "graph/joined.h"
+#include "graph/device_memory.h"
+#include "graph/joined_slices.h"
 #include "graph/ops/ops.h"
 
 /* The first random stream of the initial values; each variable has one. */
@@ -132,8 +133,8 @@ void tn_program_describe(const struct tn_program *program, struct tn_program_fac
 }
 
 /* `packs`: the variables have changed since they were packed. */
-static void execute(const struct tn_program *program, struct instruction *instruction,
-                    const struct tn_run *run, bool packs)
+static void execute_here(const struct tn_program *program, struct instruction *instruction,
+                         bool packs)
 {
     struct kernel_call *call = &instruction->call;
     const struct node *node = call->node;
@@ -143,17 +144,36 @@ static void execute(const struct tn_program *program, struct instruction *instru
     for (uint32_t o = 0; o < node->op->outputs; o++) {
         call->out[o].data = program_memory(program, &instruction->out[o]);
     }
+    call->workspace = program->arena + instruction->workspace;
+    if (instruction->needs.packed > 0) {
+        call->packed = program->packed + instruction->packed;
+        if (packs) { instruction->backend->pack(call, program->packed + instruction->packed); }
+    }
+    instruction->kernel(call);
+}
+
+static enum tn_status execute(const struct tn_program *program, struct instruction *instruction,
+                              const struct tn_run *run, bool packs, struct error *error)
+{
+    struct kernel_call *call = &instruction->call;
     call->seed = run->seed;
     call->step = run->step;
     call->first_example = run->first;
     call->examples = program->options.examples;
     call->scale = run->scale;
-    call->workspace = program->arena + instruction->workspace;
-    if (instruction->needs.packed > 0) {
-        call->packed = program->packed + instruction->packed;
-        if (packs) { program->backend->pack(call, program->packed + instruction->packed); }
+    if (program->device == NULL) {
+        execute_here(program, instruction, packs);
+        return TN_OK;
     }
-    instruction->kernel(call);
+    if (instruction->backend == program->backend) {
+        device_memory_bind(program, instruction);
+        instruction->kernel(call);
+        return TN_OK;
+    }
+    enum tn_status status = device_memory_fetch_inputs(program, instruction, error);
+    if (status != TN_OK) { return status; }
+    execute_here(program, instruction, packs);
+    return device_memory_send_outputs(program, instruction, error);
 }
 
 /* Variables without a gradient have zeros. */
@@ -188,7 +208,7 @@ static double sum_losses(const struct tn_program *program, uint32_t first, uint3
     return total;
 }
 
-double joined_loss(const struct tn_program *program, uint32_t slice)
+double joined_slices_loss(const struct tn_program *program, uint32_t slice)
 {
     assert(slice < program->slices);
     const uint32_t count = program->options.examples / program->slices;
@@ -203,7 +223,7 @@ static double sum_all_losses(const struct tn_program *program)
     if (program->slices == 0) { return sum_losses(program, 0, program->options.examples); }
     for (uint32_t s = 0; s < program->slices; s++) {
         const bool is_last = s + 1 == program->slices;
-        waiting[depth] = joined_loss(program, s);
+        waiting[depth] = joined_slices_loss(program, s);
         for (uint32_t bits = s; depth > 0 && (is_last || (bits & 1) != 0); bits >>= 1, depth--) {
             waiting[depth - 1] += waiting[depth];
         }
@@ -213,13 +233,38 @@ static double sum_all_losses(const struct tn_program *program)
 }
 
 /* Report the elements that the instruction has made final. Those from `*from` on were before. */
-static void report_final(const struct tn_program *program, const struct instruction *instruction,
-                         struct tn_run *run, uint64_t *from)
+static enum tn_status report_final(const struct tn_program *program,
+                                   const struct instruction *instruction, struct tn_run *run,
+                                   uint64_t *from, struct error *error)
 {
-    if (run->became_final == NULL || instruction->final_from >= *from) { return; }
-    if (*from == program->parameters) { run->loss_sum = sum_all_losses(program); }
+    enum tn_status status = TN_OK;
+    if (run->became_final == NULL || instruction->final_from >= *from) { return TN_OK; }
+    const bool is_first = *from == program->parameters;
+    if (program->device != NULL) {
+        status = device_memory_fetch_gradient(program, instruction->final_from, *from, error);
+        if (status == TN_OK && is_first) { status = device_memory_fetch_roots(program, error); }
+        if (status != TN_OK) { return status; }
+    }
+    if (is_first) { run->loss_sum = sum_all_losses(program); }
     *from = instruction->final_from;
     run->became_final(run->user, *from);
+    return TN_OK;
+}
+
+/* One instruction; its results are checked and reported. */
+static enum tn_status execute_one(struct tn_program *program, struct instruction *instruction,
+                                  struct tn_run *run, bool packs, uint64_t *final_from,
+                                  struct error *error)
+{
+    enum tn_status status = execute(program, instruction, run, packs, error);
+    if (status == TN_OK && program->check_numerics) {
+        if (program->device != NULL) {
+            status = device_memory_fetch_outputs(program, instruction, error);
+        }
+        if (status == TN_OK) { status = program_check_numerics(program, instruction, run, error); }
+    }
+    if (status != TN_OK || program->options.mode != TN_TRAIN) { return status; }
+    return report_final(program, instruction, run, final_from, error);
 }
 
 enum tn_status program_run(struct tn_program *program, struct tn_run *run, const void *values,
@@ -237,16 +282,16 @@ enum tn_status program_run(struct tn_program *program, struct tn_run *run, const
     if (train) { clear_unused_gradients(program); }
     bool packs = run->version == 0 || run->version != program->packed_version;
     program->packed_version = 0;
+    enum tn_status status = TN_OK;
+    if (program->device != NULL) { status = device_memory_begin(program, packs, error); }
     uint64_t final_from = program->parameters;
-    for (uint32_t i = 0; i < program->instruction_count; i++) {
-        execute(program, &program->instructions[i], run, packs);
-        enum tn_status status = TN_OK;
-        if (program->check_numerics) {
-            status = program_check_numerics(program, &program->instructions[i], run, error);
-        }
-        if (status != TN_OK) { return status; }
-        if (train) { report_final(program, &program->instructions[i], run, &final_from); }
+    for (uint32_t i = 0; i < program->instruction_count && status == TN_OK; i++) {
+        status = execute_one(program, &program->instructions[i], run, packs, &final_from, error);
     }
+    if (status == TN_OK && program->device != NULL) {
+        status = device_memory_end(program, final_from, error);
+    }
+    if (status != TN_OK) { return status; }
     program->packed_version = run->version;
     run->loss_sum = sum_all_losses(program);
     return TN_OK;

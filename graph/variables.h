@@ -26,4 +26,10 @@ MUST_CHECK enum tn_status graph_variables(
     enum tn_status (*add)(void *to, const struct graph_variable *variable, struct error *error),
     void *to, struct error *error);
 
+/* Write the task that each variable belongs to when the graph is cut for `tasks` tasks
+ * (graph/training_cut.h), in canonical order, to `out`. TN_EINVAL: a device that cannot be used;
+ * TN_ENOMEM. */
+MUST_CHECK enum tn_status graph_variable_tasks(const struct tn_graph *graph, uint32_t tasks,
+                                               uint32_t *out, struct error *error);
+
 #endif

@@ -3,10 +3,12 @@
 #include <assert.h>
 
 static const struct {
-    const char *kernels, *programs;
+    const char *kernels, *programs, *programs_on_cpu;
 } names[] = {
-    [JOB_KERNELS_PORTABLE] = {"portable", "portable"},
-    [JOB_KERNELS_OPENBLAS] = {"cpu", "openblas"},
+    [JOB_KERNELS_PORTABLE] = {"portable", "portable", "portable"},
+    [JOB_KERNELS_OPENBLAS] = {"cpu", "openblas", "openblas"},
+    /* On a GPU only the model runs, with the bits of "portable". */
+    [JOB_KERNELS_CUDA] = {"portable", "cuda", "portable"},
 };
 
 const char *job_kernels(const struct job *job)
@@ -19,4 +21,10 @@ const char *job_programs(const struct job *job)
 {
     assert((size_t)job->train.kernels < sizeof names / sizeof names[0]);
     return names[job->train.kernels].programs;
+}
+
+const char *job_programs_on_cpu(const struct job *job)
+{
+    assert((size_t)job->train.kernels < sizeof names / sizeof names[0]);
+    return names[job->train.kernels].programs_on_cpu;
 }

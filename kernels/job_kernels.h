@@ -6,12 +6,15 @@
 #ifndef KERNELS_JOB_KERNELS_H
 #define KERNELS_JOB_KERNELS_H
 
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 
 /* For kernels_open(): sums of slices, and updates. Static storage. */
 const char *job_kernels(const struct job *job);
 
 /* For struct tn_program_options: the model. Static storage. */
 const char *job_programs(const struct job *job);
+
+/* The same bits without a GPU: for plans and predictions. Static storage. */
+const char *job_programs_on_cpu(const struct job *job);
 
 #endif

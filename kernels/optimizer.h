@@ -18,8 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/cluster/job.h"
-#include "common/cluster/variable_rules.h"
+#include "common/job/job.h"
+#include "common/job/variable_rules.h"
 #include "kernels/kernels.h"
 #include "kernels/optimizer/norm.h"
 #include "kernels/optimizer/schedule.h"

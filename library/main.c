@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "common/cluster/cluster_spec.h"
+#include "common/job/cluster_spec.h"
 #include "model/user_model.h"
 #include "tanist/model.h"
 

@@ -10,7 +10,8 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/base/text.h"
-#include "common/cluster/early_stop.h"
+#include "common/job/early_stop.h"
+#include "common/job/job_manifest.h"
 #include "local/restore.h"
 #include "local/saver.h"
 
@@ -22,6 +23,7 @@ struct local {
     struct saver *saver;
     struct manifest manifest; /* The fields that all checkpoints of this run share. */
     uint64_t saved_at_ms;     /* The last checkpoint was begun. */
+    struct error failure;     /* The device failed in the last evaluation. */
 };
 
 /* ----------------------------------------------------------------- history */
@@ -45,11 +47,14 @@ static void note(void *ctx, const struct history_entry *entry)
 
 /* -------------------------------------------------------------- evaluation */
 
+/* A failed one is not noted. */
 static void evaluate(struct local *local)
 {
     struct run *run = local->run;
     const struct early_stop stop = early_stop_of_job(local->job);
-    run->evaluation = trainer_evaluate(&local->trainer);
+    const struct evaluation found = trainer_evaluate(&local->trainer, &local->failure);
+    if (local->failure.status != TN_OK) { return; }
+    run->evaluation = found;
     early_stop_note(&stop, run);
     struct history_entry entry = entry_of(local, HISTORY_EVALUATED);
     entry.loss = run->evaluation.loss;
@@ -66,6 +71,7 @@ static bool evaluate_if_due(struct local *local)
     const struct early_stop stop = early_stop_of_job(local->job);
     if (!step_is_multiple(step, local->job->evaluate.every_steps)) { return false; }
     if (local->run->evaluation.step != step) { evaluate(local); }
+    if (local->failure.status != TN_OK) { return true; }
     if (target > 0 && local->run->evaluation.accuracy >= target) { return true; }
     return early_stop_is_due(&stop, local->run);
 }
@@ -76,8 +82,8 @@ static void fill_manifest(struct local *local)
 {
     const struct inputs *inputs = local->config->inputs;
     struct manifest *manifest = &local->manifest;
-    manifest_init(manifest, local->job, &local->config->compute.model->table,
-                  local->trainer.arrays);
+    job_manifest_init(manifest, local->job, &local->config->compute.model->table,
+                      local->trainer.arrays);
     manifest->generation = local->run->generation;
     manifest->epoch = local->run->epoch;
     manifest->data = (struct digest){.low = inputs->data[0], .high = inputs->data[1]};
@@ -203,6 +209,16 @@ static enum tn_status train(struct local *local, bool *left, struct error *error
     return TN_OK;
 }
 
+/* The evaluation at the end, if none was. An evaluation that failed ends the run. */
+static enum tn_status evaluate_last(struct local *local, bool left, struct error *error)
+{
+    const bool failed = local->failure.status != TN_OK;
+    if (!failed && !left && local->run->evaluation.step != local->trainer.step) { evaluate(local); }
+    if (local->failure.status == TN_OK) { return TN_OK; }
+    return error_set(error, local->failure.status, "evaluating step %" PRIu64 ": %.900s",
+                     local->trainer.step, local->failure.text);
+}
+
 static void begin(struct local *local)
 {
     struct run *run = local->run;
@@ -251,8 +267,8 @@ static enum tn_status work(struct local *local, struct error *error)
     bool left = false;
     begin(local);
     enum tn_status status = train(local, &left, error);
+    if (status == TN_OK) { status = evaluate_last(local, left, error); }
     if (status != TN_OK) { return status; }
-    if (!left && local->run->evaluation.step != local->trainer.step) { evaluate(local); }
     status = save_last(local, error);
     count_tables(local);
     if (status != TN_OK) {

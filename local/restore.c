@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/minmax.h"
-#include "common/cluster/early_stop.h"
+#include "common/job/early_stop.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
 

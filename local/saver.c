@@ -34,6 +34,7 @@ struct saver {
     uint64_t kept[CHECKPOINT_KEEP_MAX]; /* Committed, ascending; the last `keep`. */
     uint64_t best[CHECKPOINT_KEEP_MAX]; /* The best one as of each of these; 0: unknown. */
     uint32_t kept_count;
+    uint64_t former; /* The last one that shares no file of table rows with the newest; 0: none. */
     uint64_t unloadable[RUN_UNLOADABLE_MAX];
     uint32_t unloadable_count;
 };
@@ -43,6 +44,8 @@ struct saver {
 static void add_kept(struct saver *saver, uint64_t checkpoint, uint64_t best)
 {
     assert(saver->kept_count <= saver->config.keep);
+    const uint64_t last = saver->kept_count > 0 ? saver->kept[saver->kept_count - 1] : 0;
+    if (last < manifest_chain_begin(checkpoint)) { saver->former = last; }
     if (saver->kept_count == saver->config.keep) {
         memmove(saver->kept, saver->kept + 1, (saver->kept_count - 1) * sizeof saver->kept[0]);
         memmove(saver->best, saver->best + 1, (saver->kept_count - 1) * sizeof saver->best[0]);
@@ -54,15 +57,16 @@ static void add_kept(struct saver *saver, uint64_t checkpoint, uint64_t best)
 
 static void remove_old(struct saver *saver)
 {
-    uint64_t ids[2 * CHECKPOINT_KEEP_MAX + RUN_UNLOADABLE_MAX];
+    uint64_t ids[2 * CHECKPOINT_KEEP_MAX + RUN_UNLOADABLE_MAX + 1];
     size_t removed = 0;
     struct error error;
     const uint32_t kept = saver->kept_count, unloadable = saver->unloadable_count;
     memcpy(ids, saver->kept, kept * sizeof ids[0]);
     memcpy(ids + kept, saver->best, kept * sizeof ids[0]);
     memcpy(ids + 2 * kept, saver->unloadable, unloadable * sizeof ids[0]);
-    if (store_collect(saver->config.dir, ids, 2 * kept + unloadable, saver->manifest.id, &removed,
-                      &error) != TN_OK) {
+    ids[2 * kept + unloadable] = saver->manifest.chain_count > 0 ? saver->former : 0;
+    if (store_collect(saver->config.dir, ids, 2 * kept + unloadable + 1, saver->manifest.id,
+                      &removed, &error) != TN_OK) {
         log_warn("old checkpoints cannot be removed: %s", error.text);
     }
     if (saver->manifest.chain_count > 0 &&

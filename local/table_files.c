@@ -1,5 +1,4 @@
 /* The files of tables beside the checkpoints: saves, their chain, and what no checkpoint needs. */
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -37,28 +36,11 @@ static enum tn_status path_of(const char *dir, uint64_t checkpoint, char path[st
 
 /* ------------------------------------------------------------------------ saves */
 
-/* The chain has no room, or its deltas are half as large as its full file. */
-static bool must_be_full(const struct tables_chain *chain)
-{
-    uint64_t deltas = 0;
-    if (chain->count == 0 || chain->count == MANIFEST_CHAIN_MAX) { return true; }
-    for (uint32_t f = 1; f < chain->count; f++) { deltas += chain->files[f].bytes; }
-    return deltas >= chain->files[0].bytes / 2;
-}
-
 enum tn_status tables_begin_save(struct tables *tables, uint64_t checkpoint, struct error *error)
 {
-    struct tables_chain *chain = &tables->saving;
-    const bool full = must_be_full(&tables->committed);
     if (tables->set.count == 0) { return TN_OK; }
     const uint64_t step = row_table_step(tables->set.tables[0]);
-    enum tn_status status = row_set_begin_save(&tables->set, step, full, error);
-    if (status != TN_OK) { return status; }
-    *chain = tables->committed;
-    if (full) { chain->count = 0; }
-    chain->step = step;
-    chain->files[chain->count++] = (struct manifest_rows){.checkpoint = checkpoint};
-    return TN_OK;
+    return row_set_begin_save(&tables->set, step, checkpoint, error);
 }
 
 static enum tn_status make_folder(const char *dir, struct error *error)
@@ -74,25 +56,20 @@ enum tn_status tables_write(struct tables *tables, const char *dir, struct manif
                             struct error *error)
 {
     struct rows_file file;
-    struct tables_chain *chain = &tables->saving;
-    if (tables->set.count == 0) { return TN_OK; }
-    assert(chain->count >= 1);
-    struct manifest_rows *last = &chain->files[chain->count - 1];
-    const struct rows_save save = {
-        .full = chain->count == 1,
-        .step = chain->step,
-        .since = chain->count == 1 ? 0 : tables->committed.step,
-        .row_counts = tables->set.save_counts,
-    };
+    struct row_set *set = &tables->set;
+    struct rows_chain *chain = &set->saving;
+    if (set->count == 0) { return TN_OK; }
+    const struct rows_save save = rows_save_behind(chain, manifest->step, set->save_counts);
     enum tn_status status = make_folder(dir, error);
-    if (status == TN_OK) { status = path_of(dir, last->checkpoint, file.path, error); }
+    if (status == TN_OK) { status = path_of(dir, manifest->id, file.path, error); }
     if (status == TN_OK) {
-        status = rows_file_write(&file, (const struct row_table *const *)tables->set.tables,
-                                 tables->set.count, &save, error);
+        status = rows_file_write(&file, (const struct row_table *const *)set->tables, set->count,
+                                 &save, error);
     }
     if (status != TN_OK) { return status; }
-    last->bytes = file.bytes;
-    last->digest = file.digest;
+    const struct manifest_rows last = {
+        .checkpoint = manifest->id, .bytes = file.bytes, .digest = file.digest};
+    rows_chain_append(chain, &last, manifest->step);
     manifest->chain_count = chain->count;
     memcpy(manifest->chain, chain->files, sizeof chain->files);
     return TN_OK;
@@ -100,9 +77,7 @@ enum tn_status tables_write(struct tables *tables, const char *dir, struct manif
 
 void tables_end_save(struct tables *tables, bool committed)
 {
-    if (tables->set.count == 0) { return; }
-    row_set_end_save(&tables->set, committed);
-    if (committed) { tables->committed = tables->saving; }
+    if (tables->set.count > 0) { row_set_end_save(&tables->set, committed); }
 }
 
 /* -------------------------------------------------------------------- collection */
@@ -164,9 +139,8 @@ enum tn_status tables_collect(const char *dir, uint64_t below, struct error *err
 
 /* ----------------------------------------------------------------------- loading */
 
-static enum tn_status load_chain(struct tables *tables, const char *dir,
-                                 const struct manifest *manifest, struct rows_file *files,
-                                 struct error *error)
+enum tn_status tables_files(const char *dir, const struct manifest *manifest,
+                            struct rows_file *files, struct error *error)
 {
     enum tn_status status = TN_OK;
     for (uint32_t f = 0; f < manifest->chain_count && status == TN_OK; f++) {
@@ -175,6 +149,14 @@ static enum tn_status load_chain(struct tables *tables, const char *dir,
         files[f].digest = rows->digest;
         status = path_of(dir, rows->checkpoint, files[f].path, error);
     }
+    return status;
+}
+
+static enum tn_status load_chain(struct tables *tables, const char *dir,
+                                 const struct manifest *manifest, struct rows_file *files,
+                                 struct error *error)
+{
+    enum tn_status status = tables_files(dir, manifest, files, error);
     if (status != TN_OK) { return status; }
     return rows_file_load(files, manifest->chain_count, tables->set.tables, tables->set.count,
                           error);
@@ -200,8 +182,8 @@ enum tn_status tables_load(struct tables *tables, const char *dir, const struct 
                          ", but its manifest is of step %" PRIu64,
                          row_table_step(tables->set.tables[0]), manifest->step);
     }
-    tables->committed.count = manifest->chain_count;
-    tables->committed.step = manifest->step;
-    memcpy(tables->committed.files, manifest->chain, sizeof manifest->chain);
+    struct rows_chain *chain = &tables->set.chain;
+    *chain = (struct rows_chain){.count = manifest->chain_count, .step = manifest->step};
+    memcpy(chain->files, manifest->chain, sizeof manifest->chain);
     return TN_OK;
 }

@@ -16,7 +16,8 @@ enum tn_status tables_open(struct tables *tables, const struct job *job, const s
     *tables = (struct tables){0};
     if (model->table.row_table_count == 0) { return TN_OK; }
     tables->source = (struct row_source){.read = read_rows, .ctx = tables};
-    return row_set_open(&tables->set, job, &model->table, false, error);
+    return row_set_open(&tables->set, job, &model->table, (struct row_part){.ps_count = 0}, false,
+                        (struct cell_owner){.arena = NULL}, error);
 }
 
 void tables_close(struct tables *tables)

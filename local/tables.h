@@ -12,22 +12,17 @@
 #define LOCAL_TABLES_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
 #include "common/cluster/manifest.h"
+#include "common/job/job.h"
 #include "model/model.h"
 #include "model/slice_rows.h"
 #include "ps/table/row_set.h"
+#include "ps/table/rows_file.h"
 
 /* Zeroed: a model without tables. Does not move while it is open. */
 struct tables {
     struct row_set set;
-    struct row_source source; /* Their rows at the present step. */
-    /* The files of the last committed save, and of the one in progress. */
-    struct tables_chain {
-        uint32_t count;
-        uint64_t step; /* That of the last file. */
-        struct manifest_rows files[MANIFEST_CHAIN_MAX];
-    } committed, saving;
+    struct row_source source; /* Their rows at the current step. */
 };
 
 /* Empty tables at step 0. `job` was checked. TN_ENOMEM: nothing is owned. */
@@ -35,14 +30,15 @@ MUST_CHECK enum tn_status tables_open(struct tables *tables, const struct job *j
                                       const struct model *model, struct error *error);
 void tables_close(struct tables *tables); /* A zeroed one is allowed. */
 
-/* Make step + 1 with the gradients of rows. TN_ENOMEM: the error names the table and the remedy;
- * the tables are of different steps, so close them. */
+/* Make step + 1 with the gradients of rows. Errors as row_set_apply(): the tables are then of
+ * different steps, so close them. */
 MUST_CHECK enum tn_status tables_apply(struct tables *tables, uint64_t step,
                                        const struct row_sums *gradients, struct error *error);
 
 /* ---------------------------------------------------------------------------- files */
 
-/* Begin to save the present step as checkpoint `checkpoint`. TN_ENOMEM: none is in progress. */
+/* Begin to save the current step as checkpoint `checkpoint`, that of the manifest of
+ * tables_write(). TN_ENOMEM: none is in progress. */
 MUST_CHECK enum tn_status tables_begin_save(struct tables *tables, uint64_t checkpoint,
                                             struct error *error);
 /* Write the save in progress, and add its chain to `manifest`. `dir`: the folder of checkpoints.
@@ -55,6 +51,11 @@ void tables_end_save(struct tables *tables, bool committed);
 /* Remove the files of checkpoints below `below` that no manifest in `dir` names. Nothing is removed
  * while a manifest is damaged. TN_ENOMEM, TN_EIO. */
 MUST_CHECK enum tn_status tables_collect(const char *dir, uint64_t below, struct error *error);
+
+/* The files of the rows of a checkpoint, which are not looked at, to files[0..chain_count) of the
+ * manifest. TN_EINVAL: a path is too long. */
+MUST_CHECK enum tn_status tables_files(const char *dir, const struct manifest *manifest,
+                                       struct rows_file *files, struct error *error);
 
 /*
  * Replace the rows by those of a checkpoint.

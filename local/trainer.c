@@ -9,8 +9,8 @@
 #include "common/base/log.h"
 #include "common/base/time_spent.h"
 #include "common/cluster/slices.h"
-#include "common/cluster/strategy.h"
 #include "common/cluster/variables.h"
+#include "common/job/strategy.h"
 #include "kernels/finite.h"
 #include "kernels/measurement.h"
 
@@ -187,10 +187,11 @@ const float *trainer_averages(const struct trainer *trainer)
     return trainer->current[trainer->arrays - 1]->data;
 }
 
-struct evaluation trainer_evaluate(const struct trainer *trainer)
+struct evaluation trainer_evaluate(const struct trainer *trainer, struct error *failure)
 {
-    struct evaluation evaluation = compute_evaluate(&trainer->compute, trainer_values(trainer),
-                                                    trainer_averages(trainer), trainer->step);
+    struct evaluation evaluation =
+        compute_evaluate(&trainer->compute, trainer_values(trainer), trainer_averages(trainer),
+                         trainer->step, failure);
     struct digest digest = {.low = evaluation.digest[0], .high = evaluation.digest[1]};
     struct error problem;
     if (row_set_digest(&trainer->tables.set, digest, &digest, &problem) != TN_OK) {

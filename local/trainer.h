@@ -4,7 +4,7 @@
  * the same bits as any number of ps and workers: `tanist run --local` trains with it, and the
  * simulator compares clusters with it.
  *
- * A step reads the present arrays and writes fresh ones, so a reference on the arrays is a
+ * A step reads the current arrays and writes fresh ones, so a reference on the arrays is a
  * reference on one complete step: a checkpoint is written from it while training continues.
  *
  * Threads: the owner's. Nothing blocks.
@@ -57,9 +57,9 @@ const float *trainer_values(const struct trainer *trainer);
 /* The moving average of the parameters; without one, the parameters themselves. */
 const float *trainer_averages(const struct trainer *trainer);
 
-/* Evaluate the present step: see compute_evaluate(). The digest covers the tables, too:
+/* Evaluate the current step: see compute_evaluate(). The digest covers the tables, too:
  * tables_digest(). */
-struct evaluation trainer_evaluate(const struct trainer *trainer);
+struct evaluation trainer_evaluate(const struct trainer *trainer, struct error *failure);
 
 /* A fresh buffer for each array, with undefined contents, to be filled from a checkpoint. False:
  * out of memory; `incoming` is all NULL. */

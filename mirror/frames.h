@@ -29,9 +29,9 @@ struct frames_shape {
     const struct placement *places; /* Places of the ranges. */
 };
 
-/* Why `header` is not a question, or an answer, between replicas of this shape, or NULL: then `out`
- * has the event, without connection, peer and time, and `*bytes` is the size of the whole body. A
- * VALUES frame is an event once the last array is here. */
+/* The reason why `header` is not a question or answer between replicas of this shape, or NULL. If
+ * NULL, `out` has the event, without connection, peer and time, and `*bytes` is the size of the
+ * whole body. A VALUES frame becomes an event when the last array has arrived. */
 const char *frames_read_question(const struct frames_shape *shape,
                                  const struct frame_header *header, struct replica_event *out,
                                  uint64_t *bytes);

@@ -12,6 +12,7 @@
 #include "kernels/finite.h"
 #include "kernels/measurement.h"
 #include "mirror/mirror_private.h"
+#include "worker/failure.h"
 
 void mirror_finish(struct mirror_worker *worker, int exit_code)
 {
@@ -42,16 +43,6 @@ static const float *values_of(const struct mirror_worker *worker)
 
 /* ---------------------------------------------------------------- arithmetic */
 
-/* A restart computes the same again: the exit code ends the job. */
-static void diverged(struct mirror_worker *worker, uint64_t step, struct slice_node node)
-{
-    log_error("gradient is not finite: step=%" PRIu64 " slices=%" PRIu32 "..%" PRIu32
-              ": training diverged or an example is not a number; lower train.learning_rate or "
-              "check the data",
-              step, node.first, node.first + node.count - 1);
-    mirror_finish(worker, TN_EXIT_INVALID_INPUT);
-}
-
 static void compute_one(struct mirror_worker *worker, uint64_t step, uint32_t index)
 {
     struct error error = {.status = TN_OK};
@@ -65,9 +56,10 @@ static void compute_one(struct mirror_worker *worker, uint64_t step, uint32_t in
         compute_node_into(&worker->compute, values_of(worker), step, node, sum, NULL, &error);
     if (status != TN_OK) {
         log_error("%s", error.text);
-        mirror_finish(worker, status == TN_EINVAL ? TN_EXIT_INVALID_INPUT : TN_EXIT_ERROR);
+        mirror_finish(worker, failure_exit_code(status));
     } else if (!all_finite(sum, worker->shape.parameters)) {
-        diverged(worker, step, node);
+        failure_log_divergence(step, node);
+        mirror_finish(worker, TN_EXIT_INVALID_INPUT);
     }
     worker->tensors.own_losses[index] = compute_node_loss(&worker->compute);
 }
@@ -84,7 +76,6 @@ static void compute(struct mirror_worker *worker, const struct replica_action *a
         slices += worker->core.nodes[i].count;
     }
     slice_timer_add(&worker->timer, slices, stopwatch->read_ns(stopwatch->ctx, slices) - since_ns);
-    worker->computed = true;
 }
 
 static void evaluate(struct mirror_worker *worker, const struct replica_action *action)
@@ -94,7 +85,14 @@ static void evaluate(struct mirror_worker *worker, const struct replica_action *
     const float *values = values_of(worker);
     const float *averages = has_average ? shard->current[shard->arrays - 1]->data : values;
     assert(worker->core.evaluating);
-    worker->evaluation = compute_evaluate(&worker->compute, values, averages, action->step);
+    struct error failure;
+    worker->evaluation =
+        compute_evaluate(&worker->compute, values, averages, action->step, &failure);
+    if (failure.status != TN_OK) {
+        log_error("%s", failure.text);
+        mirror_finish(worker, tanist_exit_code(failure.status));
+        return;
+    }
     log_info("evaluated step %" PRIu64 ": test_loss=%.4f accuracy=%.4f training_loss=%.4f",
              action->step, worker->evaluation.loss, worker->evaluation.accuracy,
              worker->evaluation.train_loss);

@@ -53,20 +53,17 @@ static void answer_probe(struct mirror_worker *worker, conn_id conn)
 
 static void answer_losses(struct mirror_worker *worker, const struct transport_event *event)
 {
-    uint64_t from = event->header.step;
+    const struct losses_request request = {
+        .generation = worker->core.generation,
+        .from = event->header.step,
+        .until = worker->core.step,
+        .now_ms = worker->now_ms,
+        .batch = worker->config.job->train.batch,
+    };
     struct buffer *body = buffer_acquire(worker->ports.buffers, sizeof(double) * LOSSES_MAX);
     if (body == NULL) { return; }
-    const uint32_t count = losses_copy(&worker->losses, &from, worker->core.step,
-                                       worker->config.job->train.batch, body->data);
-    body->size = sizeof(double) * count;
-    worker->losses_wanted = event->header.step;
-    worker->losses_asked_ms = worker->now_ms;
-    const struct frame_header header = {
-        .type = FRAME_LOSSES,
-        .generation = worker->core.generation,
-        .step = from,
-        .count = count,
-    };
+    const struct frame_header header =
+        losses_answer(&worker->losses, &worker->observer, &request, body);
     mirror_send(worker, event->conn, header, body);
 }
 
@@ -177,7 +174,7 @@ static struct buffer *own_array(struct mirror_worker *worker, const struct frame
     return copy;
 }
 
-/* Whether all arrays of one step are here. They travel in their order. */
+/* Whether all arrays of one step have arrived. They are sent in their order. */
 static bool collect(struct mirror_worker *worker, uint32_t peer, const struct frame_header *header,
                     struct buffer *array)
 {

@@ -4,10 +4,10 @@
 #ifndef MIRROR_MIRROR_PRIVATE_H
 #define MIRROR_MIRROR_PRIVATE_H
 
-#include "common/cluster/roster.h"
+#include "common/net/assembly.h"
 #include "common/node/membership.h"
 #include "common/node/ps_links.h"
-#include "mirror/assembly.h"
+#include "common/node/worker_watch.h"
 #include "mirror/frames.h"
 #include "mirror/mirror_worker.h"
 #include "mirror/replica.h"
@@ -44,8 +44,7 @@ struct mirror_worker {
     struct worker_config config;
     struct node_ports ports;
     struct membership membership;
-    struct roster roster;
-    struct znode_watch assignment;
+    struct worker_watch watch;
     struct links links;                   /* To the other workers, by index. */
     struct assembly answers[WORKERS_MAX]; /* On each link. */
     struct fetched fetched[WORKERS_MAX];  /* From each link. */
@@ -65,13 +64,10 @@ struct mirror_worker {
     struct evaluation evaluation; /* The newest of this generation. */
     uint64_t saved_step, missed_checkpoint, late_checkpoint;
     uint64_t failed_load, failed_load_generation, failed_load_missing;
-    /* The last request of an observer for losses: the step from which on it lacks them. */
-    uint64_t losses_wanted, losses_asked_ms;
+    struct losses_observer observer;
     uint64_t now_ms;
     struct replica_event follow_ups[FOLLOW_UPS_MAX];
     uint32_t follow_up_count;
-    bool computed;     /* The core has to learn it, after other events had their turn. */
-    bool is_following; /* The roster and the assignment are being watched. */
     uint64_t wait_logged_at_ms;
     uint64_t leave_at_ms;    /* Latest time to leave after the run's end. UINT64_MAX: no end yet. */
     uint64_t drain_until_ms; /* Latest time to leave after a request; 0: there was none. */

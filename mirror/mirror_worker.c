@@ -8,7 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 #include "mirror/mirror_private.h"
 #include "worker/refusal.h"
 
@@ -37,61 +37,19 @@ static void feed(struct mirror_worker *worker, struct replica_event event)
 
 /* --------------------------------------------------------------- ZooKeeper */
 
-/* Start watching the other workers and the assignment, once there is a session. */
-static void follow(struct mirror_worker *worker)
-{
-    const struct zk_port *zk = &worker->ports.zk;
-    const char *cluster = worker->membership.identity.cluster;
-    char path[256];
-    if (worker->is_following || worker->membership.session == 0) { return; }
-    worker->is_following = true;
-    roster_start(&worker->roster, cluster, 0, worker->links.count, 0, zk,
-                 &worker->membership.next_op, worker->now_ms);
-    znode_path(path, cluster, "assignment");
-    znode_watch_start(&worker->assignment, WATCH_DATA, path, zk, &worker->membership.next_op,
-                      worker->now_ms);
-}
-
-static void peer_changed(struct mirror_worker *worker, uint32_t peer)
-{
-    const struct roster_entry *entry = &worker->roster.entries[peer];
-    const struct member *member = entry->present ? &entry->member : NULL;
-    if (peer == worker->core.config.index) { return; }
-    if (!links_set_member(&worker->links, peer, member, worker->now_ms)) { return; }
-    log_info("worker:%" PRIu32 " restarted at %s", peer, entry->member.address);
-    feed(worker, (struct replica_event){.type = REPLICA_EV_LINK_DOWN, .peer = peer});
-}
-
-static void assigned(struct mirror_worker *worker, const struct zk_event *event)
-{
-    struct assignment assignment;
-    struct error error;
-    if (event->size == 0) { return; }
-    if (assignment_decode(event->data, event->size, &assignment, &error) != TN_OK) {
-        log_warn("/assignment is ignored: %s", error.text);
-        return;
-    }
-    if (assignment.slice_count != worker->shape.slices) {
-        log_warn("/assignment is ignored: it has %" PRIu32 " slices, the job has %" PRIu32,
-                 assignment.slice_count, worker->shape.slices);
-        return;
-    }
-    feed(worker, (struct replica_event){.type = REPLICA_EV_ASSIGNMENT, .assignment = &assignment});
-}
-
 static void zookeeper(struct mirror_worker *worker, const struct zk_event *event)
 {
-    const struct zk_port *zk = &worker->ports.zk;
-    uint64_t *next_op = &worker->membership.next_op;
-    if (!worker->is_following) {
-        follow(worker);
-        return;
-    }
-    const int entry = roster_handle(&worker->roster, event, zk, next_op, worker->now_ms);
-    if (entry >= 0) { peer_changed(worker, (uint32_t)entry); }
-    if (znode_watch_handle(&worker->assignment, event, zk, next_op, worker->now_ms) ==
-        WATCH_PRESENT) {
-        assigned(worker, event);
+    struct worker_watch *watch = &worker->watch;
+    switch (worker_watch_handle(watch, event, worker->now_ms)) {
+    case WORKER_WATCH_NOTHING:
+    case WORKER_WATCH_WORKER: break;
+    case WORKER_WATCH_RESTARTED:
+        feed(worker, (struct replica_event){.type = REPLICA_EV_LINK_DOWN, .peer = watch->peer});
+        break;
+    case WORKER_WATCH_ASSIGNED:
+        feed(worker, (struct replica_event){.type = REPLICA_EV_ASSIGNMENT,
+                                            .assignment = &watch->assignment});
+        break;
     }
 }
 
@@ -168,19 +126,6 @@ static void log_wait(struct mirror_worker *worker)
 
 /* ----------------------------------------------------------------- reactor */
 
-/* The newest checkpoint on the disk counts when ZooKeeper has lost its own (C11). */
-static void report_disk(const struct checkpoint_client *checkpoints, struct report *report)
-{
-    report->disk_epoch = checkpoints->highest_epoch;
-    report->disk_generation = checkpoints->highest_generation;
-    report->disk_last_checkpoint = checkpoints->highest_id;
-    if (checkpoints->manifest_count == 0) { return; }
-    const struct manifest *newest = &checkpoints->manifests[0];
-    report->disk_checkpoint = newest->id;
-    report->disk_step = newest->step;
-    report->disk_best = newest->best;
-}
-
 static void report(struct mirror_worker *worker)
 {
     const struct replica *core = &worker->core;
@@ -194,6 +139,7 @@ static void report(struct mirror_worker *worker)
         .step = core->whole ? core->step : 0,
         .ready = 1,
         .slice_ns = worker->timer.reported_ns,
+        .gate = replica_gate(core),
         .leaving = worker->drain_until_ms != 0,
         .missed_checkpoint = worker->missed_checkpoint,
         .late_checkpoint = worker->late_checkpoint,
@@ -205,29 +151,22 @@ static void report(struct mirror_worker *worker)
         .evaluation = worker->evaluation,
         .inputs = worker->config.inputs,
     };
+    report.late_periods = replica_late(core, worker->now_ms, &report.late, &report.late_after_ms);
     if (checkpoints->saved_checkpoint != 0) {
         report.saved_checkpoint = checkpoints->saved_checkpoint;
         report.saved_step = worker->saved_step;
-        report.saved_digest[0] = checkpoints->saved_digest.low;
-        report.saved_digest[1] = checkpoints->saved_digest.high;
-        report.saved_bytes = checkpoints->saved_bytes;
     }
-    report_disk(checkpoints, &report);
+    checkpoint_client_report(checkpoints, &report);
     memcpy(report.place, worker->place, sizeof report.place);
     membership_report(&worker->membership, &report);
-}
-
-/* An observer that asked a moment ago lacks losses of the last steps. */
-static bool is_observed(const struct mirror_worker *worker)
-{
-    return worker->losses_asked_ms != 0 && worker->losses_wanted < worker->core.step &&
-           worker->now_ms < worker->losses_asked_ms + MIRROR_OBSERVER_MS;
 }
 
 static void leave_if_over(struct mirror_worker *worker)
 {
     if (worker->leave_at_ms == UINT64_MAX || worker->finished) { return; }
-    if (is_observed(worker) && worker->now_ms < worker->leave_at_ms) { return; }
+    const bool is_observed =
+        losses_observer_waits(&worker->observer, worker->core.step, worker->now_ms);
+    if (is_observed && worker->now_ms < worker->leave_at_ms) { return; }
     if (!checkpoint_client_idle(&worker->checkpoints)) {
         if (worker->now_ms < worker->leave_at_ms) { return; }
         log_warn("leaving before the manifest of the last checkpoint was copied");
@@ -235,33 +174,43 @@ static void leave_if_over(struct mirror_worker *worker)
     mirror_finish(worker, worker->membership.run.phase == RUN_FAILED ? TN_EXIT_ERROR : TN_EXIT_OK);
 }
 
-/* W9: whether no other node waits for this worker, and what it was ordered to save is saved. */
-static bool is_dispensable(const struct mirror_worker *worker)
+/* Until then a worker without slices stays, since those that own them may just have died (C24). */
+static uint64_t stay_until_ms(const struct mirror_worker *worker)
+{
+    assert(worker->drain_until_ms >= NODE_DRAIN_MS);
+    return worker->drain_until_ms - NODE_DRAIN_MS + MIRROR_STAY_MS;
+}
+
+/* Whether training needs this worker: it owns slices, or the chief lets a paused run continue to
+ * the gate first (C16). */
+static bool is_awaited(const struct mirror_worker *worker)
 {
     const struct run *run = &worker->membership.run;
-    if (!worker->membership.has_run) { return true; }
-    if (!checkpoint_client_idle(&worker->checkpoints)) { return false; }
-    if (run->phase != RUN_RUNNING && run->phase != RUN_STOPPING) { return true; }
-    return worker->is_following && slice_set_count(&worker->core.owned) == 0;
+    const struct replica *core = &worker->core;
+    const bool trains = run->phase == RUN_RUNNING || run->phase == RUN_STOPPING;
+    const bool is_wanted = run_wants_worker(run, core->config.index);
+    if (core->whole && trains && is_wanted && worker->now_ms < stay_until_ms(worker)) {
+        return true;
+    }
+    const bool continues = worker->membership.has_run && run->phase == RUN_PAUSED &&
+                           run->recovery.kind == RECOVERY_OPERATOR && core->whole &&
+                           slice_set_count(&core->owned) > 0;
+    return continues || worker_watch_is_awaited(&worker->watch, &core->owned);
 }
 
 static void leave_if_drained(struct mirror_worker *worker)
 {
     if (worker->drain_until_ms == 0 || worker->finished) { return; }
-    if (!is_dispensable(worker) && worker->now_ms < worker->drain_until_ms) { return; }
+    const bool is_saving =
+        worker->membership.has_run && !checkpoint_client_idle(&worker->checkpoints);
+    if ((is_saving || is_awaited(worker)) && worker->now_ms < worker->drain_until_ms) { return; }
     mirror_finish(worker, TN_EXIT_OK);
 }
 
 static void tick(struct mirror_worker *worker)
 {
-    if (worker->is_following) {
-        const struct zk_port *zk = &worker->ports.zk;
-        uint64_t *next_op = &worker->membership.next_op;
-        roster_tick(&worker->roster, zk, next_op, worker->now_ms);
-        znode_watch_tick(&worker->assignment, zk, next_op, worker->now_ms);
-    }
-    if (worker->computed) {
-        worker->computed = false;
+    worker_watch_tick(&worker->watch, worker->now_ms);
+    if (worker->core.computing) { /* The core learns it after other events had their turn. */
         feed(worker, (struct replica_event){.type = REPLICA_EV_COMPUTED});
     }
     if (worker->now_ms >= replica_deadline_ms(&worker->core)) {
@@ -305,17 +254,18 @@ static void handle(void *self, const struct node_event *event)
 static uint64_t deadline_ms(const void *self)
 {
     const struct mirror_worker *worker = self;
-    if (worker->computed) { return worker->now_ms; }
+    if (worker->core.computing) { return worker->now_ms; }
     uint64_t first = u64_min(membership_deadline_ms(&worker->membership),
                              checkpoint_client_deadline_ms(&worker->checkpoints));
     first = u64_min(first, replica_deadline_ms(&worker->core));
     first = u64_min(first, links_deadline_ms(&worker->links));
     first = u64_min(first, wait_log_due_ms(worker));
     first = u64_min(first, worker->leave_at_ms);
-    if (worker->drain_until_ms != 0) { first = u64_min(first, worker->drain_until_ms); }
-    if (!worker->is_following) { return first; }
-    first = u64_min(first, roster_deadline_ms(&worker->roster));
-    return u64_min(first, znode_watch_deadline_ms(&worker->assignment));
+    if (worker->drain_until_ms != 0) {
+        const uint64_t stay_ms = stay_until_ms(worker);
+        first = u64_min(first, worker->now_ms < stay_ms ? stay_ms : worker->drain_until_ms);
+    }
+    return u64_min(first, worker_watch_deadline_ms(&worker->watch));
 }
 
 static bool is_finished(const void *self, int *exit_code)
@@ -410,6 +360,8 @@ enum tn_status mirror_worker_create(const struct mirror_config *config, struct m
     (void)snprintf(worker->place, sizeof worker->place, "%s", config->place);
     membership_init(&worker->membership, &config->worker.identity, &worker->ports);
     links_init(&worker->links, job->cluster.workers, &worker->ports.transport);
+    worker_watch_init(&worker->watch, ROLE_WORKER, job->train.slices, &worker->links,
+                      &worker->membership);
     const enum tn_status status = open_parts(worker, config, error);
     if (status != TN_OK) {
         mirror_worker_destroy(worker);

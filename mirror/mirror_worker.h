@@ -16,10 +16,11 @@
 #include "worker/worker.h"
 
 enum {
-    MIRROR_LEAVE_MS = 10000,   /* After the end, for the manifest and for observers of losses. */
+    MIRROR_STAY_MS = 500,    /* How long a worker without slices stays when it is asked to leave, so
+                              * that a lost worker is noticed. */
+    MIRROR_LEAVE_MS = 10000, /* After the end, for the manifest and for observers of losses. */
     MIRROR_WAIT_LOG_MS = 3000, /* A wait is logged at most this often. */
     MIRROR_KEEP_SUMS = 1,      /* Sums of so many steps back are kept. */
-    MIRROR_OBSERVER_MS = 2000, /* An observer that asked within this time is waited for. */
 };
 
 struct mirror_config {
@@ -40,7 +41,7 @@ void mirror_worker_destroy(struct mirror_worker *worker);
 /* Valid until mirror_worker_destroy(). */
 struct node mirror_worker_node(struct mirror_worker *worker);
 
-/* For tests and tools: the present values, NULL while it has none, and their generation and step.
+/* For tests and tools: the current values, NULL while it has none, and their generation and step.
  */
 const float *mirror_worker_values(const struct mirror_worker *worker, uint64_t *generation,
                                   uint64_t *step);

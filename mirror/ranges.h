@@ -2,9 +2,9 @@
  * mirror/ranges.h: the ranges of the vector of parameters in a run without ps, and their owners. A
  * range is placement_range() (common/cluster/placement.h) for as many parts as there are ranges.
  *
- * Owners follow from /assignment alone: workers that own slices have the values of the generation,
- * so they can own ranges as well. Range i belongs to worker i if that owns slices; else the owners
- * of slices take turns. So the death of a worker moves its own range alone.
+ * The owners depend only on /assignment: workers that own slices have the values of the generation,
+ * so they can own ranges as well. Range i belongs to worker i if this worker owns slices; otherwise
+ * the owners of slices take turns. Therefore the death of a worker moves only its own range.
  *
  * Pure. Threads: any.
  */
@@ -18,8 +18,8 @@
 
 enum { RANGES_MAX = PS_MAX, RANGE_WITHOUT_OWNER = UINT16_MAX };
 
-/* The number of ranges for so many workers and parameters: one for each worker, at most RANGES_MAX,
- * and none of them is empty. */
+/* The number of ranges for these numbers of workers and parameters: one for each worker, at most
+ * RANGES_MAX, and no range is empty. */
 uint32_t ranges_count(uint32_t workers, uint64_t parameters);
 
 /* The owners of the ranges 0 to ranges - 1, to out[]; RANGE_WITHOUT_OWNER for all if no worker owns

@@ -42,13 +42,13 @@ void replica_forget_step(struct replica *r, struct replica_actions *out)
     r->probe_at_ms = 0;
     r->ahead = REPLICA_NONE;
     r->is_behind = false;
+    lateness_stop(&r->lateness);
     for (uint32_t range = 0; range < r->config.ranges; range++) {
         r->asks[range] = (struct replica_ask){.to = REPLICA_NONE};
     }
 }
 
-/* The step that is not passed: M9. */
-static uint64_t limit(const struct replica *r)
+uint64_t replica_limit(const struct replica *r)
 {
     uint64_t step = run_limit(&r->run);
     if (r->run.evaluate_step != STEP_NONE) { step = u64_min(step, r->run.evaluate_step); }
@@ -86,6 +86,7 @@ static void obey(struct replica *r, const struct replica_event *event, struct re
     r->run = *run;
     r->epoch = run->epoch;
     r->revision = run->revision;
+    if (run->phase != RUN_RUNNING) { lateness_stop(&r->lateness); }
     memcpy(r->writers, event->writers, r->config.ranges * sizeof r->writers[0]);
     if (run->generation != r->generation) { begin_generation(r, run->generation, out); }
     if (run->phase != RUN_LOADING || r->whole || r->loading_generation == run->generation) {
@@ -122,6 +123,7 @@ static void assign(struct replica *r, const struct assignment *assignment)
         if (assignment->worker[v] != r->config.index) { continue; }
         slice_set_add(&r->owned, (struct slice_node){v, 1});
     }
+    memcpy(r->assigned, assignment->worker, r->config.slices * sizeof r->assigned[0]);
     ranges_owners(assignment, r->config.workers, r->config.ranges, r->owners);
 }
 
@@ -199,7 +201,7 @@ static bool has_all_sums(const struct replica *r)
 
 static void advance(struct replica *r, struct replica_actions *out)
 {
-    while (r->whole && !replica_is_busy(r) && r->step < limit(r) && has_all_sums(r)) {
+    while (r->whole && !replica_is_busy(r) && r->step < replica_limit(r) && has_all_sums(r)) {
         struct replica_action *action = replica_act(out, REPLICA_DO_APPLY);
         action->generation = r->generation;
         action->step = r->step;
@@ -212,6 +214,7 @@ static void advance(struct replica *r, struct replica_actions *out)
             r->kept_from = r->step - r->config.keep_sums;
         }
         replica_forget_step(r, out);
+        if (r->run.phase == RUN_RUNNING) { lateness_begin(&r->lateness, r->now_ms); }
         save_if_due(r, out);
         for (uint32_t range = 0; range < r->config.ranges; range++) {
             replica_reduce(r, range, out);
@@ -224,7 +227,7 @@ static void compute(struct replica *r, struct replica_actions *out)
 {
     struct slice_set missing = r->owned;
     if (!r->whole || !replica_is_active(r) || r->fetching || replica_is_busy(r)) { return; }
-    if (r->step >= limit(r)) { return; }
+    if (r->step >= replica_limit(r)) { return; }
     for (uint32_t i = 0; i < SLICES_WORDS; i++) { missing.words[i] &= ~r->done.words[i]; }
     if (slice_set_count(&missing) == 0) { return; }
     struct slice_node cover[SLICES_MAX];
@@ -247,7 +250,7 @@ static void proceed(struct replica *r, struct replica_actions *out)
     advance(r, out);
     replica_fetch(r, out);
     compute(r, out);
-    if (r->whole && replica_is_active(r) && r->step < limit(r)) {
+    if (r->whole && replica_is_active(r) && r->step < replica_limit(r)) {
         for (uint32_t range = 0; range < r->config.ranges; range++) { replica_ask(r, range, out); }
         replica_ask_around(r, out);
         advance(r, out);
@@ -255,6 +258,7 @@ static void proceed(struct replica *r, struct replica_actions *out)
     }
     /* After the pushes, so that other workers need not wait for the evaluation. */
     evaluate_if_due(r, out);
+    replica_watch_late(r);
 }
 
 /* ------------------------------------------------------------------ dispatch */
@@ -316,13 +320,21 @@ uint64_t replica_deadline_ms(const struct replica *r)
     if (!r->fetching && (!r->whole || r->is_behind)) {
         first_ms = later(r, r->fetch_at_ms, first_ms);
     }
-    if (!r->whole || r->step >= limit(r)) { return first_ms; }
+    if (!r->whole || r->step >= replica_limit(r)) { return first_ms; }
     for (uint32_t range = 0; range < r->config.ranges; range++) {
         if (r->have[range]) { continue; }
         first_ms = later(r, r->asks[range].again_ms, first_ms);
         if (r->owners[range] == r->config.index) { first_ms = later(r, r->probe_at_ms, first_ms); }
     }
+    if (replica_awaits(r)) {
+        first_ms = u64_min(first_ms, lateness_due_ms(&r->lateness, r->now_ms));
+    }
     return first_ms;
+}
+
+uint64_t replica_gate(const struct replica *r)
+{
+    return r->whole && r->step <= r->run.gate ? r->run.gate : 0;
 }
 
 uint64_t replica_waits_for_checkpoint(const struct replica *r)
@@ -333,7 +345,9 @@ uint64_t replica_waits_for_checkpoint(const struct replica *r)
 
 bool replica_waits_for(const struct replica *r, uint32_t *range, uint32_t *worker)
 {
-    if (!r->whole || !replica_is_active(r) || r->computing || r->step >= limit(r)) { return false; }
+    if (!r->whole || !replica_is_active(r) || r->computing || r->step >= replica_limit(r)) {
+        return false;
+    }
     for (uint32_t i = 0; i < r->config.ranges; i++) {
         if (r->have[i]) { continue; }
         *range = i;

@@ -1,7 +1,7 @@
 /*
  * mirror/replica.h: one replica of all values, in the process of a worker that trains without ps,
  * as a pure state machine: events in, actions out. It reads no clock, allocates nothing, draws no
- * random number and never sees a tensor; the driver moves them. Not used by a role yet.
+ * random number and never sees a tensor; the driver (mirror/mirror_worker.h) moves tensors.
  *
  * Each worker keeps all values (parameters and optimizer state) of one step. The vector is cut into
  * `ranges` ranges, and each has an owner, which adds the gradients of the slices along the fixed
@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/cluster/lateness.h"
 #include "common/cluster/run.h"
 #include "common/cluster/slices.h"
 #include "common/cluster/task.h"
@@ -48,7 +49,7 @@ enum {
 enum replica_refusal {
     REPLICA_NOT_HERE,  /* Another generation, no values, or behind: ask again later. */
     REPLICA_NOT_OWNER, /* In its view of /assignment: ask again later. */
-    REPLICA_GONE,      /* It does not keep the sums of that step any more: ask for its values. */
+    REPLICA_GONE,      /* It no longer keeps the sums of that step: ask for its values. */
 };
 
 enum replica_event_type {
@@ -144,7 +145,7 @@ struct replica_config {
     uint32_t keep_sums; /* Sums of so many steps back are kept, 0 to REPLICA_KEEP_MAX. */
 };
 
-/* The question for the sum of a range at the present step. */
+/* The question for the sum of a range at the current step. */
 struct replica_ask {
     uint16_t to;       /* REPLICA_NONE: not asked. */
     uint16_t sent;     /* Nodes pushed there. */
@@ -180,7 +181,8 @@ struct replica {
     struct run run;
     uint16_t writers[RANGES_MAX];
     struct slice_set owned;
-    uint16_t owners[RANGES_MAX]; /* Those of the ranges, or REPLICA_NONE. */
+    uint16_t assigned[SLICES_MAX]; /* The owners of the slices. */
+    uint16_t owners[RANGES_MAX];   /* Those of the ranges, or REPLICA_NONE. */
     bool link_up[WORKERS_MAX];
     struct slice_set done; /* Slices of `step` that are in nodes[]. */
     bool have[RANGES_MAX]; /* The sums of `step`. */
@@ -189,13 +191,14 @@ struct replica {
     struct replica_sum sums[RANGES_MAX][2]; /* Those of `step` and the next one, by parity. */
     uint32_t waiter_count;
     struct replica_waiter waiters[REPLICA_WAITERS_MAX];
-    uint16_t ahead;       /* A peer that is further (M5), or REPLICA_NONE. */
-    uint16_t donor;       /* The peer that is asked for values, or is next. */
-    bool fetching;        /* It was asked. */
-    bool is_behind;       /* The sums that are lacking are not kept any more (M7). */
-    uint64_t fetch_at_ms; /* Not before. */
-    uint64_t probe_at_ms; /* M6; 0: the step has just begun. */
-    uint16_t probed;      /* The peer asked last. */
+    uint16_t ahead;           /* A peer that is further (M5), or REPLICA_NONE. */
+    uint16_t donor;           /* The peer that is asked for values, or is next. */
+    bool fetching;            /* It was asked. */
+    bool is_behind;           /* The sums that are lacking are not kept any more (M7). */
+    uint64_t fetch_at_ms;     /* Not before. */
+    uint64_t probe_at_ms;     /* M6; 0: the step has just begun. */
+    uint16_t probed;          /* The peer asked last. */
+    struct lateness lateness; /* The time of the other workers (M12). */
     uint64_t loading_generation;
     uint64_t handled_checkpoint; /* The last order that was carried out. */
     uint64_t evaluated_step;     /* The last one of this generation; STEP_NONE: none. */
@@ -207,9 +210,16 @@ void replica_handle(struct replica *r, const struct replica_event *event,
                     struct replica_actions *actions);
 uint64_t replica_deadline_ms(const struct replica *r); /* UINT64_MAX: none. */
 
-/* The step at which a checkpoint is due that is neither ordered nor skipped, if training waits for
- * that here; 0: it does not. For reports. */
+/* C16: the gate of the last order, if the values do not and will not belong to a later step;
+ * otherwise 0. For reports. */
+uint64_t replica_gate(const struct replica *r);
+/* The step of a checkpoint that is due but neither ordered nor skipped, if this replica waits for
+ * the order; otherwise 0. For reports. */
 uint64_t replica_waits_for_checkpoint(const struct replica *r);
+/* C23, M12: the slices whose workers delay the current step at `now_ms`. Returns how many times
+ * `*after_ms` they have been late; 0: none is. */
+uint64_t replica_late(const struct replica *r, uint64_t now_ms, struct slice_set *late,
+                      uint64_t *after_ms);
 /* The first range whose sum is lacking, and the worker that owns it, or REPLICA_NONE; false: it
  * waits for no sum. For log lines and reports. */
 bool replica_waits_for(const struct replica *r, uint32_t *range, uint32_t *worker);

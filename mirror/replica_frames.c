@@ -126,6 +126,7 @@ void replica_on_values(struct replica *r, const struct replica_event *event,
     if (r->donor == event->peer) { r->fetching = false; }
     if (event->generation != r->generation || !replica_is_active(r)) { return; }
     if (replica_is_busy(r) || (r->whole && event->step <= r->step)) { return; }
+    if (replica_gate(r) != 0 && event->step > replica_gate(r)) { return; }
     drop_held(r, event->step, out);
     replica_forget_step(r, out);
     r->whole = true;

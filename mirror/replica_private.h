@@ -11,15 +11,17 @@ bool replica_is_active(const struct replica *r);
 /* Its values are being read by a computation. */
 bool replica_is_busy(const struct replica *r);
 struct replica_sum *replica_sum_of(struct replica *r, uint32_t range, uint64_t step);
-/* The present step is over, or was abandoned. */
+/* The step that is not passed: M9. */
+uint64_t replica_limit(const struct replica *r);
+/* The current step is over, or was abandoned. */
 void replica_forget_step(struct replica *r, struct replica_actions *out);
 
 /* replica_sums.c: the terms of a sum, and the questions that wait for it. */
 /* Nodes are nested or disjoint. False: the slices are covered, so the gradient is not needed. */
 bool replica_hold(struct replica_sum *sum, struct slice_node node, uint16_t own);
-/* M4: make the sum of the present step, once all slices are covered. */
+/* M4: make the sum of the current step, once all slices are covered. */
 void replica_reduce(struct replica *r, uint32_t range, struct replica_actions *out);
-/* The sum of the present step is here: send it to those that wait for it. */
+/* The sum of the current step is known: send it to the replicas that wait for it. */
 void replica_answer_waiters(struct replica *r, uint32_t range, struct replica_actions *out);
 /* False: too many wait. */
 bool replica_add_waiter(struct replica *r, uint32_t conn, uint32_t range, uint64_t step);
@@ -41,12 +43,18 @@ void replica_on_values(struct replica *r, const struct replica_event *event,
 void replica_on_refused(struct replica *r, const struct replica_event *event);
 
 /* replica_asks.c: the questions to peers. */
-/* The gradients of the present step that the owner of the range lacks, or the question for its sum.
+/* The gradients of the current step that the owner of the range lacks, or the question for its sum.
  */
 void replica_ask(struct replica *r, uint32_t range, struct replica_actions *out);
 /* M6. */
 void replica_ask_around(struct replica *r, struct replica_actions *out);
 /* Ask a peer for its values, if they are needed. */
 void replica_fetch(struct replica *r, struct replica_actions *out);
+
+/* replica_late.c: M12. */
+/* Whether it waits for the others, so that it may judge whether they are late. */
+bool replica_awaits(const struct replica *r);
+/* After each event: note the gradients and sums of the current step that have arrived. */
+void replica_watch_late(struct replica *r);
 
 #endif

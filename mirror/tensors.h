@@ -1,6 +1,6 @@
 /*
  * mirror/tensors.h: the gradients and sums of a replica, which mirror/replica.h never sees: own
- * gradients, those that peers have pushed, and the sums of ranges of the present step and of those
+ * gradients, those that peers have pushed, and the sums of ranges of the current step and of those
  * that are kept. All are buffers with references, so an array that is being sent never changes.
  *
  * Bits: the terms of a sum are added in the order of the tree of slices, element by element (A5),
@@ -44,7 +44,8 @@ struct tensors {
     double own_losses[SLICES_MAX];
 };
 
-/* `kernels` and `pool` outlive it, and it does not move. TN_ENOMEM: it needs no closing. */
+/* `kernels` and `pool` outlive it, and the struct must not move. TN_ENOMEM: it need not be
+ * closed. */
 MUST_CHECK enum tn_status tensors_open(struct tensors *tensors, const struct kernels *kernels,
                                        struct buffer_pool *pool, uint32_t ranges, uint32_t slices,
                                        uint64_t parameters, struct error *error);

@@ -6,7 +6,7 @@
 #ifndef MODEL_JOB_EMBED_H
 #define MODEL_JOB_EMBED_H
 
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "tanist/graph.h"
 
 /* `x` is float32 [batch, inputs]. Each input that is the number of a row, or stands for a key of a

@@ -32,15 +32,35 @@ static void classify(struct tn_graph *graph, const struct job *job, tn_tensor lo
     tn_output(graph, "logits", logits);
 }
 
-/* Two classes, label 1 where the one logit is above 0. */
+/* Label 1 of two classes where the one logit is above 0. */
+static void name_logit(struct tn_graph *graph, tn_tensor logit, tn_tensor labels)
+{
+    tn_metric(graph, "accuracy", tn_is_correct(graph, tn_pad(graph, logit, 1, 1, 0, 0), labels));
+    tn_output(graph, "logits", logit);
+}
+
 static void classify_two(struct tn_graph *graph, tn_tensor logit)
 {
     tn_tensor labels = tn_placeholder(graph, "labels", TN_UINT8, TN_SHAPE(TN_BATCH));
     tn_tensor targets =
         tn_reshape(graph, tn_cast(graph, labels, TN_FLOAT32, 1), TN_SHAPE(TN_BATCH, 1));
     tn_loss(graph, tn_sigmoid_cross_entropy(graph, logit, targets), 1);
-    tn_metric(graph, "accuracy", tn_is_correct(graph, tn_pad(graph, logit, 1, 1, 0, 0), labels));
-    tn_output(graph, "logits", logit);
+    name_logit(graph, logit, labels);
+}
+
+/* The vectors of query and item are one behind the other. An example of label 0 has no right item,
+ * but its item is a wrong one for the others. */
+static void retrieve(struct tn_graph *graph, tn_tensor vectors)
+{
+    const int64_t width = tn_shape_of(graph, vectors).dims[1] / 2;
+    tn_tensor queries = tn_slice(graph, vectors, 1, 0, width);
+    tn_tensor items = tn_slice(graph, vectors, 1, width, width);
+    tn_tensor labels = tn_placeholder(graph, "labels", TN_UINT8, TN_SHAPE(TN_BATCH));
+    tn_tensor fits = tn_cast(graph, labels, TN_FLOAT32, 1);
+    tn_loss(graph, tn_slice_softmax_cross_entropy(graph, queries, items, fits), 1);
+    tn_metric(graph, "slice_recall", tn_slice_recall(graph, queries, items, fits));
+    tn_tensor score = tn_sum(graph, tn_multiply(graph, queries, items), (const uint32_t[]){1}, 1);
+    name_logit(graph, tn_reshape(graph, score, TN_SHAPE(TN_BATCH, 1)), labels);
 }
 
 static tn_tensor error_of(struct tn_graph *graph, const struct job *job, tn_tensor outputs,
@@ -48,6 +68,7 @@ static tn_tensor error_of(struct tn_graph *graph, const struct job *job, tn_tens
 {
     switch (job->model.loss) {
     case LOSS_SOFTMAX_CROSS_ENTROPY: /* The default, which "linear" leaves as it is. */
+    case LOSS_SLICE_SOFTMAX_CROSS_ENTROPY:
     case LOSS_SQUARED_ERROR: break;
     case LOSS_ABSOLUTE_ERROR: return tn_absolute_error(graph, outputs, targets);
     case LOSS_HUBER_ERROR: return tn_huber_error(graph, outputs, targets, 1);
@@ -71,6 +92,8 @@ static void add_loss(struct tn_graph *graph, const struct job *job, tn_tensor x)
         regress(graph, job, x);
     } else if (job->model.loss == LOSS_SIGMOID_CROSS_ENTROPY) {
         classify_two(graph, x);
+    } else if (job->model.loss == LOSS_SLICE_SOFTMAX_CROSS_ENTROPY) {
+        retrieve(graph, x);
     } else {
         classify(graph, job, x);
     }
@@ -122,6 +145,20 @@ static tn_tensor shaped_inputs(struct tn_graph *graph, const struct job *job)
     return tn_placeholder(graph, "inputs", type, shape);
 }
 
+/* The towers of query and item, joined. */
+static enum tn_status check_towers(const struct tn_graph *graph, tn_tensor x, struct error *error)
+{
+    char text[LAYER_SHAPE_MAX];
+    const struct tn_shape shape = tn_shape_of(graph, x);
+    if (shape.rank == 2 && shape.dims[1] % 2 == 0) { return TN_OK; }
+    layer_shape_text(graph, x, text);
+    return error_set(error, TN_EINVAL,
+                     "model.layers end with %s, but model.loss \"slice_softmax_cross_entropy\" "
+                     "needs the vector of a query and, behind it, one of an item as wide: end with "
+                     "{\"concat\": [[...], [...]]} of two towers with as many units",
+                     text);
+}
+
 /* The loss needs [batch, outputs], or [batch, time, outputs] with a label for each time. */
 static enum tn_status check_end(const struct tn_graph *graph, const struct job *job, tn_tensor x,
                                 struct error *error)
@@ -129,6 +166,9 @@ static enum tn_status check_end(const struct tn_graph *graph, const struct job *
     char text[LAYER_SHAPE_MAX];
     struct tn_shape shape = tn_shape_of(graph, x);
     const bool sequence = job->model.loss == LOSS_SOFTMAX_CROSS_ENTROPY && shape.rank == 3;
+    if (job->model.loss == LOSS_SLICE_SOFTMAX_CROSS_ENTROPY) {
+        return check_towers(graph, x, error);
+    }
     layer_shape_text(graph, x, text);
     if (shape.rank != 2 && !sequence) {
         return error_set(error, TN_EINVAL,

@@ -11,7 +11,7 @@
 #define MODEL_JOB_GRAPH_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "tanist/graph.h"
 
 /* Build the model of a job. The graph belongs to the caller.

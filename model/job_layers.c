@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/job/strategy.h"
 #include "model/layer_joins.h"
 #include "model/layer_types.h"
+
+enum { TASK_DEVICE_MAX = 32 };
 
 struct builder {
     struct tn_graph *graph;
@@ -43,15 +46,35 @@ static enum tn_status split(const json_t *element, const char *where, const char
     *value = NULL;
     *name = json_string_value(element);
     if (*name != NULL) { return TN_OK; }
-    if (json_object_size(element) == 1) {
-        void *entry = json_object_iter((json_t *)(uintptr_t)element);
-        *name = json_object_iter_key(entry);
-        *value = json_object_iter_value(entry);
-        return TN_OK;
+    json_t *object = (json_t *)(uintptr_t)element;
+    const size_t others = json_object_get(element, "task") != NULL ? 1 : 0;
+    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
+        if (strcmp(json_object_iter_key(at), "task") == 0) { continue; }
+        *name = json_object_iter_key(at);
+        *value = json_object_iter_value(at);
     }
+    if (*name != NULL && json_object_size(element) == 1 + others) { return TN_OK; }
     return json_refuse(where, "", element, error,
-                       "give the name of a layer, or an object with one key, the name: "
-                       "{\"dense\": {\"units\": 10}}");
+                       "give the name of a layer, or an object with one key, the name, and "
+                       "perhaps \"task\": {\"dense\": {\"units\": 10}, \"task\": 1}");
+}
+
+/* The device of a layer with "task": a member of a group. "": it has none. */
+static enum tn_status read_task(const json_t *element, const char *where,
+                                char device[static TASK_DEVICE_MAX], struct error *error)
+{
+    const json_t *task = json_object_get(element, "task");
+    device[0] = '\0';
+    if (task == NULL) { return TN_OK; }
+    const json_int_t number = json_is_integer(task) ? json_integer_value(task) : -1;
+    if (number < 0 || number >= GROUP_TASKS_MAX) {
+        return json_refuse(where, "task", task, error,
+                           "give a whole number from 0 to %d: the member of a group "
+                           "(strategy.members) that computes the layer",
+                           GROUP_TASKS_MAX - 1);
+    }
+    snprintf(device, TASK_DEVICE_MAX, "/job:worker/task:%d", (int)number);
+    return TN_OK;
 }
 
 /* The values of the keys, with the short form {"NAME": value}. */
@@ -186,16 +209,20 @@ static enum tn_status build_list(struct builder *builder, const json_t *list, co
 {
     assert(json_is_array(list));
     for (size_t i = 0; i < json_array_size(list); i++) {
-        char here[JSON_WHERE_MAX], scope[64];
+        char here[JSON_WHERE_MAX], scope[64], device[TASK_DEVICE_MAX];
         const char *name = NULL;
         const json_t *value = NULL;
         place_at(here, where, i);
-        enum tn_status status = split(json_array_get(list, i), here, &name, &value, error);
+        const json_t *element = json_array_get(list, i);
+        enum tn_status status = split(element, here, &name, &value, error);
+        if (status == TN_OK) { status = read_task(element, here, device, error); }
         if (status != TN_OK) { return status; }
         snprintf(scope, sizeof scope, "%.32s%zu", name, i + 1);
         const struct layer_join *join = layer_join_find(name);
+        if (device[0] != '\0') { tn_device_begin(builder->graph, device); }
         status = join != NULL ? build_join(builder, join, scope, value, here, error)
                               : build_plain(builder, name, scope, value, here, error);
+        if (device[0] != '\0') { tn_device_end(builder->graph); }
         if (status != TN_OK) { return status; }
     }
     return TN_OK;

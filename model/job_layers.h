@@ -5,13 +5,14 @@
  * {"dense": 10}, or only its name, "flatten". Joins contain lists: {"residual": [...]} adds its
  * input to the result of the layers in it, {"concat": [[...], [...]]} joins branches. Layer i of
  * type t has the scope "tI", I = i + 1, of its own list; branch b of several has the scope
- * "branchB", B = b + 1.
+ * "branchB", B = b + 1. {"dense": 10, "task": 1} is computed by member 1 of a group: its device is
+ * /job:worker/task:1.
  */
 #ifndef MODEL_JOB_LAYERS_H
 #define MODEL_JOB_LAYERS_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "tanist/graph.h"
 
 enum { JOB_LAYERS_DEPTH_MAX = 8 /* Joins inside each other. */ };

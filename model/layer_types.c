@@ -253,6 +253,22 @@ static tn_tensor build_transformer_block(struct tn_graph *graph, const char *nam
                                 (float)layer->dropout);
 }
 
+static tn_tensor build_factorization_machine(struct tn_graph *graph, const char *name, tn_tensor x,
+                                             const struct layer *layer)
+{
+    (void)name;
+    (void)layer;
+    return tn_factorization_machine(graph, x);
+}
+
+static tn_tensor build_dot_interaction(struct tn_graph *graph, const char *name, tn_tensor x,
+                                       const struct layer *layer)
+{
+    (void)name;
+    (void)layer;
+    return tn_dot_interaction(graph, x);
+}
+
 /* --------------------------------------------------------------- the table */
 
 #define KEYS(array)                                                                                \
@@ -289,6 +305,8 @@ static const struct layer_type types[] = {
     {"positions", NO_KEYS, NULL, {0}, build_positions},
     {"self_attention", KEYS(attention_keys), "heads", {0}, build_self_attention},
     {"transformer_block", KEYS(block_keys), "heads", {0}, build_transformer_block},
+    {"factorization_machine", NO_KEYS, NULL, {0}, build_factorization_machine},
+    {"dot_interaction", NO_KEYS, NULL, {0}, build_dot_interaction},
 };
 
 enum { TYPES = sizeof types / sizeof types[0] };

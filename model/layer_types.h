@@ -8,7 +8,7 @@
 #define MODEL_LAYER_TYPES_H
 
 #include "common/base/json_codec.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "tanist/layers.h"
 
 /* The values of the keys of all types; each type uses some. */

@@ -2,6 +2,9 @@
 #include "tanist/layers.h"
 
 #include <assert.h>
+#include <inttypes.h>
+
+enum { DOT_FEATURES_MAX = 256 };
 
 /* Relatives of relu keep the variance of half of their inputs: He et al. 2015. */
 static enum tn_init init_before(enum tn_activation activation)
@@ -146,4 +149,50 @@ tn_tensor tn_transformer_block(struct tn_graph *graph, const char *name, tn_tens
     x = tn_add(graph, x, m);
     tn_scope_end(graph);
     return x;
+}
+
+/* Features with a vector each: false, after an error, unless x is [batch, n, width] with
+ * n >= `least`. */
+static bool has_features(struct tn_graph *graph, const char *operation, tn_tensor x, int64_t least)
+{
+    const struct tn_shape shape = tn_shape_of(graph, x);
+    if (x.v == 0) { return false; } /* An earlier error. */
+    if (shape.rank == 3 && shape.dims[1] >= least && tn_type_of(graph, x) == TN_FLOAT32) {
+        return true;
+    }
+    (void)tn_graph_fail(graph,
+                        "%s: x must be numbers [batch, features, width] with at least %d features: "
+                        "reshape it so that each feature has a vector",
+                        operation, (int)least);
+    return false;
+}
+
+/* Half of the square of the sum less the sum of the squares: without a term for each pair. */
+tn_tensor tn_factorization_machine(struct tn_graph *graph, tn_tensor x)
+{
+    static const uint32_t first[] = {1};
+    assert(graph != NULL);
+    if (!has_features(graph, "factorization_machine", x, 1)) { return TN_NONE; }
+    tn_tensor sum = tn_sum(graph, x, first, 1);
+    tn_tensor squares = tn_sum(graph, tn_multiply(graph, x, x), first, 1);
+    tn_tensor twice = tn_subtract(graph, tn_multiply(graph, sum, sum), squares);
+    tn_tensor total = tn_reshape(graph, tn_sum(graph, twice, first, 1), TN_SHAPE(TN_BATCH, 1));
+    return tn_scale(graph, total, 0.5F);
+}
+
+/* The rows of x x^T, each up to its diagonal. */
+tn_tensor tn_dot_interaction(struct tn_graph *graph, tn_tensor x)
+{
+    assert(graph != NULL);
+    if (!has_features(graph, "dot_interaction", x, 2)) { return TN_NONE; }
+    const int64_t n = tn_shape_of(graph, x).dims[1];
+    if (n > DOT_FEATURES_MAX) {
+        return tn_graph_fail(graph, "dot_interaction: x has %" PRId64 " features: give at most %d",
+                             n, DOT_FEATURES_MAX);
+    }
+    tn_tensor parts[DOT_FEATURES_MAX];
+    tn_tensor dots =
+        tn_reshape(graph, tn_matmul(graph, x, x, false, true), TN_SHAPE(TN_BATCH, n * n));
+    for (int64_t i = 1; i < n; i++) { parts[i - 1] = tn_slice(graph, dots, 1, i * n, i); }
+    return tn_concat(graph, parts, (uint32_t)(n - 1), 1);
 }

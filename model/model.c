@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/cluster/variable_placement.h"
+#include "common/job/strategy.h"
+#include "common/job/variable_placement.h"
 #include "graph/lookups.h"
 #include "graph/variables.h"
 #include "model/job_graph.h"
@@ -146,6 +147,28 @@ enum tn_status model_open_graph(struct tn_graph *graph, struct model **out, stru
     return status;
 }
 
+/* In a group: the member that reads each variable. */
+static enum tn_status find_members(struct model *model, const struct job *job, struct error *error)
+{
+    uint32_t members[VARIABLES_MAX] = {0};
+    struct variable_table *table = &model->table;
+    if (strategy_members(job) == 1) { return TN_OK; }
+    if (table->row_table_count > 0) {
+        return error_set(error, TN_EINVAL,
+                         "table '%s': strategy.type group does not support tables: give --set "
+                         "strategy.type=ps, or layers \"embedding\"",
+                         table->row_tables[0].name);
+    }
+    enum tn_status status =
+        graph_variable_tasks(model->graph, strategy_members(job), members, error);
+    for (uint32_t i = 0; i < table->count && status == TN_OK; i++) {
+        table->variables[i].member = members[i];
+    }
+    return status == TN_OK
+               ? TN_OK
+               : error_context(error, "strategy.members is %" PRIu32, strategy_members(job));
+}
+
 enum tn_status model_open(const struct job *job, struct model **out, struct error *error)
 {
     struct tn_graph *graph = NULL;
@@ -161,6 +184,7 @@ enum tn_status model_open(const struct job *job, struct model **out, struct erro
     if (status == TN_OK && (*out)->table.row_table_count > 0) {
         status = table_training_check(job, (*out)->table.row_tables[0].name, error);
     }
+    if (status == TN_OK) { status = find_members(*out, job, error); }
     if (status == TN_OK) { status = variables_place(&(*out)->table, job, error); }
     if (status != TN_OK) {
         model_close(*out);

@@ -8,8 +8,8 @@
 #define MODEL_MODEL_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
 #include "common/cluster/variables.h"
+#include "common/job/job.h"
 #include "tanist/graph.h"
 
 struct model {

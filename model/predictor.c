@@ -73,6 +73,7 @@ static enum tn_status open_programs(const struct predictor *predictor, uint32_t 
 {
     const struct training_config config = {.model = predictor->config.model,
                                            .kernels = predictor->config.kernels,
+                                           .rows = predictor->config.rows,
                                            .evaluation = {count}};
     return training_open(&config, out, error);
 }

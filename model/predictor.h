@@ -14,10 +14,11 @@ struct predictor;
 
 struct predictor_config {
     const struct job *job;
-    struct model *model; /* Its graph gets one more output. Outlives the predictor. */
-    const float *values; /* In the order of the model's table. Outlive the predictor. */
-    const char *kernels; /* As in struct tn_program_options. */
-    uint32_t batch;      /* The most examples of a run. */
+    struct model *model;           /* Its graph gets one more output. Outlives the predictor. */
+    const float *values;           /* In the order of the model's table. Outlive the predictor. */
+    const char *kernels;           /* As in struct tn_program_options. */
+    const struct row_source *rows; /* NULL: the model has no tables. Outlives the predictor. */
+    uint32_t batch;                /* The most examples of a run. */
 };
 
 /* Rows of an example: 1, or one for each element of a sequence. */

@@ -80,6 +80,8 @@ void slice_rows_close(struct slice_rows *rows)
 struct positions {
     const struct tn_program *program;
     const struct row_table_shape *table;
+    const uint32_t *lookups; /* [lookup_count] */
+    uint32_t lookup_count;
     uint32_t at;    /* The next lookup. */
     uint64_t first; /* Position of the present one. */
     uint64_t count; /* Its positions. */
@@ -89,7 +91,10 @@ struct positions {
 static struct positions begin(const struct slice_rows *rows, const struct tn_program *program,
                               uint32_t table)
 {
-    return (struct positions){.program = program, .table = &rows->model->table.row_tables[table]};
+    struct positions positions = {.program = program,
+                                  .table = &rows->model->table.row_tables[table]};
+    positions.lookups = program_lookups_of(program, positions.table->name, &positions.lookup_count);
+    return positions;
 }
 
 /* Go to the next lookup of the table. False: there is none. */
@@ -97,13 +102,10 @@ static bool next(struct positions *positions)
 {
     positions->first += positions->count;
     positions->count = 0;
-    while (positions->at < program_lookups(positions->program)) {
-        positions->lookup = program_lookup(positions->program, positions->at++);
-        const struct lookup_view *lookup = &positions->lookup;
-        if (lookup->rows == NULL || strcmp(lookup->table, positions->table->name) != 0) {
-            continue;
-        }
-        positions->count = (uint64_t)positions->program->options.examples * lookup->count;
+    while (positions->at < positions->lookup_count) {
+        positions->lookup = program_lookup(positions->program, positions->lookups[positions->at++]);
+        if (positions->lookup.rows == NULL) { continue; }
+        positions->count = (uint64_t)positions->program->options.examples * positions->lookup.count;
         return true;
     }
     return false;

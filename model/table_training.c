@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 #include "kernels/sparse/job_update.h"
 
 enum tn_status table_training_check(const struct job *job, const char *table, struct error *error)

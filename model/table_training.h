@@ -7,7 +7,7 @@
 #define MODEL_TABLE_TRAINING_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 
 /* Whether a job can train a model with the table `table`. TN_EINVAL names the key, its value and
  * the remedy. */

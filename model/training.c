@@ -7,7 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "graph/core/node.h"
-#include "graph/joined.h"
+#include "graph/joined_slices.h"
 
 enum { MODES = 2 };
 
@@ -20,7 +20,7 @@ struct sized {
 };
 
 /* The program of several slices. */
-struct joined {
+struct joined_slices {
     uint32_t examples, slices; /* Each slice has so many examples. 0: not compiled. */
     bool possible;
     struct sized sized;
@@ -32,7 +32,7 @@ struct training {
     bool is_classifier;
     const char *metrics[METRICS_OWN_MAX + 1]; /* Names in the graph, then NULL. */
     struct sized programs[MODES][TRAINING_SIZES_MAX];
-    struct joined joined[TRAINING_JOINED_MAX];
+    struct joined_slices joined[TRAINING_JOINED_MAX];
     const struct row_source *source; /* With tables; else NULL. */
     struct slice_rows *rows;
 };
@@ -108,9 +108,9 @@ static enum tn_status open_program(struct training *training, enum tn_mode mode,
         .kernels = training->kernels,
     };
     if (examples == 0) { return TN_OK; }
-    enum tn_status status = slices > 0
-                                ? joined_create(graph, &options, slices, &out->program, &text)
-                                : tn_program_create(graph, &options, &out->program, &text);
+    enum tn_status status =
+        slices > 0 ? joined_slices_create(graph, &options, slices, &out->program, &text)
+                   : tn_program_create(graph, &options, &out->program, &text);
     if (status != TN_OK) { return failed(status, &text, error); }
     assert(tn_program_parameters(out->program) == table->parameter_count);
     out->examples = examples;
@@ -199,11 +199,11 @@ void training_close(struct training *training)
 }
 
 /* The entry of these numbers, or the first free one. NULL: there is neither. */
-static const struct joined *find_joined(const struct training *training, uint32_t examples,
-                                        uint32_t slices)
+static const struct joined_slices *find_joined(const struct training *training, uint32_t examples,
+                                               uint32_t slices)
 {
     for (int i = 0; i < TRAINING_JOINED_MAX; i++) {
-        const struct joined *joined = &training->joined[i];
+        const struct joined_slices *joined = &training->joined[i];
         if (joined->slices == 0) { return joined; }
         if (joined->slices == slices && joined->examples == examples) { return joined; }
     }
@@ -213,9 +213,9 @@ static const struct joined *find_joined(const struct training *training, uint32_
 bool training_joins(struct training *training, uint32_t examples, uint32_t slices)
 {
     assert(examples >= 1 && slices >= 1);
-    const struct joined *found = find_joined(training, examples, slices);
+    const struct joined_slices *found = find_joined(training, examples, slices);
     if (found == NULL) { return false; }
-    struct joined *joined = &training->joined[found - training->joined];
+    struct joined_slices *joined = &training->joined[found - training->joined];
     if (joined->slices != 0) { return joined->possible; }
     joined->examples = examples;
     joined->slices = slices;
@@ -229,7 +229,7 @@ bool training_joins(struct training *training, uint32_t examples, uint32_t slice
 static const struct sized *joined_program(const struct training *training, uint32_t examples,
                                           uint32_t slices)
 {
-    const struct joined *joined = find_joined(training, examples, slices);
+    const struct joined_slices *joined = find_joined(training, examples, slices);
     assert(joined != NULL && joined->slices != 0 && joined->possible);
     return &joined->sized;
 }
@@ -243,7 +243,7 @@ struct fields training_joined_fields(const struct training *training, uint32_t e
 double training_joined_loss(const struct training *training, uint32_t examples, uint32_t slices,
                             uint32_t slice)
 {
-    return joined_loss(joined_program(training, examples, slices)->program, slice);
+    return joined_slices_loss(joined_program(training, examples, slices)->program, slice);
 }
 
 static const struct sized *find(const struct training *training, enum tn_mode mode,

@@ -89,8 +89,8 @@ struct fields training_fields(const struct training *training, enum tn_mode mode
                               uint32_t examples);
 
 /* Whether the gradients of `slices` slices of `examples` each can be computed in one run, with the
- * bits of their tree (graph/joined.h). Compiles a program when these numbers come for the first
- * time; false for all numbers but the first TRAINING_JOINED_MAX, and without memory. */
+ * bits of their tree (graph/joined_slices.h). Compiles a program when these numbers come for the
+ * first time; false for all numbers but the first TRAINING_JOINED_MAX, and without memory. */
 bool training_joins(struct training *training, uint32_t examples, uint32_t slices);
 /* The fields of that program, and the loss_sum of one slice of its last run. */
 struct fields training_joined_fields(const struct training *training, uint32_t examples,

@@ -8,7 +8,7 @@
 #define MODEL_USER_MODEL_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "tanist/model.h"
 
 /* Check the members of a model that `source` brings, a file or program. TN_EINVAL: the error names

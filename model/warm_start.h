@@ -9,7 +9,7 @@
 #define MODEL_WARM_START_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "tanist/graph.h"
 
 enum { WARM_START_NAME_MAX = 256 };

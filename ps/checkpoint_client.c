@@ -150,18 +150,13 @@ static bool fits(const struct checkpoint_client *client, const struct manifest *
                   manifest->id, manifest->graph_hash, client->graph_hash);
         return false;
     }
-    if (manifest->parameter_count != client->parameters ||
-        manifest->variables_hash != client->variables_hash) {
+    if (manifest->parameter_count != client->parameters) {
         why = "it holds another model";
+    } else if (manifest->variables_hash != client->variables_hash) {
+        why = "it holds other variables, or the same ones in another order";
     } else if (manifest->state_arrays != client->shard->arrays ||
                strcmp(manifest->optimizer, optimizer) != 0) {
         why = "it holds the state of another optimizer";
-    }
-    if (why == NULL && shard_rows_exist(client->rows) && manifest->shard_count != client->shards) {
-        log_error("checkpoint %" PRIu64 " cannot be loaded: the rows of its tables are those of "
-                  "%" PRIu32 " ps, the job has %" PRIu32 ": give cluster.ps %" PRIu32,
-                  manifest->id, manifest->shard_count, client->shards, manifest->shard_count);
-        return false;
     }
     if (why == NULL) { return true; }
     log_error("checkpoint %" PRIu64 " cannot be loaded: %s: it has %" PRIu64
@@ -272,7 +267,9 @@ static bool begin_rows(struct checkpoint_client *client, const struct checkpoint
 {
     struct error error;
     if (!shard_rows_exist(client->rows)) { return true; }
-    if (shard_rows_begin_save(client->rows, save->step, out, &error) == TN_OK) { return true; }
+    if (shard_rows_begin_save(client->rows, save->step, save->checkpoint, out, &error) == TN_OK) {
+        return true;
+    }
     log_warn("checkpoint %" PRIu64 " is not saved: %s", save->checkpoint, error.text);
     return false;
 }
@@ -305,7 +302,7 @@ bool checkpoint_client_save(struct checkpoint_client *client, const struct check
     if (!begin_rows(client, save, &request.rows)) { return false; }
     if (client->saves == CHECKPOINT_SAVES_MAX ||
         client->store.write(client->store.ctx, op, &request) != TN_OK) {
-        shard_rows_end_save(client->rows);
+        shard_rows_end_save(client->rows, false);
         log_warn("checkpoint %" PRIu64 " is not saved: the store is busy", save->checkpoint);
         return false;
     }
@@ -320,7 +317,7 @@ static enum checkpoint_event write_answered(struct checkpoint_client *client, ui
 {
     assert(event->request == STORE_WRITE);
     assert(slot < client->saves);
-    shard_rows_end_save(client->rows);
+    shard_rows_end_save(client->rows, event->status == TN_OK);
     uint64_t checkpoint = client->saving[slot].checkpoint;
     client->saving[slot] = client->saving[--client->saves];
     client->event_checkpoint = checkpoint;
@@ -401,6 +398,24 @@ bool checkpoint_client_idle(const struct checkpoint_client *client)
 }
 
 /* ---------------------------------------------------------------- dispatch */
+
+void checkpoint_client_report(const struct checkpoint_client *client, struct report *report)
+{
+    assert(client->listed);
+    report->disk_epoch = client->highest_epoch;
+    report->disk_generation = client->highest_generation;
+    report->disk_last_checkpoint = client->highest_id;
+    if (client->manifest_count > 0) {
+        const struct manifest *newest = &client->manifests[0];
+        report->disk_checkpoint = newest->id;
+        report->disk_step = newest->step;
+        report->disk_best = newest->best;
+    }
+    if (client->saved_checkpoint != report->saved_checkpoint) { return; }
+    report->saved_digest[0] = client->saved_digest.low;
+    report->saved_digest[1] = client->saved_digest.high;
+    report->saved_bytes = client->saved_bytes;
+}
 
 enum checkpoint_event checkpoint_client_handle_store(struct checkpoint_client *client,
                                                      const struct store_event *event)

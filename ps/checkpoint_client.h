@@ -51,8 +51,8 @@ struct checkpoint_client {
     uint32_t manifest_count;
     struct manifest *manifests; /* Copies on the disk, newest first; STORE_LIST_MAX at most. */
     uint64_t highest_epoch, highest_generation; /* In all manifests seen. */
-    uint64_t highest_id;       /* The highest one here since the start, committed or not,
-                                * also one that is being written. */
+    uint64_t highest_id;       /* The highest id on this disk since the start, of checkpoints that
+                                * are committed, not committed or being written. */
     uint32_t saves;            /* In progress. */
     uint64_t event_checkpoint; /* In the last SAVED or SAVE_FAILED. */
     uint64_t saved_checkpoint; /* The newest one saved, with its file's ... */
@@ -78,7 +78,7 @@ struct checkpoint_client {
     struct {
         uint64_t op, checkpoint;
     } saving[CHECKPOINT_SAVES_MAX];
-    /* C11: after a wipe of ZooKeeper the newest manifest of this disk is published there. */
+    /* C11: if ZooKeeper was wiped, the newest manifest on this disk is published there again. */
     struct {
         bool done;
         uint64_t op, retry_at_ms;
@@ -145,6 +145,10 @@ bool checkpoint_client_idle(const struct checkpoint_client *client);
 /* The first listing is complete, and ZooKeeper has the newest manifest of this disk if it lost its
  * data: reports may begin. `run` is the value of /run. */
 bool checkpoint_client_ready(struct checkpoint_client *client, const struct run *run);
+
+/* Fill in the fields `disk_...`, which are used if ZooKeeper has lost its data (C11), and the
+ * digest and size of `saved_checkpoint`. */
+void checkpoint_client_report(const struct checkpoint_client *client, struct report *report);
 
 enum checkpoint_event checkpoint_client_handle_store(struct checkpoint_client *client,
                                                      const struct store_event *event);

@@ -102,6 +102,14 @@ void checkpoint_retention_follow(struct checkpoint_client *client, const struct 
     if (client->retention.state == RETENTION_IDLE) { next(client); }
 }
 
+static bool is_unloadable(const struct checkpoint_client *client, uint64_t id)
+{
+    for (uint32_t i = 0; i < client->retention.unloadable_count; i++) {
+        if (client->retention.unloadable[i] == id) { return true; }
+    }
+    return false;
+}
+
 static bool has_manifest(const struct checkpoint_client *client, uint64_t id)
 {
     for (uint32_t i = 0; i < client->manifest_count; i++) {
@@ -210,6 +218,20 @@ static bool keep_unproved(struct checkpoint_client *client, const struct zk_even
     return fits;
 }
 
+/* The newest checkpoint that has no file of table rows in common with the newest one; 0: none. */
+static uint64_t former_chain(const struct checkpoint_client *client)
+{
+    uint64_t newest = 0;
+    if (!shard_rows_exist(client->rows)) { return 0; }
+    for (uint32_t i = 0; i < client->manifest_count; i++) {
+        const uint64_t id = client->manifests[i].id;
+        if (is_unloadable(client, id)) { continue; }
+        if (newest == 0) { newest = id; }
+        if (id < manifest_chain_begin(newest)) { return id; }
+    }
+    return 0;
+}
+
 static void committed_listed(struct checkpoint_client *client, const struct zk_event *event)
 {
     assert(client->retention.state == RETENTION_LIST);
@@ -226,8 +248,12 @@ static void committed_listed(struct checkpoint_client *client, const struct zk_e
         const uint64_t held = client->retention.held[i];
         fits = held == 0 || keep(client, held);
     }
-    uint32_t proved = u32_min(client->manifest_count, client->keep);
-    for (uint32_t i = 0; i < proved && fits; i++) {
+    const uint64_t former = former_chain(client);
+    fits = fits && (former == 0 || keep(client, former));
+    uint32_t proved = 0; /* Those that could not be loaded stay, and do not count. */
+    for (uint32_t i = 0; i < client->manifest_count && proved < client->keep && fits; i++) {
+        if (is_unloadable(client, client->manifests[i].id)) { continue; }
+        proved++;
         const uint64_t best = client->manifests[i].best.checkpoint; /* As of this one (C17). */
         fits = keep(client, client->manifests[i].id) && (best == 0 || keep(client, best));
     }

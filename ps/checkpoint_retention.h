@@ -1,6 +1,6 @@
 /*
- * ps/checkpoint_retention.h: what checkpoint_client.c (listing, loads, saves) and
- * checkpoint_retention.c (copies of manifests, removal of old checkpoints) offer each other.
+ * ps/checkpoint_retention.h: the functions that checkpoint_client.c (listing, loads, saves) and
+ * checkpoint_retention.c (copies of manifests, removal of old checkpoints) call in each other.
  * Private to these two files.
  */
 #ifndef PS_CHECKPOINT_RETENTION_H
@@ -28,7 +28,7 @@ void checkpoint_client_add_manifest(struct checkpoint_client *client,
                                     const struct manifest *manifest);
 /* Read /checkpoints/ID; returns the request's op. */
 uint64_t checkpoint_client_read_manifest(struct checkpoint_client *client, uint64_t checkpoint);
-/* Decode the answer. False, and logged: it is not a valid manifest of `checkpoint`. */
+/* Decode the answer. If it is not a valid manifest of `checkpoint`, log this and return false. */
 bool checkpoint_client_decode_manifest(const struct zk_event *event, uint64_t checkpoint,
                                        struct manifest *out);
 

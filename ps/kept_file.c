@@ -8,14 +8,27 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "common/base/minmax.h"
 
 enum {
     SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
     PAGE_BYTES = 4096,
-    HUGE_PAGE_BYTES = 2 << 20
+    HUGE_PAGE_BYTES = 2 << 20,
+    ROWS_BLOCK_BYTES = 32 << 20,
+    ROWS_BLOCKS_LEAST = 1024, /* Tables that are small have one each, and more while they load. */
 };
+
+/* To exceed it would end the process, by SIGXFSZ. */
+static bool is_above_limit(size_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+           bytes > limit.rlim_cur;
+}
 
 static enum tn_status give_size(int fd, size_t bytes, struct error *error)
 {
@@ -30,6 +43,12 @@ static enum tn_status give_size(int fd, size_t bytes, struct error *error)
     if (sealed) {
         return error_set(error, TN_EINVAL, "its memory has %" PRIu64 " bytes instead of %zu",
                          (uint64_t)found.st_size, bytes);
+    }
+    if (is_above_limit(bytes)) {
+        return error_set(error, TN_EINVAL,
+                         "its memory of %zu bytes exceeds the limit of the size of files: raise it "
+                         "(ulimit -f unlimited)",
+                         bytes);
     }
     if (ftruncate(fd, (off_t)bytes) == 0 && fcntl(fd, F_ADD_SEALS, SEALS) == 0) { return TN_OK; }
     return error_set(error, TN_EIO, "its memory of %zu bytes: %s", bytes, strerror(errno));
@@ -78,4 +97,19 @@ void *kept_file_map(int fd, size_t bytes, struct error *error)
 void kept_file_unmap(void *memory, size_t bytes)
 {
     (void)munmap(memory, bytes);
+}
+
+/* At least half of a block is used for cells, so twice the memory suffices: a block that is never
+ * used takes none. */
+struct cell_arena_size kept_file_rows(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    uint64_t blocks = 0;
+    if (pages > 0 && page_bytes > 0) {
+        blocks = 2 * ((uint64_t)pages * (uint64_t)page_bytes / ROWS_BLOCK_BYTES);
+    }
+    return (struct cell_arena_size){
+        .blocks = (uint32_t)u64_min(UINT32_MAX, blocks + ROWS_BLOCKS_LEAST),
+        .block_bytes = ROWS_BLOCK_BYTES,
+    };
 }

@@ -12,10 +12,14 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
+#include "ps/table/cell_arena.h"
 
 /* Map the file and close `fd`. A new file gets the size, which is then sealed; an old one must have
  * it. NULL: it cannot be used; the reason is in `error`. */
 void *kept_file_map(int fd, size_t bytes, struct error *error);
 void kept_file_unmap(void *memory, size_t bytes);
+
+/* An arena that all rows fit in that this machine has memory for. */
+struct cell_arena_size kept_file_rows(void);
 
 #endif

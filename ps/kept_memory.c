@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { PAGE_BYTES = 4096, LAYOUT = 1 };
+enum { PAGE_BYTES = 4096, LAYOUT = 2 };
 
 struct kept_head {
     uint8_t identity[DIGEST_BYTES];
@@ -49,7 +49,9 @@ static uint64_t load(const _Atomic uint64_t *from)
 bool kept_memory_open(struct kept_memory *kept, void *memory, size_t slot_bytes, uint64_t count,
                       uint32_t arrays, struct digest identity)
 {
-    static_assert(sizeof(struct kept_record) == 176, "no padding");
+    static_assert(sizeof(struct kept_record) ==
+                      176 + 24 + 4 * ROW_TABLES_MAX + MANIFEST_CHAIN_MAX * 32,
+                  "no padding");
     assert(arrays >= 1 && arrays <= OPTIMIZER_ARRAYS_MAX);
     struct kept_head *head = memory;
     *kept = (struct kept_memory){.head = head, .count = count, .arrays = arrays};

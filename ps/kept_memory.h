@@ -3,10 +3,12 @@
  * same agent, finds the values and continues where a SIGKILL ended its predecessor (P13).
  *
  * The memory begins with a head and continues with slots of one size, which hold the arrays of the
- * shard. The head has this in a record, of which there are two; the one that is not
- * valid is filled, and one store makes it valid. So a reader finds either the record before or the
- * one after, never a mixture: a process that is killed has executed all its stores up to some
- * instruction and none behind it, and the fences keep the compiler from moving them.
+ * shard; behind them is the arena of the rows of tables, if the model has some
+ * (ps/table/cell_arena.h). The head has their contents in a record, of which there are two; the
+ * one that is not valid is filled, and one store makes it valid. So a reader finds either the
+ * record before or the one after, never a mixture: a process that is killed has executed all its
+ * stores up to some instruction and none behind it, and the fences keep the compiler from moving
+ * them.
  *
  * An update in place is undone by blocks. Before a block is changed its old contents are copied to
  * the head, and a counter shows that; then the counter shows that the block is done.
@@ -24,12 +26,23 @@
 
 #include "common/base/buffer.h"
 #include "common/base/digest.h"
+#include "common/cluster/manifest.h"
+#include "common/cluster/variables.h"
 #include "kernels/optimizer.h"
 #include "ps/losses.h"
+#include "ps/table/cell_arena.h"
 
 enum {
     KEPT_SLOTS = 48,         /* Arrays in use, of the next step, being saved and being sent. */
     KEPT_BLOCK_FLOATS = 8192 /* The largest block that can be undone. */
+};
+
+/* The rows of tables, whose cells are in the arena. */
+struct kept_rows {
+    uint64_t set; /* The owner of their blocks; 0: there are none. */
+    uint32_t cells[ROW_TABLES_MAX];
+    uint64_t chain_count, chain_step; /* struct rows_chain. */
+    struct manifest_rows chain[MANIFEST_CHAIN_MAX];
 };
 
 /* The contents of the slots, by their numbers; BUFFER_NO_SLOT: nothing. */
@@ -37,7 +50,8 @@ struct kept_record {
     uint64_t generation; /* 0: nothing is kept. */
     uint64_t run_ms;     /* When the run began that ordered to load the generation. */
     uint64_t step;       /* That of the values. */
-    uint64_t begun;      /* 1: its update has begun. The state is partly that of the next step. */
+    uint64_t begun;      /* 1: the update of this step has begun. A part of the state is already
+                          * that of the next step. */
     uint64_t updates, kept_updates;            /* The optimizer's: of `current`, of `saves`. */
     uint64_t evaluation_step, checkpoint_step; /* Those of `evaluation` and `saves`; 0: none. */
     uint64_t save_handled;                     /* The newest save that was begun or missed. */
@@ -47,6 +61,7 @@ struct kept_record {
     uint32_t next[OPTIMIZER_ARRAYS_MAX];       /* Those that the update writes. */
     uint32_t saves[OPTIMIZER_ARRAYS_MAX];      /* Those of `checkpoint_step`. */
     uint32_t answer, next_answer, previous, evaluation; /* Bodies of answers. */
+    struct kept_rows rows;
 };
 
 struct kept_head; /* In the memory. */
@@ -54,14 +69,16 @@ struct kept_head; /* In the memory. */
 struct kept_memory {
     struct kept_head *head;
     struct buffer_pool *slots;
-    uint64_t count;  /* Floats of an array. */
-    uint32_t arrays; /* In use, of OPTIMIZER_ARRAYS_MAX. */
+    uint64_t count;         /* Floats of an array. */
+    uint32_t arrays;        /* In use, of OPTIMIZER_ARRAYS_MAX. */
+    struct cell_arena rows; /* Zeroed, or opened by the owner: in memory behind the slots. */
 };
 
-/* The memory for slots of `slot_bytes`: a multiple of a page, most of which is never touched. */
+/* The bytes needed for slots of `slot_bytes`: a multiple of the page size. Most pages are never
+ * touched. */
 size_t kept_memory_bytes(size_t slot_bytes);
 
-/* Use `memory`, which begins a page, has kept_memory_bytes() and outlives `kept`, for `arrays`
+/* Use `memory`, which is page-aligned, has kept_memory_bytes() and outlives `kept`, for `arrays`
  * arrays of `count` floats. If it was last used under another identity, it is empty afterwards.
  * False: out of memory. */
 bool kept_memory_open(struct kept_memory *kept, void *memory, size_t slot_bytes, uint64_t count,
@@ -71,8 +88,8 @@ void kept_memory_close(struct kept_memory *kept);
 
 /* The valid record. False: nothing is kept, or it contradicts itself. */
 bool kept_memory_read(const struct kept_memory *kept, struct kept_record *out);
-/* From now on this record is valid. A begun update has done nothing yet, unless the record before
- * was of the same one. */
+/* Make this record the valid one. If an update has begun by this record, it has changed nothing
+ * yet, unless the previous record was about the same update. */
 void kept_memory_write(struct kept_memory *kept, const struct kept_record *record);
 /* Nothing is kept from now on. */
 void kept_memory_clear(struct kept_memory *kept);
@@ -84,11 +101,12 @@ uint64_t kept_memory_done(const struct kept_memory *kept);
 void kept_memory_begin_block(struct kept_memory *kept, uint64_t offset, uint32_t count,
                              float *const arrays[static OPTIMIZER_ARRAYS_MAX]);
 void kept_memory_end_block(struct kept_memory *kept, uint64_t offset, uint32_t count);
-/* Restore the block that was begun and not ended, if any, in those of `arrays` that are not NULL.
- */
+/* Restore the block whose change was begun but not ended, if any, in those of `arrays` that are not
+ * NULL.
+ * */
 void kept_memory_undo(struct kept_memory *kept, float *const arrays[static OPTIMIZER_ARRAYS_MAX]);
 
-/* The losses of the last steps, which only metrics use: they may have any contents. */
+/* The losses of the last steps. Only metrics use them, so they may have any contents. */
 struct losses *kept_memory_losses(struct kept_memory *kept);
 
 #endif

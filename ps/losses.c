@@ -44,3 +44,21 @@ uint32_t losses_copy(const struct losses *losses, uint64_t *from, uint64_t until
     }
     return count;
 }
+
+struct frame_header losses_answer(const struct losses *losses, struct losses_observer *observer,
+                                  const struct losses_request *request, struct buffer *body)
+{
+    uint64_t from = request->from;
+    assert(body != NULL);
+    const uint32_t count = losses_copy(losses, &from, request->until, request->batch, body->data);
+    body->size = sizeof(double) * count;
+    *observer = (struct losses_observer){.wanted = request->from, .asked_ms = request->now_ms};
+    return (struct frame_header){
+        .type = FRAME_LOSSES, .generation = request->generation, .step = from, .count = count};
+}
+
+bool losses_observer_waits(const struct losses_observer *observer, uint64_t step, uint64_t now_ms)
+{
+    return observer->asked_ms != 0 && observer->wanted < step &&
+           now_ms < observer->asked_ms + OBSERVER_SILENT_MS;
+}

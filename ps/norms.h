@@ -1,10 +1,10 @@
 /*
  * ps/norms.h: the norms that an update needs: the parts of each ps, and their sums.
  *
- * The part of a ps is the sums of the maximal nodes of its shard, and of the at most two variables
- * with norms of their own that the shard has a part of (kernels/measurement.h). Which nodes these
- * are follows from the placement, so a frame has the sums alone: doubles, in the order of the
- * nodes. The norms have the same bits for any number of ps.
+ * The part of a ps consists of the sums of the maximal nodes of its shard, and those of the
+ * variables (at most two) with their own norms of which the shard has only a part
+ * (kernels/measurement.h). The nodes follow from the placement, so a frame contains only the sums:
+ * doubles, in the order of the nodes. The norms have the same bits for any number of ps.
  *
  * Threads: the owner's. Nothing blocks.
  */
@@ -25,7 +25,7 @@ enum { NORM_PART_BYTES_MAX = MEASUREMENT_PARTS_MAX * NORM_NODES_MAX * 8 };
 struct norms {
     struct buffer_pool *pool;
     uint32_t ps, index; /* The number of ps, and the index of this one. */
-    /* This ps's parts of the present step and of the one before, encoded; NULL: not known. */
+    /* This ps's parts of the current step and of the one before, encoded; NULL: not known. */
     struct buffer *present, *previous;
     struct measurement parts[PS_MAX];
 };
@@ -43,11 +43,11 @@ const char *norms_fault(const struct norms *norms, uint32_t ps, size_t bytes);
 /* Keep a part without a fault. */
 void norms_hold(struct norms *norms, uint32_t ps, const void *bytes);
 
-/* Keep this ps's part of the present step. False: out of memory. */
+/* Keep this ps's part of the current step. False: out of memory. */
 bool norms_measured(struct norms *norms, const struct measurement *part);
 
-/* Set the norms in `optimizer`, once the parts of all ps are here. The present step is then the
- * previous one. */
+/* Set the norms in `optimizer`, once the parts of all ps have arrived. The current step then
+ * becomes the previous one. */
 void norms_finish(struct norms *norms, struct optimizer *optimizer);
 
 /* Release this ps's parts. */

@@ -8,8 +8,8 @@
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
-#include "common/cluster/strategy.h"
 #include "common/faults/failpoint.h"
+#include "common/job/strategy.h"
 #include "kernels/finite.h"
 #include "ps/ps_private.h"
 #include "ps/slice_clocks.h"
@@ -20,6 +20,7 @@ static void feed(struct ps *ps, const struct ps_event *event, struct buffer *bod
     assert(ps->finished || ps->follow_up_count == 0);
     struct ps_event next = *event;
     for (;;) {
+        next.now_ms = ps->now_ms;
         ps_step_handle(&ps->core, &next, &ps->actions);
         for (uint32_t i = 0; i < ps->actions.count && !ps->finished; i++) {
             ps_carry_out(ps, &ps->actions.items[i], &body);
@@ -56,23 +57,23 @@ static const char *push_fault(const struct ps *ps, const struct transport_event 
 
 /* Why the frame is not a valid pull, part of a norm or chunk of a push, or NULL. */
 static const char *frame_fault(struct ps *ps, const struct transport_event *event,
-                               struct push_begun *begun, enum chunk_kind *kind)
+                               struct incoming_push *incoming, enum chunk_kind *kind)
 {
     const struct frame_header *header = &event->header;
     const bool has_rows = header->type == FRAME_PUSH_ROWS;
     *kind = has_rows ? CHUNK_MORE : CHUNK_LAST;
-    if (begun == NULL) { return "too many connections push"; }
+    if (incoming == NULL) { return "too many connections push"; }
     if (header->type == FRAME_PUSH) {
         const char *fault = push_fault(ps, event);
-        if (fault == NULL) { fault = ps_rows_order_fault(begun, header); }
+        if (fault == NULL) { fault = ps_rows_order_fault(incoming, header); }
         uint64_t bytes = ps->shard.config.count * sizeof(float);
         uint32_t chunk_bytes = ps->ports.transport.chunk_bytes;
         return fault != NULL ? fault
-                             : chunks_fault(&begun->order, header, bytes, chunk_bytes, kind);
+                             : chunks_fault(&incoming->order, header, bytes, chunk_bytes, kind);
     }
-    if (begun->order.incomplete) { return "the push before it is incomplete"; }
-    if (has_rows || header->type == FRAME_LOOKUP) { return ps_rows_fault(ps, event, begun); }
-    if (header->type == FRAME_PULL) { return ps_rows_order_fault(begun, header); }
+    if (incoming->order.incomplete) { return "the push before it is incomplete"; }
+    if (has_rows || header->type == FRAME_LOOKUP) { return ps_rows_fault(ps, event, incoming); }
+    if (header->type == FRAME_PULL) { return ps_rows_order_fault(incoming, header); }
     if (header->type != FRAME_NORM_PART || !ps->core.config.norms) {
         return "a ps does not accept this type";
     }
@@ -90,10 +91,11 @@ static void refuse_frame(struct ps *ps, const struct transport_event *event, con
 }
 
 /* The number of a chunk of a push, in which its rows come first. */
-static uint32_t chunk_number(const struct push_begun *begun, const struct frame_header *header)
+static uint32_t chunk_number(const struct incoming_push *incoming,
+                             const struct frame_header *header)
 {
-    if (header->type == FRAME_PUSH_ROWS) { return begun->row_frames - 1; }
-    return begun->row_frames + begun->order.number;
+    if (header->type == FRAME_PUSH_ROWS) { return incoming->row_frames - 1; }
+    return incoming->row_frames + incoming->order.number;
 }
 
 /* Takes the body. */
@@ -101,21 +103,21 @@ static void frame(struct ps *ps, const struct transport_event *event)
 {
     assert(event->type == TRANSPORT_FRAME);
     const struct frame_header *header = &event->header;
-    struct push_begun *begun = pushes_get(&ps->pushes, event->conn);
+    struct incoming_push *incoming = incoming_pushes_get(&ps->pushes, event->conn);
     enum chunk_kind kind = CHUNK_REPEATED;
-    if (begun == NULL || !begun->order.invalid) {
-        const char *fault = frame_fault(ps, event, begun, &kind);
+    if (incoming == NULL || !incoming->order.invalid) {
+        const char *fault = frame_fault(ps, event, incoming, &kind);
         if (fault != NULL) {
             refuse_frame(ps, event, fault);
             kind = CHUNK_REPEATED;
-            if (begun != NULL) { begun->order.invalid = true; }
+            if (incoming != NULL) { incoming->order.invalid = true; }
         }
     }
     if (kind == CHUNK_REPEATED) {
         buffer_release(event->body);
         return;
     }
-    assert(begun != NULL);
+    assert(incoming != NULL);
     static const enum ps_event_type types[FRAME_TYPE_END] = {
         [FRAME_PULL] = PS_EV_PULL,      [FRAME_PUSH] = PS_EV_PUSH,
         [FRAME_NORM_PART] = PS_EV_PART, [FRAME_PUSH_ROWS] = PS_EV_PUSH,
@@ -132,13 +134,13 @@ static void frame(struct ps *ps, const struct transport_event *event)
         .epoch = header->epoch,
         .revision = header->first,
         .last = header->type == FRAME_PULL && header->count == 1,
-        .chunk = chunk_number(begun, header),
+        .chunk = chunk_number(incoming, header),
         .more = kind == CHUNK_MORE,
     };
-    if (header->type == FRAME_PUSH && kind == CHUNK_LAST) { begun->row_frames = 0; }
+    if (header->type == FRAME_PUSH && kind == CHUNK_LAST) { incoming->row_frames = 0; }
     /* No worker is of this generation: the sender wants the refusal, which has our step. */
     ps->is_probe = header->generation == UINT64_MAX;
-    begun->trains = begun->trains || (!ps->is_probe && header->type != FRAME_NORM_PART);
+    incoming->trains = incoming->trains || (!ps->is_probe && header->type != FRAME_NORM_PART);
     ps->frame_loss = header->loss;
     ps->frame_type = header->type;
     feed(ps, &request, event->body);
@@ -156,13 +158,16 @@ static void transport(struct ps *ps, const struct transport_event *event)
     } else if (event->type == TRANSPORT_FRAME && event->header.type == FRAME_LOSSES) {
         ps_answer_losses(ps, event);
         buffer_release(event->body);
+    } else if (event->type == TRANSPORT_FRAME && event->header.type == FRAME_TABLES) {
+        ps_rows_answer_tables(ps, event);
+        buffer_release(event->body);
     } else if (event->type == TRANSPORT_FRAME) {
         frame(ps, event);
     } else if (event->type == TRANSPORT_OPENED && event->accepted && event->by_lane) {
-        struct push_begun *begun = pushes_get(&ps->pushes, event->conn);
-        if (begun != NULL) { begun->by_lane = true; }
+        struct incoming_push *incoming = incoming_pushes_get(&ps->pushes, event->conn);
+        if (incoming != NULL) { incoming->by_lane = true; }
     } else if (event->type == TRANSPORT_CLOSED) {
-        pushes_remove(&ps->pushes, event->conn);
+        incoming_pushes_remove(&ps->pushes, event->conn);
         feed(ps, &(struct ps_event){.type = PS_EV_CONN_CLOSED, .conn = event->conn}, NULL);
     }
 }
@@ -215,14 +220,11 @@ static void handle_checkpoint_event(struct ps *ps, enum checkpoint_event type)
 
 /* ----------------------------------------------------------------- reactor */
 
-/* The newest checkpoint on the disk counts when ZooKeeper has lost its own (C11, C13). */
-static void report_disk(const struct manifest *newest, struct report *report)
+/* The inputs of the newest checkpoint on the disk (C13). */
+static void report_inputs(const struct manifest *newest, struct report *report)
 {
     static_assert(sizeof newest->kernels == sizeof report->inputs.fingerprint, "fingerprints fit");
     assert(newest->id != 0);
-    report->disk_checkpoint = newest->id;
-    report->disk_step = newest->step;
-    report->disk_best = newest->best;
     memcpy(report->inputs.fingerprint, newest->kernels, sizeof newest->kernels);
     report->inputs.data[0] = newest->data.low;
     report->inputs.data[1] = newest->data.high;
@@ -248,32 +250,21 @@ static void report(struct ps *ps)
         .loading_generation = core->loading_generation,
         .waits_for_checkpoint = core->waits_for_checkpoint,
         .gate = ps_step_gate(core),
-        .disk_epoch = checkpoints->highest_epoch,
-        .disk_generation = checkpoints->highest_generation,
-        .disk_last_checkpoint = checkpoints->highest_id,
         .evaluation = {.step = STEP_NONE},
     };
-    if (checkpoints->saved_checkpoint == core->saved_checkpoint) {
-        report.saved_digest[0] = checkpoints->saved_digest.low;
-        report.saved_digest[1] = checkpoints->saved_digest.high;
-        report.saved_bytes = checkpoints->saved_bytes;
-    }
-    if (checkpoints->manifest_count > 0) { report_disk(&checkpoints->manifests[0], &report); }
+    report.late_periods = ps_step_late(core, ps->now_ms, &report.late);
+    if (report.late_periods > 0) { report.late_after_ms = lateness_limit_ms(&core->lateness); }
+    checkpoint_client_report(checkpoints, &report);
+    if (checkpoints->manifest_count > 0) { report_inputs(&checkpoints->manifests[0], &report); }
     memcpy(report.place, ps->place, sizeof report.place);
     membership_report(&ps->membership, &report);
-}
-
-/* An observer that asked a moment ago lacks losses of the last steps. */
-static bool is_observed(const struct ps *ps)
-{
-    return ps->losses_asked_ms != 0 && ps->losses_wanted < ps->core.step &&
-           ps->now_ms < ps->losses_asked_ms + OBSERVER_SILENT_MS;
 }
 
 static void leave_if_over(struct ps *ps)
 {
     if (ps->leave_at_ms == UINT64_MAX || ps->finished) { return; }
-    if (is_observed(ps) && ps->now_ms < ps->leave_at_ms) { return; }
+    const bool is_observed = losses_observer_waits(&ps->observer, ps->core.step, ps->now_ms);
+    if (is_observed && ps->now_ms < ps->leave_at_ms) { return; }
     if (!checkpoint_client_idle(&ps->checkpoints)) {
         if (ps->now_ms < ps->leave_at_ms) { return; }
         log_warn("leaving before the manifest of the last checkpoint was copied");
@@ -343,6 +334,7 @@ static uint64_t deadline_ms(const void *self)
     uint64_t deadline = u64_min(membership_deadline_ms(&ps->membership),
                                 checkpoint_client_deadline_ms(&ps->checkpoints));
     deadline = u64_min(deadline, ps_peers_deadline_ms(&ps->peers));
+    deadline = u64_min(deadline, ps_step_deadline_ms(&ps->core, ps->now_ms));
     if (ps->drain_until_ms != 0) { deadline = u64_min(deadline, ps->drain_until_ms); }
     return u64_min(deadline, ps->leave_at_ms);
 }
@@ -389,7 +381,11 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
         norms_init(&ps->norms, ps->ports.buffers, &shard.optimizer, job->cluster.ps, index);
     }
     enum tn_status status = shard_open(&ps->shard, &shard, error);
-    if (status == TN_OK) { status = shard_rows_open(&ps->rows, job, ps->config.variables, error); }
+    if (status == TN_OK) {
+        struct cell_arena *arena =
+            ps->kept != NULL && ps->kept->rows.blocks != NULL ? &ps->kept->rows : NULL;
+        status = shard_rows_open(&ps->rows, job, ps->config.variables, index, arena, error);
+    }
     if (status != TN_OK) { return status; }
     struct checkpoint_client_config checkpoints = {
         .store = ps->config.store,
@@ -454,8 +450,9 @@ void ps_destroy(struct ps *ps)
 {
     if (ps == NULL) { return; }
     checkpoint_client_close(&ps->checkpoints);
-    pushes_release_all(&ps->pushes);
+    incoming_pushes_release_all(&ps->pushes);
     shard_close(&ps->shard);
+    if (ps->kept != NULL) { cell_arena_close(&ps->kept->rows); }
     shard_rows_close(&ps->rows);
     norms_close(&ps->norms);
     free(ps);

@@ -15,8 +15,8 @@
 #define PS_PS_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
 #include "common/cluster/variables.h"
+#include "common/job/job.h"
 #include "common/node/node.h"
 #include "kernels/kernels.h"
 #include "ps/kept_memory.h"
@@ -40,16 +40,19 @@ struct ps_config {
 
 struct ps;
 
-/* The size of the memory in which ps `index` keeps its shard (P13), most of which is never touched;
- * 0: the ps of this job keep nothing. */
-size_t ps_kept_bytes(const struct job *job, const struct variable_table *variables, uint32_t index);
-/* Open that much memory, which begins a page. Close it after the transport. False: out of memory.
+/* The size of the memory in which ps `index` keeps its shard (P13), and with tables as many blocks
+ * of rows as `rows` has; most of it is never touched. 0: the ps of this job do not use such memory.
+ */
+size_t ps_kept_bytes(const struct job *job, const struct variable_table *variables, uint32_t index,
+                     struct cell_arena_size rows);
+/* Open memory of this size, page-aligned. Close it after the transport. False: out of memory.
  */
 bool ps_kept_open(struct kept_memory *kept, void *memory, const struct job *job,
-                  const struct variable_table *variables, uint32_t index);
+                  const struct variable_table *variables, uint32_t index,
+                  struct cell_arena_size rows);
 
-/* With what another process has left in `config.kept`, it continues where that one was. TN_ENOMEM;
- * TN_EINVAL when some ps would own no parameters. On failure `*out` is NULL. */
+/* If another process has left its state in `config.kept`, the ps continues from that state.
+ * TN_ENOMEM; TN_EINVAL when some ps would own no parameters. On failure `*out` is NULL. */
 MUST_CHECK enum tn_status ps_create(const struct ps_config *config, struct ps **out,
                                     struct error *error);
 /* Releases every buffer except those that the store and the transport still hold. NULL is allowed.

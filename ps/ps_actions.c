@@ -7,8 +7,8 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/base/time_spent.h"
-#include "common/cluster/strategy.h"
 #include "common/faults/failpoint.h"
+#include "common/job/strategy.h"
 #include "ps/ps_private.h"
 #include "ps/slice_clocks.h"
 
@@ -69,7 +69,7 @@ static void refuse(struct ps *ps, const struct ps_action *action)
         .generation = ps->core.generation,
         .step = ps->core.step,
         .first = (uint32_t)action->refusal,
-        .count = ps->is_probe ? pushes_lanes(&ps->pushes) : 0,
+        .count = ps->is_probe ? incoming_pushes_lanes(&ps->pushes) : 0,
     };
     ps_send(ps, action->conn, header, NULL);
     if (ps->is_probe) { return; }
@@ -90,34 +90,42 @@ static void out_of_memory(struct ps *ps)
 }
 
 /* Append the body to the rows or chunks of `conn`. NULL: the ps has finished. */
-static struct push_begun *collect(struct ps *ps, conn_id conn, struct buffer **body)
+static struct incoming_push *collect(struct ps *ps, conn_id conn, struct buffer **body)
 {
     assert(*body != NULL);
-    struct push_begun *begun = pushes_find(&ps->pushes, conn);
-    assert(begun != NULL);
+    struct incoming_push *incoming = incoming_pushes_find(&ps->pushes, conn);
+    assert(incoming != NULL);
     if (ps->frame_type == FRAME_PUSH_ROWS) {
-        ps_rows_collect(ps, begun, *body);
-        return ps->finished ? NULL : begun;
+        ps_rows_collect(ps, incoming, *body);
+        return ps->finished ? NULL : incoming;
     }
-    if (begun->sum == NULL) { begun->sum = pushed_create(shard_chunks(&ps->shard)); }
-    if (begun->sum == NULL) {
+    if (incoming->sum == NULL) { incoming->sum = pushed_gradient_create(shard_chunks(&ps->shard)); }
+    if (incoming->sum == NULL) {
         out_of_memory(ps);
         return NULL;
     }
-    pushed_add(begun->sum, *body);
+    pushed_gradient_add(incoming->sum, *body);
     *body = NULL;
-    return begun;
+    return incoming;
 }
 
 static void hold(struct ps *ps, const struct ps_action *action, struct buffer **body)
 {
-    struct push_begun *begun = collect(ps, action->conn, body);
-    if (begun == NULL) { return; }
-    shard_hold(&ps->shard, action->first, begun->sum);
-    if (shard_rows_exist(&ps->rows)) { ps_rows_hold(ps, action->first, begun); }
+    struct incoming_push *incoming = collect(ps, action->conn, body);
+    if (incoming == NULL) { return; }
+    shard_hold(&ps->shard, action->first, incoming->sum);
+    if (shard_rows_exist(&ps->rows)) { ps_rows_hold(ps, action->first, incoming); }
     ps->losses->held[action->first] = ps->frame_loss;
-    begun->sum = NULL;
+    incoming->sum = NULL;
     if (!ps->core.applying) { FAILPOINT("ps.mid_step"); }
+}
+
+static void answer_lookup(struct ps *ps, const struct ps_action *action, const struct buffer *body)
+{
+    struct incoming_push *incoming = incoming_pushes_find(&ps->pushes, action->conn);
+    assert(incoming != NULL);
+    ps_rows_answer(ps, action, action->waiting ? incoming->lookup : body);
+    if (action->waiting) { incoming_push_keep_lookup(incoming, NULL); }
 }
 
 static void measure(struct ps *ps)
@@ -244,7 +252,9 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
     switch (action->type) {
     case PS_DO_COLLECT: (void)collect(ps, action->conn, body); break;
     case PS_DO_HOLD: hold(ps, action, body); break;
-    case PS_DO_DROP: pushes_release(&ps->pushes, action->conn); break; /* The caller: the body. */
+    case PS_DO_DROP:
+        incoming_pushes_release(&ps->pushes, action->conn);
+        break; /* The caller: the body. */
     case PS_DO_RELEASE:
         shard_release(&ps->shard, action->first);
         shard_rows_release(&ps->rows, action->first);
@@ -252,7 +262,7 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
     case PS_DO_RELEASE_ALL:
         shard_release_all(&ps->shard);
         shard_rows_release_all(&ps->rows);
-        pushes_release_all(&ps->pushes);
+        incoming_pushes_release_all(&ps->pushes);
         break;
     case PS_DO_MEASURE: measure(ps); break;
     case PS_DO_SEND_PART: send_part(ps, action); break;
@@ -263,7 +273,11 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
     case PS_DO_KEEP: ps_kept_arrays(ps, action->values, action->step); break;
     case PS_DO_UNKEEP: ps_kept_arrays(ps, action->values, 0); break;
     case PS_DO_ANSWER: answer(ps, action); break;
-    case PS_DO_ANSWER_LOOKUP: ps_rows_answer(ps, action, *body); break;
+    case PS_DO_KEEP_LOOKUP:
+        incoming_push_keep_lookup(incoming_pushes_find(&ps->pushes, action->conn), *body);
+        *body = NULL;
+        break;
+    case PS_DO_ANSWER_LOOKUP: answer_lookup(ps, action, *body); break;
     case PS_DO_REFUSE: refuse(ps, action); break;
     case PS_DO_LOAD: load(ps, action); break;
     case PS_DO_ADOPT: adopt(ps); break;
@@ -284,20 +298,15 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
 void ps_answer_losses(struct ps *ps, const struct transport_event *event)
 {
     assert(event->header.type == FRAME_LOSSES);
-    const struct ps_step *core = &ps->core;
-    uint64_t from = event->header.step;
+    const struct losses_request request = {
+        .generation = ps->core.generation,
+        .from = event->header.step,
+        .until = ps->core.step,
+        .now_ms = ps->now_ms,
+        .batch = ps->config.job->train.batch,
+    };
     struct buffer *body = buffer_acquire(ps->ports.buffers, sizeof(double) * LOSSES_MAX);
     if (body == NULL) { return; }
-    const uint32_t count =
-        losses_copy(ps->losses, &from, core->step, ps->config.job->train.batch, body->data);
-    body->size = sizeof(double) * count;
-    ps->losses_wanted = event->header.step;
-    ps->losses_asked_ms = ps->now_ms;
-    const struct frame_header header = {
-        .type = FRAME_LOSSES,
-        .generation = core->generation,
-        .step = from,
-        .count = count,
-    };
+    const struct frame_header header = losses_answer(ps->losses, &ps->observer, &request, body);
     ps_send(ps, event->conn, header, body);
 }

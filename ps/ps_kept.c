@@ -4,15 +4,13 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 #include "ps/ps_private.h"
 
-/* Exact steps without norms: a part of a norm that another ps has sent would be lost. Rows of
- * tables are not in this memory. */
+/* Exact steps without norms: a part of a norm that another ps has sent would be lost. */
 static bool is_possible(const struct job *job, const struct optimizer *optimizer)
 {
-    return strategy_of_job(job)->exact_steps && !optimizer_needs_norms(optimizer) &&
-           optimizer->variables->row_table_count == 0;
+    return strategy_of_job(job)->exact_steps && !optimizer_needs_norms(optimizer);
 }
 
 static size_t slot_size(uint64_t count, const struct optimizer *optimizer)
@@ -20,37 +18,56 @@ static size_t slot_size(uint64_t count, const struct optimizer *optimizer)
     return count * sizeof(float) * (optimizer_has_average(optimizer) ? 2 : 1);
 }
 
-size_t ps_kept_bytes(const struct job *job, const struct variable_table *variables, uint32_t index)
+/* The shard of a ps: where its arena of rows begins, so that its blocks have huge pages. */
+static size_t arena_at(size_t slot_bytes, struct cell_arena_size rows)
+{
+    const size_t bytes = kept_memory_bytes(slot_bytes);
+    return (bytes + rows.block_bytes - 1) / rows.block_bytes * rows.block_bytes;
+}
+
+size_t ps_kept_bytes(const struct job *job, const struct variable_table *variables, uint32_t index,
+                     struct cell_arena_size rows)
 {
     const struct optimizer optimizer = optimizer_of_job(job, variables);
     if (!is_possible(job, &optimizer)) { return 0; }
     const struct placement place = variable_table_shard(variables, job->cluster.ps, index);
-    return kept_memory_bytes(slot_size(place.count, &optimizer));
+    const size_t slot_bytes = slot_size(place.count, &optimizer);
+    if (variables->row_table_count == 0) { return kept_memory_bytes(slot_bytes); }
+    return arena_at(slot_bytes, rows) + cell_arena_bytes(rows);
 }
 
 /* An agent keeps memory for one cluster and one task; this confirms it. */
 static struct digest identity_of(const struct job *job, const struct variable_table *variables,
-                                 uint32_t index, struct placement place)
+                                 uint32_t index, struct placement place,
+                                 struct cell_arena_size rows)
 {
     const struct {
-        uint64_t job, variables, graph, index, ps, first, count, slices;
+        uint64_t job, variables, graph, index, ps, first, count, slices, blocks, block_bytes;
     } parts = {
         job_hash(job),         variable_table_hash(variables),
         variables->graph_hash, index,
         job->cluster.ps,       place.first,
         place.count,           job->train.slices,
+        rows.blocks,           rows.block_bytes,
     };
     return digest_of(&parts, sizeof parts);
 }
 
 bool ps_kept_open(struct kept_memory *kept, void *memory, const struct job *job,
-                  const struct variable_table *variables, uint32_t index)
+                  const struct variable_table *variables, uint32_t index,
+                  struct cell_arena_size rows)
 {
     const struct optimizer optimizer = optimizer_of_job(job, variables);
     const struct placement place = variable_table_shard(variables, job->cluster.ps, index);
+    const size_t slot_bytes = slot_size(place.count, &optimizer);
+    const struct digest identity = identity_of(job, variables, index, place, rows);
     assert(is_possible(job, &optimizer));
-    return kept_memory_open(kept, memory, slot_size(place.count, &optimizer), place.count,
-                            optimizer.arrays, identity_of(job, variables, index, place));
+    if (!kept_memory_open(kept, memory, slot_bytes, place.count, optimizer.arrays, identity)) {
+        return false;
+    }
+    if (variables->row_table_count == 0) { return true; }
+    cell_arena_open(&kept->rows, (uint8_t *)memory + arena_at(slot_bytes, rows), rows);
+    return true;
 }
 
 static void recover_losses(struct losses *losses, uint64_t step)
@@ -64,7 +81,9 @@ void ps_kept_recover(struct ps *ps)
     struct kept_record record;
     if (ps->kept == NULL) { return; }
     ps->losses = kept_memory_losses(ps->kept);
-    if (!kept_memory_read(ps->kept, &record)) {
+    const bool found = kept_memory_read(ps->kept, &record);
+    if (!found) { record.rows.set = 0; }
+    if (!shard_rows_recover(&ps->rows, &record) || !found) {
         kept_memory_clear(ps->kept);
         losses_load(ps->losses, 0);
         return;
@@ -116,7 +135,7 @@ void ps_kept_write(struct ps *ps, uint64_t step)
         record.saved_digest[1] = checkpoints->saved_digest.high;
         record.saved_bytes = checkpoints->saved_bytes;
     }
-    if (shard_describe(&ps->shard, &record)) {
+    if (shard_describe(&ps->shard, &record) && shard_rows_describe(&ps->rows, &record.rows)) {
         kept_memory_write(ps->kept, &record);
     } else {
         kept_memory_clear(ps->kept);

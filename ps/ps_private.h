@@ -5,16 +5,16 @@
 
 #include "common/node/membership.h"
 #include "ps/checkpoint_client.h"
+#include "ps/incoming_pushes.h"
 #include "ps/losses.h"
 #include "ps/norms.h"
 #include "ps/ps.h"
 #include "ps/ps_peers.h"
-#include "ps/pushed.h"
 #include "ps/shard.h"
 #include "ps/shard_rows.h"
 #include "ps/step.h"
 
-enum { FOLLOW_UPS_MAX = 4, OBSERVER_SILENT_MS = 2000 };
+enum { FOLLOW_UPS_MAX = 4 };
 
 struct ps {
     struct ps_config config;
@@ -24,13 +24,12 @@ struct ps {
     struct ps_actions actions;
     struct shard shard;
     struct shard_rows rows;
-    struct pushes_begun pushes;
+    struct incoming_pushes pushes;
     struct norms norms;
     struct kept_memory *kept;                  /* NULL: nothing outlives this process. */
     uint64_t kept_evaluation, kept_checkpoint; /* The steps of what the shard keeps; 0: nothing. */
     struct losses own_losses, *losses;         /* These, or those in `kept`. */
-    /* The last request of an observer for losses: the step from which on it lacks them. */
-    uint64_t losses_wanted, losses_asked_ms;
+    struct losses_observer observer;
     struct ps_peers peers;
     struct checkpoint_client checkpoints;
     uint64_t now_ms;
@@ -53,9 +52,9 @@ struct ps {
 };
 
 /* ps_kept.c: P13. */
-/* Continue where a former process was, if it has kept everything. */
+/* Continue from the state of a former process, if all of it was kept. */
 void ps_kept_recover(struct ps *ps);
-/* The shard and the core are at `step` now, or, with a begun update, about to leave it. */
+/* The shard and the core are at `step` now or, if an update has begun, about to leave it. */
 void ps_kept_write(struct ps *ps, uint64_t step);
 void ps_kept_clear(struct ps *ps);
 
@@ -66,16 +65,19 @@ void ps_kept_arrays(struct ps *ps, enum ps_values values, uint64_t step);
 /* ps_rows.c: frames with rows of tables. */
 /* Why a LOOKUP or PUSH_ROWS is not valid, or NULL: then it is counted in `begun`. */
 const char *ps_rows_fault(struct ps *ps, const struct transport_event *event,
-                          struct push_begun *begun);
+                          struct incoming_push *incoming);
 /* Why a frame of another type may not follow the rows that `begun` has, or NULL. */
-const char *ps_rows_order_fault(const struct push_begun *begun, const struct frame_header *header);
+const char *ps_rows_order_fault(const struct incoming_push *incoming,
+                                const struct frame_header *header);
 /* PS_DO_COLLECT of a PUSH_ROWS, PS_DO_ANSWER_LOOKUP, and the rows of PS_DO_APPLY. Out of memory:
  * the ps has finished. */
-void ps_rows_collect(struct ps *ps, struct push_begun *begun, const struct buffer *body);
+void ps_rows_collect(struct ps *ps, struct incoming_push *incoming, const struct buffer *body);
 /* Move the rows of the push into slot `first`. */
-void ps_rows_hold(struct ps *ps, uint32_t first, struct push_begun *begun);
+void ps_rows_hold(struct ps *ps, uint32_t first, struct incoming_push *incoming);
 void ps_rows_answer(struct ps *ps, const struct ps_action *action, const struct buffer *body);
 bool ps_rows_apply(struct ps *ps, uint64_t step);
+/* Answer an observer's request for statistics. */
+void ps_rows_answer_tables(struct ps *ps, const struct transport_event *event);
 
 void ps_send(struct ps *ps, conn_id conn, struct frame_header header, struct buffer *body);
 

@@ -27,10 +27,11 @@ static uint64_t examples_of(const struct ps *ps, struct slice_node node)
     return examples;
 }
 
-const char *ps_rows_order_fault(const struct push_begun *begun, const struct frame_header *header)
+const char *ps_rows_order_fault(const struct incoming_push *incoming,
+                                const struct frame_header *header)
 {
-    const struct frame_header *first = &begun->row_header;
-    if (begun->row_frames == 0) { return NULL; }
+    const struct frame_header *first = &incoming->row_header;
+    if (incoming->row_frames == 0) { return NULL; }
     const bool pushes = header->type == FRAME_PUSH || header->type == FRAME_PUSH_ROWS;
     if (pushes && first->generation == header->generation && first->step == header->step &&
         first->sequence == header->sequence && first->first == header->first &&
@@ -54,7 +55,7 @@ static const char *lookup_fault(const struct ps *ps, const struct transport_even
 }
 
 static const char *push_fault(struct ps *ps, const struct transport_event *event,
-                              struct push_begun *begun)
+                              struct incoming_push *incoming)
 {
     const struct frame_header *header = &event->header;
     struct row_body_rules rules = rules_of(ps, true);
@@ -62,28 +63,28 @@ static const char *push_fault(struct ps *ps, const struct transport_event *event
     if (!slices_is_node(ps->config.job->train.slices, header->first, header->count)) {
         return "its slices are not a node of the tree";
     }
-    const char *fault = ps_rows_order_fault(begun, header);
+    const char *fault = ps_rows_order_fault(incoming, header);
     if (fault != NULL) { return fault; }
-    if (begun->row_frames == 0) {
-        begun->row_order = (struct row_body_order){.begun = false};
-        begun->row_header = *header;
+    if (incoming->row_frames == 0) {
+        incoming->row_order = (struct row_body_order){.begun = false};
+        incoming->row_header = *header;
     }
     rules.examples = examples_of(ps, (struct slice_node){header->first, header->count});
     fault =
-        row_body_fault(&rules, event->body->data, event->body->size, &begun->row_order, &floats);
-    if (fault == NULL) { begun->row_frames++; }
+        row_body_fault(&rules, event->body->data, event->body->size, &incoming->row_order, &floats);
+    if (fault == NULL) { incoming->row_frames++; }
     return fault;
 }
 
 const char *ps_rows_fault(struct ps *ps, const struct transport_event *event,
-                          struct push_begun *begun)
+                          struct incoming_push *incoming)
 {
     if (!shard_rows_exist(&ps->rows)) { return "the model has no tables"; }
     if (event->header.offset != 0 || event->body == NULL) { return "it is not a whole body"; }
     /* Its sender could change it after it was checked. */
     if (event->header.slot != 0) { return "rows do not travel in slots"; }
-    if (event->header.type == FRAME_PUSH_ROWS) { return push_fault(ps, event, begun); }
-    const char *fault = ps_rows_order_fault(begun, &event->header);
+    if (event->header.type == FRAME_PUSH_ROWS) { return push_fault(ps, event, incoming); }
+    const char *fault = ps_rows_order_fault(incoming, &event->header);
     return fault != NULL ? fault : lookup_fault(ps, event);
 }
 
@@ -93,28 +94,28 @@ static void out_of_memory(struct ps *ps, const struct error *error)
     ps_finish(ps, TN_EXIT_ERROR);
 }
 
-void ps_rows_collect(struct ps *ps, struct push_begun *begun, const struct buffer *body)
+void ps_rows_collect(struct ps *ps, struct incoming_push *incoming, const struct buffer *body)
 {
     const struct row_body_rules rules = rules_of(ps, true);
     struct error error;
     struct row_body_row row;
     enum tn_status status = TN_OK;
-    if (begun->rows.tables == NULL) {
-        status = row_sums_open(ps->config.variables, &begun->rows, &error);
+    if (incoming->rows.tables == NULL) {
+        status = row_sums_open(ps->config.variables, &incoming->rows, &error);
     }
     struct row_body_reader reader = row_body_read(&rules, body->data, body->size);
     while (status == TN_OK && row_body_next(&reader, &row)) {
-        status = row_sum_append(&begun->rows.tables[row.table], row.key, row.values, &error);
+        status = row_sum_append(&incoming->rows.tables[row.table], row.key, row.values, &error);
     }
     if (status != TN_OK) { out_of_memory(ps, &error); }
 }
 
-void ps_rows_hold(struct ps *ps, uint32_t first, struct push_begun *begun)
+void ps_rows_hold(struct ps *ps, uint32_t first, struct incoming_push *incoming)
 {
-    if (begun->rows.tables == NULL) {
+    if (incoming->rows.tables == NULL) {
         shard_rows_release(&ps->rows, first); /* A push without rows of this ps. */
     } else {
-        shard_rows_hold(&ps->rows, first, &begun->rows);
+        shard_rows_hold(&ps->rows, first, &incoming->rows);
     }
 }
 
@@ -162,6 +163,35 @@ bool ps_rows_apply(struct ps *ps, uint64_t step)
                          ps->actions.part_count, &error) == TN_OK) {
         return true;
     }
+    if (error.status == TN_EINVAL) { /* A restart would reach the limit again. */
+        log_error("%s", error.text);
+        ps_finish(ps, TN_EXIT_INVALID_INPUT);
+        return false;
+    }
     out_of_memory(ps, &error);
     return false;
+}
+
+void ps_rows_answer_tables(struct ps *ps, const struct transport_event *event)
+{
+    const bool has_rows = shard_rows_exist(&ps->rows) && ps->rows.current != NULL;
+    const uint32_t count = has_rows ? ps->config.variables->row_table_count : 0;
+    assert(event->header.type == FRAME_TABLES);
+    struct buffer *body = NULL;
+    if (count > 0) {
+        body = buffer_acquire(ps->ports.buffers, (size_t)count * TABLE_STATS_BYTES);
+        if (body == NULL) { return; } /* The observer asks again. */
+        body->size = (size_t)count * TABLE_STATS_BYTES;
+    }
+    for (uint32_t t = 0; t < count; t++) {
+        const struct table_stats stats = shard_rows_stats(&ps->rows, t);
+        table_stats_encode(&stats, (uint8_t *)body->data + (size_t)t * TABLE_STATS_BYTES);
+    }
+    const struct frame_header header = {
+        .type = FRAME_TABLES,
+        .generation = ps->core.generation,
+        .step = ps->core.step,
+        .count = count,
+    };
+    ps_send(ps, event->conn, header, body);
 }

@@ -11,7 +11,8 @@
 enum {
     BLOCK = 8192,           /* Floats; a multiple of 16. */
     BLOCKS_APART = 16 * 17, /* Floats between the two: not the same sets of the cache. */
-    /* Values of this size and more go past the caches: they would displace each other there. */
+    /* Values of this size and more are written with stores that bypass the caches, where they would
+     * displace each other. */
     STREAM_BYTES = 4 * 1024 * 1024,
     LINE_BYTES = 64,
 };
@@ -65,11 +66,11 @@ uint32_t shard_chunks(const struct shard *shard)
     return (uint32_t)((array_bytes(shard) - 1) / shard->config.chunk_bytes + 1);
 }
 
-void shard_hold(struct shard *shard, uint32_t first, struct pushed *sum)
+void shard_hold(struct shard *shard, uint32_t first, struct pushed_gradient *sum)
 {
     assert(first < shard->config.slices);
     assert(sum == NULL || sum->count == shard_chunks(shard));
-    pushed_free(shard->slots[first]);
+    pushed_gradient_free(shard->slots[first]);
     shard->slots[first] = sum;
 }
 

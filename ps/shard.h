@@ -31,8 +31,8 @@
 #include "kernels/kernels.h"
 #include "kernels/measurement.h"
 #include "kernels/optimizer.h"
+#include "ps/incoming_pushes.h"
 #include "ps/kept_memory.h"
-#include "ps/pushed.h"
 
 struct shard_config {
     const struct kernels *kernels; /* Outlives the shard. */
@@ -57,16 +57,16 @@ struct shard {
     uint64_t updates; /* Applied since the beginning of training (Adam's t). */
     /* One reference each, or NULL. Array 0 is the values. */
     struct buffer *current[OPTIMIZER_ARRAYS_MAX];
-    /* The bodies of answers, which have the values, and after them their average if there is one:
-     * of the present step, of that before, and of an earlier one, to be evaluated. */
+    /* The bodies of answers, with the values, followed by their average if there is one: of the
+     * current step, of the previous step, and of an earlier step that is to be evaluated. */
     struct buffer *answer, *previous, *kept_answer;
     /* All arrays of an earlier step, to be saved. */
     struct buffer *kept_arrays[OPTIMIZER_ARRAYS_MAX];
     uint64_t kept_updates; /* The updates in them. */
     struct buffer *incoming[OPTIMIZER_ARRAYS_MAX];
     struct shard_update next;
-    struct pushed *slots[SLICES_MAX]; /* Pushed sums, by first slice. Owned. */
-    float *sum, *values;              /* One block of the gradient, and of new values. */
+    struct pushed_gradient *slots[SLICES_MAX]; /* Pushed sums, by first slice. Owned. */
+    float *sum, *values;                       /* One block of the gradient, and of new values. */
 };
 
 /* Open a shard without arrays. TN_ENOMEM: `shard` needs no closing. */
@@ -82,11 +82,11 @@ uint32_t shard_chunks(const struct shard *shard);
 
 /* Put `sum` into slot `first` and release what the slot held: config.count floats, the sum of a
  * node of the tree that starts at slice `first`. Takes ownership. */
-void shard_hold(struct shard *shard, uint32_t first, struct pushed *sum);
+void shard_hold(struct shard *shard, uint32_t first, struct pushed_gradient *sum);
 void shard_release(struct shard *shard, uint32_t first);
 void shard_release_all(struct shard *shard);
 
-/* Measure the present values and the gradient that `parts`, as in shard_apply(), sum up to: this
+/* Measure the current values and the gradient that `parts`, as in shard_apply(), sum up to: this
  * shard's part of the norms that the next update needs. */
 void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t part_count,
                    struct measurement *out);
@@ -95,8 +95,8 @@ void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t
  * before. False: out of memory; only that answer is lost. */
 bool shard_begin_update(struct shard *shard);
 
-/* Apply one update, which may have begun, by the sum of `parts`: disjoint nodes that together are
- * one node of the tree, in their slots, which are released. False: as above. */
+/* Apply one update, which may have begun, by the sum of `parts`: disjoint nodes that together
+ * are one node of the tree, in their slots, which are released. False: as above. */
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count);
 
 /* Floats [first, first + count) of the shard's gradient. */
@@ -112,18 +112,18 @@ void shard_measure_gradient(struct shard *shard, const struct shard_gradient *pa
 MUST_CHECK bool shard_apply_gradient(struct shard *shard, const struct shard_gradient *parts,
                                      uint32_t part_count);
 
-/* Keep the present answer, or with `arrays` all present arrays, in place of those kept before. */
+/* Keep the current answer, or with `arrays` all current arrays, in place of those kept before. */
 void shard_keep(struct shard *shard, bool arrays);
 void shard_unkeep(struct shard *shard, bool arrays);
 
-/* The arrays that the begun update changes in place, so that a block of them may have to be undone;
- * NULL: it does not change this one in place. */
+/* The arrays that the begun update changes in place, of which a block may have to be undone; NULL:
+ * the update does not change this array in place. */
 void shard_in_place(const struct shard *shard, float *arrays[static OPTIMIZER_ARRAYS_MAX]);
-/* Where everything is in the kept memory: the fields of `record` that name slots, and the counts of
- * updates. False: some of it is elsewhere. */
+/* Fill in the positions in the kept memory: the fields of `record` that name slots, and the counts
+ * of updates. False: a part of the shard is not in the kept memory. */
 bool shard_describe(const struct shard *shard, struct kept_record *record);
-/* Take over what a former process has kept, by the memory's valid record, and undo the block that
- * it was changing. The shard is empty. */
+/* Take over the state of a former process from the valid record of the memory, and undo the block
+ * that the process was changing. The shard must be empty. */
 void shard_recover(struct shard *shard, const struct kept_record *record);
 
 /* Acquire `incoming` arrays with undefined contents. False: out of memory; none are acquired. */

@@ -4,10 +4,12 @@
  * steps of the rows can still be read.
  *
  * What ps/shard.h does with arrays is done here with rows: an update makes new versions of the rows
- * that it touches, and a floor decides which versions stay. Sums of pushed gradients meet in the
- * order of the tree (A5, A12), so that they do not depend on the nodes that were pushed.
+ * that it touches, and a floor determines which versions are kept. Pushed gradients are summed in
+ * the order of the tree (A5, A12), so the sums do not depend on which nodes were pushed.
  *
  * A save in progress keeps its rows, also when the ps forgets them meanwhile.
+ *
+ * In an arena the rows outlive the process, and the next one continues with them.
  *
  * Threads: the owner's; a save and a load by the store use the tables on its thread. Nothing
  * blocks.
@@ -21,29 +23,35 @@
 #include "common/base/buffer.h"
 #include "common/cluster/row_body.h"
 #include "common/cluster/slices.h"
+#include "common/cluster/table_stats.h"
+#include "ps/kept_memory.h"
+#include "ps/row_hits.h"
 #include "ps/store/store_port.h"
 #include "ps/table/row_set.h"
 
-/* Zeroed: a model without tables. Does not move while it is open. */
+/* All zeros: a model without tables. The struct must not move while it is open. */
 struct shard_rows {
     const struct job *job;
     const struct variable_table *variables; /* NULL: without tables. */
+    struct row_part part;                   /* The rows of this ps. */
+    struct cell_arena *arena;               /* Has the rows, as far as they fit; NULL. */
     struct row_set *current, *incoming;     /* Owned; NULL: none. */
     struct row_set *saving; /* That of a save: the current one, or one that was forgotten. */
     struct row_sums slots[SLICES_MAX]; /* Pushed sums, by first slice. */
     struct row_sums spare;
+    struct row_hits *hits; /* By table; owned. */
 };
 
-/* `job` and `variables` outlive it. TN_ENOMEM. */
+/* Those of ps `index`. `job`, `variables` and `arena`, which may be NULL, outlive it. TN_ENOMEM. */
 MUST_CHECK enum tn_status shard_rows_open(struct shard_rows *rows, const struct job *job,
-                                          const struct variable_table *variables,
-                                          struct error *error);
+                                          const struct variable_table *variables, uint32_t index,
+                                          struct cell_arena *arena, struct error *error);
 /* No save is in progress on another thread. */
 void shard_rows_close(struct shard_rows *rows);
 /* Whether the model has tables. */
 bool shard_rows_exist(const struct shard_rows *rows);
 
-/* Take the rows of a push into slot `first`, in place of its content; `pushed` is empty
+/* Move the rows of a push into slot `first`, replacing its content; `pushed` is empty
  * afterwards. */
 void shard_rows_hold(struct shard_rows *rows, uint32_t first, struct row_sums *pushed);
 void shard_rows_release(struct shard_rows *rows, uint32_t first);
@@ -59,12 +67,17 @@ MUST_CHECK enum tn_status shard_rows_apply(struct shard_rows *rows, uint64_t ste
 void shard_rows_read(const struct shard_rows *rows, uint64_t step,
                      const struct row_body_rules *rules, const struct buffer *lookup, float *out);
 
+/* The statistics of table `table`, for observers, while there are current rows. */
+struct table_stats shard_rows_stats(const struct shard_rows *rows, uint32_t table);
+
 /* ---------------------------------------------------------------------- checkpoints */
 
-/* Begin to save the rows of `step`; `*out` is for the store. No save is in progress. TN_ENOMEM. */
-MUST_CHECK enum tn_status shard_rows_begin_save(struct shard_rows *rows, uint64_t step,
+/* Begin to save the rows of `step` as checkpoint `id`: all of them, or those that changed since the
+ * save before; `*out` is for the store. No save is in progress. TN_ENOMEM. */
+MUST_CHECK enum tn_status shard_rows_begin_save(struct shard_rows *rows, uint64_t step, uint64_t id,
                                                 struct store_rows *out, struct error *error);
-void shard_rows_end_save(struct shard_rows *rows);
+/* saved: the store has written them. Logs how many they were, and the bytes. */
+void shard_rows_end_save(struct shard_rows *rows, bool saved);
 
 /* Incoming rows: none, to be filled. TN_ENOMEM. */
 MUST_CHECK enum tn_status shard_rows_begin_load(struct shard_rows *rows, struct error *error);
@@ -74,5 +87,13 @@ struct store_rows shard_rows_incoming(const struct shard_rows *rows);
 void shard_rows_adopt(struct shard_rows *rows);
 void shard_rows_discard(struct shard_rows *rows);
 void shard_rows_forget(struct shard_rows *rows); /* The current ones. */
+
+/* ---------------------------------------------------------------------- kept memory */
+
+/* The place of the current rows in the arena, for the next process. False: some are elsewhere. */
+bool shard_rows_describe(const struct shard_rows *rows, struct kept_rows *out);
+/* Take over the rows that a former process has left, as of the record's step. Nothing was loaded.
+ * False: they contradict themselves, or memory is short: there are none; the reason is logged. */
+bool shard_rows_recover(struct shard_rows *rows, const struct kept_record *record);
 
 #endif

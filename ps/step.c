@@ -156,9 +156,10 @@ static void leave_generation(struct ps_step *s, struct ps_actions *out)
 {
     assert(s->loading_generation == 0);
     for (uint32_t i = 0; i < s->peer_count; i++) {
-        if (s->peers[i].wanted != 0) { ps_refuse(out, s->peers[i].conn, REFUSAL_NOT_RUNNING); }
-        s->peers[i].wanted = s->peers[i].answered = 0;
-        s->peers[i].collected = 0;
+        struct ps_peer *peer = &s->peers[i];
+        const bool waits = peer->wanted != 0 || peer->lookup.step != 0;
+        if (waits) { ps_refuse(out, peer->conn, REFUSAL_NOT_RUNNING); }
+        *peer = (struct ps_peer){.conn = peer->conn};
     }
     memset(&s->covered, 0, sizeof s->covered);
     memset(s->held_count, 0, sizeof s->held_count);
@@ -167,6 +168,7 @@ static void leave_generation(struct ps_step *s, struct ps_actions *out)
     s->generation = s->step = 0;
     s->applying = s->has_previous = s->begun = s->recovered = false;
     s->kept_evaluation = s->kept_checkpoint = s->waits_for_checkpoint = 0;
+    lateness_stop(&s->lateness);
     ps_norm_forget(s);
 }
 
@@ -243,6 +245,7 @@ static void order(struct ps_step *s, const struct run *run, struct ps_actions *o
     s->evaluate_step = run->evaluate_step;
     s->save_due = run->save_due;
     s->ordered_run_ms = run->started_wall_ms;
+    if (s->phase != RUN_RUNNING) { lateness_stop(&s->lateness); }
     /* The ensemble has lost its data, and numbers generations again. */
     const bool other_run = s->generation != 0 && s->run_ms != s->ordered_run_ms;
     if (other_run && s->recovered) { leave_generation(s, out); }
@@ -312,6 +315,8 @@ void ps_step_init(struct ps_step *s, const struct ps_step_config *config)
 void ps_step_handle(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     assert(s->generation == 0 || s->loading_generation == 0);
+    assert(event->now_ms >= s->now_ms);
+    s->now_ms = event->now_ms;
     out->count = out->part_count = 0;
     switch (event->type) {
     case PS_EV_RUN: order(s, event->run, out); break;

@@ -22,7 +22,7 @@
  * Sync with norms: an update needs the norm of the whole gradient, of which each ps has a part. A
  * ps whose pushes cover all slices measures its own part and sends it to all other ps, and again on
  * each new connection to one. It applies the step when it holds the parts of all. A part of another
- * generation or of an earlier step is dropped; its sender keeps the parts of the present step and
+ * generation or of an earlier step is dropped; its sender keeps the parts of the current step and
  * of the one before, since no ps is more than one step behind another.
  *
  * With kept memory (ps/kept_memory.h) a ps that was killed continues: it serves the generation and
@@ -31,8 +31,8 @@
  * cannot be saved. An order of another run with the same generation ends it.
  *
  * With tables of rows (sync) a push has gradients of rows, too, in frames that are collected like
- * chunks before it, and a lookup asks for rows of a step whose values can be pulled. It is answered
- * at once: no lookup waits for a step.
+ * chunks before it, and a lookup asks for rows of a step whose values can be pulled. One of the
+ * next step waits for it, like a pull.
  *
  * Async: a push is the gradient of one slice and an update of its own. Each slice has a clock, the
  * step of its next contribution: a push below the clock is a duplicate and dropped, one above it
@@ -52,10 +52,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/cluster/job.h"
+#include "common/cluster/lateness.h"
 #include "common/cluster/run.h"
 #include "common/cluster/slices.h"
-#include "common/cluster/strategy.h"
+#include "common/job/job.h"
+#include "common/job/strategy.h"
 #include "common/net/transport.h"
 #include "common/net/wire.h"
 
@@ -91,6 +92,7 @@ enum ps_event_type {
 
 struct ps_event {
     enum ps_event_type type;
+    uint64_t now_ms;
     conn_id conn;
     uint64_t generation;
     uint64_t step;       /* PUSH, PULL, LOOKUP, PART. */
@@ -119,7 +121,9 @@ enum ps_action_type {
     PS_DO_KEEP, /* Keep the current arrays, of `step`, as `kept`, in place of those kept before. */
     PS_DO_UNKEEP,        /* Release the arrays kept as `kept`. */
     PS_DO_ANSWER,        /* Send values to `conn` as those of `step`: which ones is in `values`. */
-    PS_DO_ANSWER_LOOKUP, /* Send the rows of `step` that the event's body names to `conn`. */
+    PS_DO_KEEP_LOOKUP,   /* Keep the event's body as the waiting lookup of `conn`. */
+    PS_DO_ANSWER_LOOKUP, /* Send the rows of `step` that the event's body, or that of the waiting
+                            lookup, names to `conn`. */
     PS_DO_REFUSE,        /* Send a refusal to `conn`, with this ps's generation and step. */
     PS_DO_LOAD,          /* Load `checkpoint` (0: initial values); one load at a time. */
     PS_DO_ADOPT,         /* The loaded arrays become the shard, which then has no previous step. */
@@ -143,9 +147,10 @@ struct ps_action {
     enum refusal refusal;
     enum ps_values values; /* ANSWER, SAVE, KEEP, UNKEEP; of the last two, a kept one. */
     bool previous;         /* SEND_PART. */
+    bool waiting;          /* ANSWER_LOOKUP: the body is that of the waiting lookup. */
 };
 
-enum { PS_ACTIONS_MAX = SLICES_MAX + TRANSPORT_CONNECTIONS_MAX + 16, PS_SAVES_MAX = 2 };
+enum { PS_ACTIONS_MAX = SLICES_MAX + 2 * TRANSPORT_CONNECTIONS_MAX + 16, PS_SAVES_MAX = 2 };
 
 /* To be carried out in this order. None can fail at once; MEASURE, APPLY, LOAD and SAVE are
  * answered by events. At most one action is an APPLY or a MEASURE, whose parts are in `parts`. */
@@ -164,7 +169,14 @@ struct ps_memory {
     uint64_t save_handled, saved_checkpoint, saved_step;
 };
 
-/* A connection that pushed or pulled. */
+/* A lookup that waits for its step. */
+struct ps_lookup {
+    uint64_t step; /* 0: none waits. */
+    uint64_t round;
+    uint32_t number;
+};
+
+/* A connection that pushed, pulled or looked up rows. */
 struct ps_peer {
     conn_id conn;
     uint64_t wanted;          /* The step it waits for; 0: none. */
@@ -173,6 +185,7 @@ struct ps_peer {
     uint64_t round;           /* In its last push or pull. */
     uint64_t answered;        /* The last step its pushes were answered with; 0: none. */
     uint32_t collected;       /* Chunks of the push that it is sending. */
+    struct ps_lookup lookup;
 };
 
 struct ps_step {
@@ -195,7 +208,7 @@ struct ps_step {
     enum run_phase phase; /* In the last order. */
     uint64_t ordered_generation, ordered_checkpoint, ordered_step;
     uint64_t run_ms, ordered_run_ms; /* When the run of the generation, of the order began. */
-    /* P13: the update of the present step has begun in a former process. Its state is not saved any
+    /* P13: the update of the current step has begun in a former process. Its state is not saved any
      * more, and only values are sent. */
     bool begun;
     bool recovered;           /* The generation is one of a former process. */
@@ -211,8 +224,10 @@ struct ps_step {
     uint64_t evaluate_step, save_due;          /* In the last order. */
     uint64_t kept_evaluation, kept_checkpoint; /* Sync: the steps of the kept arrays; 0: none. */
     struct slice_set covered;                  /* Sync: the slices whose gradients are held. */
+    struct lateness lateness;                  /* Sync: of the others. */
+    uint64_t now_ms;                           /* That of the last event. */
     uint32_t held_count[SLICES_MAX];           /* Slices of the node in slot i; 0: empty. */
-    bool measuring, measured;                  /* The own part of the present step's norm. */
+    bool measuring, measured;                  /* The own part of the current step's norm. */
     bool has_previous_part;                    /* The driver keeps that of the step before. */
     uint64_t parts_held;                       /* A bit for each ps whose part is here. */
     uint64_t parked_step[SLICES_MAX];
@@ -225,16 +240,23 @@ struct ps_step {
 
 void ps_step_init(struct ps_step *step, const struct ps_step_config *config);
 
-/* P13: continue where a former process was. Sync; nothing was handled yet. */
+/* P13: continue from the state of a former process. Only in sync mode, before any event was
+ * handled. */
 void ps_step_recover(struct ps_step *step, const struct ps_memory *memory);
 
 /* `actions` is overwritten. */
 void ps_step_handle(struct ps_step *step, const struct ps_event *event, struct ps_actions *actions);
 
-/* A bit for each ps for whose part this ps waits: it has its own. */
+/* A bit for each other ps for whose part this ps waits. */
 uint64_t ps_step_awaited_parts(const struct ps_step *step);
 
-/* The gate of the last order, if the shard holds nothing of a later step; or 0. */
+/* C23, sync: the slices of the current step that are late at `now_ms`. Returns how many times the
+ * limit they have been late; 0: none is late. */
+uint64_t ps_step_late(const struct ps_step *step, uint64_t now_ms, struct slice_set *late);
+/* When that changes by itself; UINT64_MAX: never. */
+uint64_t ps_step_deadline_ms(const struct ps_step *step, uint64_t now_ms);
+
+/* The gate of the last order, if the shard contains nothing of a later step; otherwise 0. */
 uint64_t ps_step_gate(const struct ps_step *step);
 
 #endif

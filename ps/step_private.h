@@ -31,8 +31,8 @@ bool ps_gate_is_closed(const struct ps_step *s, uint64_t step);
 /* A chunk that is not the last: collect it, if it is of the generation being served and all chunks
  * before it are collected. */
 void ps_collect(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
-/* The last chunk: whether all before it are collected. They are not, if they came before the
- * generation was loaded. */
+/* The last chunk: whether all chunks before it are collected. They are not if they arrived before
+ * the generation was loaded. */
 bool ps_collect_last(struct ps_step *s, const struct ps_event *event);
 
 /* The part that depends on the strategy. A generation is being served. */
@@ -43,7 +43,7 @@ struct ps_strategy {
     /* NULL: no tables are trained. */
     void (*lookup)(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
     void (*applied)(struct ps_step *s, struct ps_actions *out);
-    /* Do what became possible: save, release kept values, apply pushes, answer. */
+    /* Do everything that has become possible: save, release kept values, apply pushes, answer. */
     void (*advance)(struct ps_step *s, struct ps_actions *out);
     /* Whether the shard contains contributions at or above `step` already. */
     bool (*is_past)(const struct ps_step *s, uint64_t step);

@@ -17,7 +17,8 @@ static void await(struct ps_step *s, const struct ps_event *event, uint64_t step
     peer->wanted = step;
 }
 
-/* A push of a step that is applied already: its values are answered, or not kept any more. */
+/* A push of a step that was already applied: the answer is the values of that step, unless they are
+ * no longer kept. */
 static void answer_late(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     assert(event->step < s->step);
@@ -50,6 +51,7 @@ static void hold(struct ps_step *s, conn_id conn, struct slice_node node, struct
     assert(node.count >= 1);
     replace_nested(s, node, out);
     slice_set_add(&s->covered, node);
+    lateness_arrived(&s->lateness, slice_set_count(&s->covered), s->config.slices, s->now_ms);
     s->held_count[node.first] = node.count;
     struct ps_action *action = ps_act(out, PS_DO_HOLD);
     action->conn = conn;
@@ -179,6 +181,18 @@ static void pull(struct ps_step *s, const struct ps_event *event, struct ps_acti
     }
 }
 
+static struct ps_action *answer_lookup(const struct ps_step *s, conn_id conn,
+                                       const struct ps_lookup *lookup, struct ps_actions *out)
+{
+    struct ps_action *action = ps_act(out, PS_DO_ANSWER_LOOKUP);
+    action->conn = conn;
+    action->generation = s->generation;
+    action->step = lookup->step;
+    action->round = lookup->round;
+    action->first = lookup->number;
+    return action;
+}
+
 /* P14: rows of the steps whose values can be pulled. */
 static void lookup(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
@@ -186,16 +200,34 @@ static void lookup(struct ps_step *s, const struct ps_event *event, struct ps_ac
     const uint64_t step = event->step;
     const bool previous = step + 1 == s->step && s->has_previous;
     const bool kept = step != 0 && step == s->kept_evaluation;
-    if (step != s->step && !previous && !kept) {
-        ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
+    const struct ps_lookup asked = {step, event->round, event->first};
+    struct ps_peer *peer = ps_peer_of(s, event->conn);
+    if (peer == NULL) {
+        ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
         return;
     }
-    struct ps_action *action = ps_act(out, PS_DO_ANSWER_LOOKUP);
-    action->conn = event->conn;
-    action->generation = s->generation;
-    action->step = step;
-    action->round = event->round;
-    action->first = event->first;
+    peer->lookup = (struct ps_lookup){0};
+    if (step == s->step || previous || kept) {
+        answer_lookup(s, event->conn, &asked, out);
+    } else if (step == s->step + 1) {
+        peer->lookup = asked;
+        ps_act(out, PS_DO_KEEP_LOOKUP)->conn = event->conn;
+    } else {
+        ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
+    }
+}
+
+static void answer_waiting(struct ps_step *s, struct ps_peer *peer, struct ps_actions *out)
+{
+    if (peer->wanted != 0 && peer->wanted <= s->step) {
+        peer->wanted = 0;
+        peer->answered = s->step;
+        ps_answer(s, out, peer->conn, peer->round, s->step, VALUES_CURRENT);
+    }
+    if (peer->lookup.step != 0 && peer->lookup.step <= s->step) {
+        answer_lookup(s, peer->conn, &peer->lookup, out)->waiting = true;
+        peer->lookup = (struct ps_lookup){0};
+    }
 }
 
 static void applied(struct ps_step *s, struct ps_actions *out)
@@ -205,13 +237,8 @@ static void applied(struct ps_step *s, struct ps_actions *out)
     s->begun = false;
     ps_norm_applied(s);
     memset(&s->covered, 0, sizeof s->covered);
-    for (uint32_t i = 0; i < s->peer_count; i++) {
-        struct ps_peer *peer = &s->peers[i];
-        if (peer->wanted == 0 || peer->wanted > s->step) { continue; }
-        peer->wanted = 0;
-        peer->answered = s->step;
-        ps_answer(s, out, peer->conn, peer->round, s->step, VALUES_CURRENT);
-    }
+    if (s->phase == RUN_RUNNING) { lateness_begin(&s->lateness, s->now_ms); }
+    for (uint32_t i = 0; i < s->peer_count; i++) { answer_waiting(s, &s->peers[i], out); }
 }
 
 static void advance(struct ps_step *s, struct ps_actions *out)

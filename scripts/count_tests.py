@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Counts the tests of one ctest run: prints `PASSED FAILED SKIPPED`, and on stderr each skipped test and the end of
-the output of each failed one.
+"""Counts the tests of one ctest run: prints `PASSED FAILED SKIPPED` and the names of the failed tests, and on stderr
+each skipped test and the end of the output of each failed one.
 
   scripts/count_tests.py JUNIT.xml
 
@@ -31,11 +31,12 @@ def print_failure(name, output):
 
 
 def main():
-    passed = failed = skipped = 0
+    passed = skipped = 0
+    failed = []
     for case in ElementTree.parse(sys.argv[1]).getroot().iter("testcase"):
         name, cases = case.get("name"), skipped_cases(case.findtext("system-out") or "")
         if case.find("failure") is not None:
-            failed += 1
+            failed.append(name)
             print_failure(name, case.findtext("system-out") or "")
         elif case.find("skipped") is not None:
             skipped += 1
@@ -45,7 +46,7 @@ def main():
         if cases > 0:
             skipped += cases
             print(f"   skipped: {cases} cases of {name}", file=sys.stderr)
-    print(passed, failed, skipped)
+    print(passed, len(failed), skipped, *failed)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/minmax.h"
 #include "common/base/time_spent.h"
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 #include "kernels/optimizer.h"
 
 uint32_t compute_slice_examples(const struct job *job)
@@ -152,19 +152,6 @@ static float *level(struct compute *compute, uint32_t depth)
     return *buffer != NULL ? (*buffer)->data : NULL;
 }
 
-/* Add to the entry of `step` in the ring, which may still be that of an earlier step. */
-static void add_loss(struct compute *compute, uint64_t step, double loss_sum, uint32_t examples)
-{
-    const size_t at = step % COMPUTE_RECENT_STEPS;
-    if (compute->recent[at].step != step) {
-        compute->recent[at].step = step;
-        compute->recent[at].loss_sum = 0;
-        compute->recent[at].examples = 0;
-    }
-    compute->recent[at].loss_sum += loss_sum;
-    compute->recent[at].examples += examples;
-}
-
 /* A8: the norm of a slice that is an update of its own is at most a V-th of the limit. */
 static bool clips_slices(const struct job *job)
 {
@@ -227,6 +214,7 @@ static enum tn_status run_examples(struct compute *compute, struct slice_run *ru
     const uint64_t begun_ns = clock_monotonic_ns();
     enum tn_status status = training_gradient(compute->training, run, error);
     time_spent_add(TIME_COMPUTE, begun_ns);
+    if (status == TN_EDEVICE) { return status; } /* There is no loss. */
     if (status == TN_EINVAL || !isfinite(run->loss_sum)) { status = explain_divergence(error); }
     return status;
 }
@@ -271,7 +259,7 @@ static enum tn_status slice_gradient(struct compute *compute, uint32_t slice, ui
     compute->last = is_last ? &run : NULL;
     enum tn_status status = run_slice(compute, slice, &run, error);
     if (status == TN_OK) {
-        add_loss(compute, run.step, run.loss_sum, range.count);
+        recent_losses_add(&compute->recent, run.step, run.loss_sum, range.count);
         if (clips_slices(job)) { clip_slice(compute, run.gradient); }
         if (is_last && compute->final_from > 0) { became_final(compute, 0); }
         if (!is_last) { compute->losses[depth] = run.loss_sum; }
@@ -321,15 +309,13 @@ static enum tn_status sum_node(struct compute *compute, struct slice_node node, 
 
 /* ------------------------------------------------------- slices in one run */
 
-/* Whether the slices of the node can be computed in one run; `examples`: of each. Gradients of
- * table rows are summed slice by slice. */
-static bool joins(struct compute *compute, struct slice_node node, uint32_t *examples)
+bool compute_joins(const struct job *job, const struct variable_table *variables,
+                   struct slice_node node, uint32_t *examples)
 {
-    const struct job *job = compute->config.job;
     *examples = slices_positions(job->train.slices, job->train.batch, node.first).count;
-    if (node.count == 1 || *examples == 0 || clips_slices(job) || compute->config.rows != NULL ||
+    if (node.count == 1 || *examples == 0 || clips_slices(job) || variables->row_table_count > 0 ||
         *examples * (uint64_t)node.count > COMPUTE_JOINED_EXAMPLES ||
-        compute->parameters > COMPUTE_JOINED_PARAMETERS) {
+        variables->parameter_count > COMPUTE_JOINED_PARAMETERS) {
         return false;
     }
     for (uint32_t v = node.first; v < node.first + node.count; v++) {
@@ -337,7 +323,7 @@ static bool joins(struct compute *compute, struct slice_node node, uint32_t *exa
             return false;
         }
     }
-    return training_joins(compute->training, *examples, node.count);
+    return true;
 }
 
 /* Read the examples of all slices into the fields of the program. */
@@ -377,7 +363,7 @@ static enum tn_status run_joined(struct compute *compute, struct slice_node node
     }
     for (uint32_t i = 0; i < node.count; i++) {
         const double loss = training_joined_loss(compute->training, examples, node.count, i);
-        add_loss(compute, run->step, loss, examples);
+        recent_losses_add(&compute->recent, run->step, loss, examples);
     }
     return TN_OK;
 }
@@ -442,9 +428,11 @@ enum tn_status compute_node_into(struct compute *compute, const float *values, u
     compute->final_from = compute->parameters;
     compute->last_depth = 0;
     uint32_t examples;
-    enum tn_status status = joins(compute, node, &examples)
-                                ? joined_gradient(compute, node, examples, error)
-                                : sum_slices(compute, node, error);
+    const struct compute_config *config = &compute->config;
+    const bool joins = compute_joins(config->job, &config->model->table, node, &examples) &&
+                       training_joins(compute->training, examples, node.count);
+    enum tn_status status =
+        joins ? joined_gradient(compute, node, examples, error) : sum_slices(compute, node, error);
     compute->has_gradient = status == TN_OK;
     return status;
 }
@@ -470,21 +458,13 @@ double compute_node_loss(const struct compute *compute)
 
 /* ------------------------------------------------------------------ losses */
 
-/* A worker that had no slices for a while still has the losses from before. */
 double compute_train_loss(const struct compute *compute, uint64_t step)
 {
-    double loss_sum = 0;
-    uint64_t examples = 0;
-    for (uint32_t i = 0; i < COMPUTE_RECENT_STEPS; i++) {
-        if (compute->recent[i].step + COMPUTE_RECENT_STEPS < step) { continue; }
-        loss_sum += compute->recent[i].loss_sum;
-        examples += compute->recent[i].examples;
-    }
-    return examples > 0 ? loss_sum / (double)examples : (double)NAN;
+    return recent_losses_mean(&compute->recent, step);
 }
 
 void compute_reset(struct compute *compute)
 {
-    memset(compute->recent, 0, sizeof compute->recent);
+    compute->recent = (struct recent_losses){0};
     compute->has_gradient = false;
 }

@@ -15,17 +15,17 @@
 
 #include "common/base/buffer.h"
 #include "common/base/error.h"
-#include "common/cluster/job.h"
 #include "common/cluster/run.h"
 #include "common/cluster/slices.h"
+#include "common/job/job.h"
 #include "data/dataset.h"
 #include "data/read_ahead.h"
 #include "kernels/kernels.h"
 #include "model/training.h"
+#include "worker/recent_losses.h"
 
 enum {
-    COMPUTE_LEVELS_MAX = 10,   /* One more than the levels of the tree over SLICES_MAX slices. */
-    COMPUTE_RECENT_STEPS = 50, /* The training loss is their mean. */
+    COMPUTE_LEVELS_MAX = 10, /* One more than the levels of the tree over SLICES_MAX slices. */
     /* The slices of a node are computed in one run if they have at most so many examples together,
      * which stay in the caches, and the model at most so many parameters: the run has packed
      * weights of its own. */
@@ -43,8 +43,8 @@ struct compute_config {
     struct buffer_pool *pool;
     /* The rows of the model's tables, at the step of the values; NULL: it has none. */
     const struct row_source *rows;
-    /* The run's folder, for what evaluations give besides loss and accuracy: worker/details.h.
-     * NULL: nothing is written. */
+    /* The run's folder, for what evaluations give besides loss and accuracy:
+     * worker/evaluation_details.h. NULL: nothing is written. */
     const char *details;
 };
 
@@ -77,16 +77,16 @@ struct compute {
     const struct compute_watch *watch; /* Or NULL. */
     bool has_gradient;    /* `sum` is complete, and none was reset by compute_reset(). */
     double target_spread; /* Regression: squared deviations of the test targets from their mean. */
-    /* Ring: the losses of this worker's slices in recent steps. */
-    struct {
-        uint64_t step;
-        double loss_sum;
-        uint64_t examples; /* 0: the entry is empty. */
-    } recent[COMPUTE_RECENT_STEPS];
+    struct recent_losses recent;
 };
 
 /* The largest number of examples in a slice. */
 uint32_t compute_slice_examples(const struct job *job);
+
+/* Whether the slices of a node are computed in one run, if the model's operations can; `*examples`:
+ * of each slice. Gradients of table rows are summed slice by slice. Pure. */
+bool compute_joins(const struct job *job, const struct variable_table *variables,
+                   struct slice_node node, uint32_t *examples);
 
 /* Whether the data have what a model reads, given as the fields of one of its programs.
  * TN_EINVAL names the field and the remedy. */
@@ -130,7 +130,7 @@ MUST_CHECK enum tn_status compute_list_slice(struct compute *compute, uint64_t s
 MUST_CHECK enum tn_status compute_list_test(struct compute *compute, const struct row_sink *sink,
                                             struct error *error);
 
-/* The mean loss of this worker's examples in the COMPUTE_RECENT_STEPS steps up to `step`; NAN:
+/* The mean loss of this worker's examples in the RECENT_LOSSES_STEPS steps up to `step`; NAN:
  * there are none. compute_reset() removes them. */
 double compute_train_loss(const struct compute *compute, uint64_t step);
 void compute_reset(struct compute *compute);
@@ -139,8 +139,9 @@ void compute_reset(struct compute *compute);
  * finite), the training loss, and the digest of `values`. Both are those of `step`; without a
  * moving average they are the same. For a regression, the accuracy is R squared. Takes some ten
  * milliseconds. Details are those of the same examples; their gradients are of the last
- * compute_node(). */
+ * compute_node(). `failure` (NULL: not asked for) is TN_OK or TN_EDEVICE: the device failed, and
+ * the process is to end. */
 struct evaluation compute_evaluate(const struct compute *compute, const float *values,
-                                   const float *averages, uint64_t step);
+                                   const float *averages, uint64_t step, struct error *failure);
 
 #endif

@@ -7,10 +7,22 @@
 #include "common/base/minmax.h"
 #include "common/base/time_spent.h"
 #include "worker/compute.h"
-#include "worker/details.h"
+#include "worker/evaluation_details.h"
+
+static void add_details(const struct training *training, const struct fields *fields,
+                        uint32_t count, struct evaluation_details *details)
+{
+    const struct evaluation_outputs outputs = {
+        .is_classifier = training_is_classifier(training),
+        .logits = training_output(training, count, "logits"),
+        .outputs = training_output(training, count, "outputs"),
+    };
+    evaluation_details_add(details, &outputs, fields);
+}
 
 static enum tn_status evaluate_all(const struct compute *compute, const float *values,
-                                   struct evaluation_sum *sum, struct details *details)
+                                   struct evaluation_sum *sum, struct evaluation_details *details,
+                                   struct error *error)
 {
     const struct dataset *test = compute->config.test;
     enum tn_status status = TN_OK;
@@ -20,8 +32,8 @@ static enum tn_status evaluate_all(const struct compute *compute, const float *v
         struct fields fields = training_fields(compute->training, TN_EVALUATE, count);
         status = dataset_gather_range(test, first, count, &fields, NULL);
         if (status != TN_OK) { break; }
-        status = training_evaluate(compute->training, values, count, sum, NULL);
-        if (status == TN_OK) { details_add(details, compute->training, &fields, count); }
+        status = training_evaluate(compute->training, values, count, sum, error);
+        if (status == TN_OK) { add_details(compute->training, &fields, count, details); }
         first += count;
     }
     return status;
@@ -37,31 +49,31 @@ static double accuracy_of(const struct compute *compute, const struct evaluation
 
 /* The metrics of the model come first: they replace others of the same name. */
 static void set_metrics(const struct compute *compute, const struct evaluation_sum *sum,
-                        const struct details *details, struct metrics *metrics)
+                        const struct evaluation_details *details, struct metrics *metrics)
 {
     const char *name;
     for (uint32_t i = 0; (name = training_metric(compute->training, i)) != NULL; i++) {
         metrics_add(metrics, name, sum->metrics[i] / (double)sum->count);
     }
-    details_metrics(details, metrics);
+    evaluation_details_metrics(details, metrics);
 }
 
-static void write_details(const struct compute *compute, const struct details *details,
+static void write_details(const struct compute *compute, const struct evaluation_details *details,
                           const float *averages, const struct evaluation *evaluation)
 {
     const bool histograms = compute->config.job->metrics.histograms;
-    const struct details_source source = {
+    const struct evaluation_details_source source = {
         .dir = compute->config.details,
         .variables = &compute->config.model->table,
         .test = compute->config.test,
         .values = histograms ? averages : NULL,
         .gradient = histograms && compute->has_gradient ? compute->sum : NULL,
     };
-    if (source.dir != NULL) { details_write(details, &source, evaluation); }
+    if (source.dir != NULL) { evaluation_details_write(details, &source, evaluation); }
 }
 
 struct evaluation compute_evaluate(const struct compute *compute, const float *values,
-                                   const float *averages, uint64_t step)
+                                   const float *averages, uint64_t step, struct error *failure)
 {
     assert(values != NULL && averages != NULL);
     const uint64_t begun_ns = clock_monotonic_ns();
@@ -73,17 +85,21 @@ struct evaluation compute_evaluate(const struct compute *compute, const float *v
         .train_loss = compute_train_loss(compute, step),
         .digest = {digest.low, digest.high},
     };
+    if (failure != NULL) { failure->status = TN_OK; }
     const struct dataset *test = compute->config.test;
     if (test == NULL || test->examples == 0) { return evaluation; }
     struct evaluation_sum sum = {0};
-    struct details details = {0};
-    if (evaluate_all(compute, averages, &sum, &details) == TN_OK) {
+    struct evaluation_details details = {0};
+    struct error error = {.status = TN_OK};
+    enum tn_status status = evaluate_all(compute, averages, &sum, &details, &error);
+    if (status == TN_EDEVICE) { (void)error_set(failure, status, "%s", error.text); }
+    if (status == TN_OK) {
         evaluation.loss = sum.loss / (double)sum.count;
         evaluation.accuracy = accuracy_of(compute, &sum);
         set_metrics(compute, &sum, &details, &evaluation.metrics);
         write_details(compute, &details, averages, &evaluation);
     }
-    details_close(&details);
+    evaluation_details_close(&details);
     time_spent_add(TIME_EVALUATE, begun_ns);
     return evaluation;
 }

@@ -1,5 +1,5 @@
 /*
- * worker/gradients.h: the gradients that a worker has computed for the present step: one buffer for
+ * worker/gradients.h: the gradients that a worker has computed for the current step: one buffer for
  * each node of the slice tree, of which each ps gets the range that belongs to its shard, whole or
  * in parts. Parts that were sent do not change.
  *
@@ -35,7 +35,7 @@ float *gradients_begin(struct gradients *gradients, uint32_t node);
 struct buffer *gradients_part(const struct gradients *gradients, uint32_t node, uint32_t ps,
                               uint64_t first, uint64_t end);
 
-/* No node is computed any more. */
+/* No node is being computed any longer. */
 void gradients_clear(struct gradients *gradients);
 /* Release all buffers. A zeroed one is allowed. */
 void gradients_close(struct gradients *gradients);

@@ -6,7 +6,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/log.h"
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 #include "kernels/kernels.h"
 
 static void log_data(const struct job *job, const struct inputs *run, const struct inputs *ours)

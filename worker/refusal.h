@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "common/cluster/inputs.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 
 /* If `run` and `ours` differ in what must be equal, log both values and the remedy, and return
  * true. */

@@ -19,14 +19,19 @@ static bool owns_any(const struct training_loop *loop)
     return slice_set_count(&loop->owned) > 0;
 }
 
+/* Whether no computation reads the current values. */
+static bool is_free(const struct training_loop *loop)
+{
+    return !loop->computing && !loop->evaluating;
+}
+
 /* Whether the orders require values. */
 static bool is_active(const struct training_loop *loop)
 {
     return loop->generation != 0 && (loop->phase == RUN_RUNNING || loop->phase == RUN_STOPPING);
 }
 
-/* Owned slices whose gradients of `step` are not computed yet. */
-static struct slice_set missing(const struct training_loop *loop)
+struct slice_set loop_missing(const struct training_loop *loop)
 {
     struct slice_set set = loop->owned;
     for (uint32_t i = 0; i < SLICES_WORDS; i++) { set.words[i] &= ~loop->done.words[i]; }
@@ -41,10 +46,10 @@ static void enter(struct training_loop *loop, enum loop_state state, uint64_t no
     loop->progress_ms = now_ms;
     for (uint32_t i = 0; i < loop->config.ps; i++) {
         struct loop_ps *ps = &loop->ps[i];
-        ps->held = ps->asked = ps->looked_up = ps->lookup_sent = false;
+        ps->held = ps->asked = false;
         ps->sent = ps->taken = 0;
     }
-    loop->lookup = LOOKUP_NONE;
+    if (state != LOOP_WHOLE || !loop_looks_ahead(loop)) { loop_end_lookup(loop); }
 }
 
 static void forget_gradients(struct training_loop *loop, struct loop_actions *out)
@@ -65,7 +70,7 @@ static void begin_gather(struct training_loop *loop, uint64_t now_ms, struct loo
     forget_gradients(loop, out);
     enter(loop, LOOP_GATHER, now_ms);
     loop->gather_step = STEP_LATEST;
-    loop->end_moved = false;
+    loop->end_moved = loop->went_back = false;
 }
 
 static void become_whole(struct training_loop *loop, uint64_t step, uint64_t now_ms,
@@ -142,7 +147,7 @@ static void assign(struct training_loop *loop, const struct assignment *assignme
     /* The clock of a slice assigned to us may be below our step: begin again at the slowest slice,
      * so that no contribution is left out. The ps drop contributions that they have applied
      * already. */
-    struct slice_set fresh = missing(loop);
+    struct slice_set fresh = loop_missing(loop);
     if (!loop->strategy->exact_steps && loop->state == LOOP_WHOLE && !loop->computing &&
         slice_set_count(&fresh) > 0) {
         begin_gather(loop, now_ms, out);
@@ -236,7 +241,10 @@ static void settle_gather(struct training_loop *loop, uint64_t now_ms, struct lo
         become_whole(loop, lowest, now_ms, out);
         return;
     }
-    if (goes_back) { lowest = loop->evaluate_step; }
+    if (goes_back) {
+        lowest = loop->evaluate_step;
+        loop->went_back = true;
+    }
     loop->gather_step = lowest;
     for (uint32_t i = 0; i < loop->config.ps; i++) {
         if (loop->ps[i].held_step == lowest) { continue; }
@@ -259,7 +267,8 @@ static uint64_t push_ahead(struct training_loop *loop, uint32_t first_node, uint
 {
     static_assert(PS_MAX <= 64, "a bit for each ps");
     uint64_t set = 0;
-    const bool waits = loop->strategy->slice_updates || loop->config.rows;
+    const bool waits =
+        loop->strategy->slice_updates || loop->config.rows || loop->config.whole_pushes;
     for (uint32_t i = 0; i < loop->config.ps && !waits; i++) {
         if (!is_reachable(loop, i, now_ms) || loop->ps[i].sent != first_node) { continue; }
         loop->ps[i].sent = loop->node_count;
@@ -271,22 +280,22 @@ static uint64_t push_ahead(struct training_loop *loop, uint32_t first_node, uint
 /* Whether slices have to be computed now. */
 static bool must_compute(const struct training_loop *loop)
 {
-    const struct slice_set set = missing(loop);
+    const struct slice_set set = loop_missing(loop);
     return loop->phase == RUN_RUNNING && loop->step < loop->until && slice_set_count(&set) > 0 &&
            !waits_for_result(loop);
 }
 
-/* Compute the missing slices by one action, with tables those whose rows are here. */
+/* Compute the missing slices by one action; with tables, those whose rows have arrived. */
 static void compute_missing(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
     assert(loop->state == LOOP_WHOLE);
     assert(!loop->computing);
-    struct slice_set set = missing(loop);
+    struct slice_set set = loop_missing(loop);
     if (!must_compute(loop)) { return; }
     if (loop->config.rows) {
-        if (loop->lookup != LOOKUP_SLICES) {
+        if (loop->lookup != LOOKUP_SLICES || loop_looks_ahead(loop)) {
             loop->sought = set;
-            loop_begin_lookup(loop, LOOKUP_SLICES, out);
+            loop_begin_lookup(loop, LOOKUP_SLICES, loop->step, out);
         }
         if (!loop_has_rows(loop, LOOKUP_SLICES)) { return; }
         set = loop->sought;
@@ -329,7 +338,7 @@ static void evaluate(struct training_loop *loop, struct loop_actions *out)
     assert(!loop->strategy->exact_steps || loop->step == loop->evaluate_step);
     if (loop->config.rows) {
         if (loop->lookup == LOOKUP_SLICES && must_compute(loop)) { return; }
-        if (loop->lookup != LOOKUP_TEST) { loop_begin_lookup(loop, LOOKUP_TEST, out); }
+        if (loop->lookup != LOOKUP_TEST) { loop_begin_lookup(loop, LOOKUP_TEST, loop->step, out); }
         if (!loop_has_rows(loop, LOOKUP_TEST)) { return; }
         loop->lookup = LOOKUP_NONE;
     }
@@ -377,7 +386,7 @@ static void exchange(struct training_loop *loop, uint32_t index, struct loop_act
 }
 
 /* Every ps has reached the last step: other workers computed the rest, and only the values are
- * needed. */
+ * needed, once the present step is evaluated if that is due. */
 static bool is_behind_end(const struct training_loop *loop)
 {
     return loop->phase == RUN_STOPPING && loop->step < loop->until;
@@ -386,15 +395,19 @@ static bool is_behind_end(const struct training_loop *loop)
 static void proceed(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
     if (!is_active(loop) || !owns_any(loop)) { return; }
-    bool free = !loop->computing && !loop->evaluating;
-    if (loop->state == LOOP_IDLE) { begin_gather(loop, now_ms, out); }
+    if (loop->state == LOOP_IDLE && is_free(loop)) { begin_gather(loop, now_ms, out); }
+    if (loop->state == LOOP_IDLE) { return; }
     if (loop->state == LOOP_GATHER && all_held(loop)) { settle_gather(loop, now_ms, out); }
-    bool outdated = must_go_back(loop, loop->step) || loop->end_moved || is_behind_end(loop);
-    if (loop->state == LOOP_WHOLE && free && outdated) { begin_gather(loop, now_ms, out); }
-    if (loop->state == LOOP_WHOLE && free) {
-        bool due = must_evaluate(loop) && loop->step == loop->evaluate_step;
+    bool due = must_evaluate(loop) && loop->step == loop->evaluate_step;
+    bool outdated = must_go_back(loop, loop->step) || loop->end_moved ||
+                    (!due && (loop->went_back || is_behind_end(loop)));
+    if (loop->state == LOOP_WHOLE && is_free(loop) && outdated) { begin_gather(loop, now_ms, out); }
+    if (loop->state == LOOP_WHOLE && is_free(loop)) {
+        due = must_evaluate(loop) && loop->step == loop->evaluate_step;
         if (all_held(loop) && !due) { become_whole(loop, loop->step + 1, now_ms, out); }
-        compute_missing(loop, now_ms, out);
+        /* The ps would refuse gradients of this step, and that would end the lookup of the
+         * test set. */
+        if (!loop->went_back) { compute_missing(loop, now_ms, out); }
     }
     for (uint32_t i = 0; i < loop->config.ps; i++) {
         const struct loop_ps *ps = &loop->ps[i];
@@ -404,7 +417,17 @@ static void proceed(struct training_loop *loop, uint64_t now_ms, struct loop_act
         }
     }
     /* After the pushes, so that other workers need not wait for the evaluation. */
-    if (loop->state == LOOP_WHOLE && !loop->computing && !loop->evaluating) { evaluate(loop, out); }
+    if (loop->state == LOOP_WHOLE && is_free(loop)) { evaluate(loop, out); }
+    if (is_free(loop)) { loop_look_ahead(loop, out); }
+}
+
+/* An evaluation that was going on has no result: it is done again. */
+static void reset(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
+{
+    if (loop->evaluating) { loop->evaluated_step = STEP_NONE; }
+    loop->computing = loop->evaluating = false;
+    for (uint32_t i = 0; i < loop->config.ps; i++) { link_changed(loop, i, false); }
+    go_idle(loop, now_ms, out);
 }
 
 /* ---------------------------------------------------------------- dispatch */
@@ -436,6 +459,7 @@ void training_loop_handle(struct training_loop *loop, const struct loop_event *e
     case LOOP_EV_ROWS: loop_rows(loop, event); break;
     case LOOP_EV_COMPUTED: loop->computing = false; break;
     case LOOP_EV_EVALUATED: loop->evaluating = false; break;
+    case LOOP_EV_RESET: reset(loop, event->now_ms, out); break;
     case LOOP_EV_TICK: break;
     }
     proceed(loop, event->now_ms, out);

@@ -30,9 +30,9 @@
  *
  * With tables of rows (sync) the rows are looked up before they are used: those of the missing
  * slices before a computation, those of the test set before an evaluation. The driver lists them,
- * then each ps that has some is asked, piece by piece; one lookup is in progress at a time, and
- * ends with the round. Gradients are sent after they are computed, since their rows come before
- * them.
+ * then each ps that has some is asked, piece by piece. One lookup is in progress at a time, and
+ * ends with the round, unless it is of the next step: it begins once all gradients of the present
+ * step are computed. Gradients are sent after they are computed, since their rows come before them.
  *
  * A request is sent again when its connection is new, or some time after the ps refused it. The ps
  * ignores duplicates.
@@ -45,12 +45,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/cluster/job.h"
 #include "common/cluster/run.h"
 #include "common/cluster/slices.h"
-#include "common/cluster/strategy.h"
 #include "common/cluster/task.h"
 #include "common/cluster/znodes.h"
+#include "common/job/job.h"
+#include "common/job/strategy.h"
 #include "common/net/wire.h"
 
 enum {
@@ -65,6 +65,7 @@ struct training_loop_config {
     uint32_t index;              /* Index of this worker. */
     uint64_t evaluate_every;     /* 0: only the last step is evaluated. */
     bool rows;                   /* Sync: the model has tables. */
+    bool whole_pushes;           /* Gradients are sent only once all of them are computed. */
 };
 
 enum loop_event_type {
@@ -79,6 +80,8 @@ enum loop_event_type {
     LOOP_EV_ROWS,      /* The rows of the last LOOP_DO_LOOKUP of `ps`; `more`: others are left. */
     LOOP_EV_COMPUTED,  /* The last LOOP_DO_COMPUTE is done. */
     LOOP_EV_EVALUATED, /* The last LOOP_DO_EVALUATE is done. */
+    LOOP_EV_RESET,     /* All that was computed, gathered and asked for is lost, with each
+                          connection; no computation or evaluation is in progress. */
     LOOP_EV_TICK,      /* training_loop_deadline_ms() has passed. */
 };
 
@@ -104,7 +107,8 @@ enum loop_action_type {
                         them meanwhile, as parts of them become final, to the ps in `push_to`. */
     LOOP_DO_PUSH,    /* Send the gradients of nodes[first_node ...] to `ps`. */
     LOOP_DO_PULL,    /* Ask `ps` for the values of `step`. */
-    LOOP_DO_LIST,    /* List the rows of the slices in `sought`, or with `test` of the test set. */
+    LOOP_DO_LIST,    /* List the rows that the slices in `sought` read at `step`, or with `test`
+                        those of the test set. */
     LOOP_DO_LOOKUP,  /* Ask `ps` for the next of the listed rows, as of `step`. */
     LOOP_DO_EVALUATE, /* Evaluate the current values as those of `step`. */
 };
@@ -166,8 +170,10 @@ struct training_loop {
     struct slice_set owned, done;
     bool computing, evaluating;
     enum loop_lookup lookup;
+    uint64_t lookup_step;    /* The present one, or for LOOKUP_SLICES the next one. */
     bool listed;             /* The driver knows the rows of the lookup. */
     struct slice_set sought; /* LOOKUP_SLICES. */
+    bool went_back;          /* Sync: this step was gathered to be evaluated; the ps are past it. */
     bool end_moved; /* Async: the end was moved back; earlier answers may lack contributions. */
     uint64_t evaluated_step; /* The last one of this generation; STEP_NONE: none. */
 };

@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "worker/ps_frames.h"
 #include "worker/refusal.h"
 #include "worker/worker_private.h"
 
@@ -51,10 +52,7 @@ static const char *frame_fault(struct worker *worker, uint32_t ps,
 static void refuse_frame(struct worker *worker, uint32_t ps, const struct transport_event *event,
                          const char *fault)
 {
-    const struct frame_header *header = &event->header;
-    log_warn("closing the connection to ps:%" PRIu32 ": invalid frame: %s; type=%u bytes=%" PRIu32
-             " offset=%" PRIu64,
-             ps, fault, header->type, header->body_bytes, header->offset);
+    ps_frames_log_invalid(ps, event, fault);
     worker->answers[ps].invalid = true;
     worker->ports.transport.close(worker->ports.transport.ctx, event->conn);
 }
@@ -91,16 +89,9 @@ static void frame(struct worker *worker, uint32_t ps, const struct transport_eve
     }
     links_confirmed(&worker->links, ps);
     if (kind == CHUNK_REPEATED) { return; }
-    struct loop_event next = {
-        .type = header->type == FRAME_VALUES ? LOOP_EV_VALUES : LOOP_EV_REFUSED,
-        .ps = ps,
-        .generation = header->generation,
-        .step = header->step,
-        .round = header->sequence,
-        .chunk = (uint32_t)(header->offset / worker->ports.transport.chunk_bytes),
-        .more = kind == CHUNK_MORE,
-    };
-    if (header->type == FRAME_REFUSED) { next.refusal = (enum refusal)header->first; }
+    struct loop_event next = ps_frames_answer(ps, header);
+    next.chunk = (uint32_t)(header->offset / worker->ports.transport.chunk_bytes);
+    next.more = kind == CHUNK_MORE;
     feed(worker, next, event->body);
 }
 
@@ -130,61 +121,20 @@ static void transport(struct worker *worker, const struct transport_event *event
 
 /* --------------------------------------------------------------- ZooKeeper */
 
-/* Start watching the roster and the assignment, once there is a session. */
-static void follow(struct worker *worker)
-{
-    const struct zk_port *zk = &worker->ports.zk;
-    const char *cluster = worker->membership.identity.cluster;
-    char path[256];
-    if (worker->is_following || worker->membership.session == 0) { return; }
-    worker->is_following = true;
-    roster_start(&worker->roster, cluster, ps_count(worker), 0, 0, zk, &worker->membership.next_op,
-                 worker->now_ms);
-    znode_path(path, cluster, "assignment");
-    znode_watch_start(&worker->assignment, WATCH_DATA, path, zk, &worker->membership.next_op,
-                      worker->now_ms);
-}
-
-static void ps_changed(struct worker *worker, uint32_t ps)
-{
-    assert(ps < ps_count(worker));
-    const struct roster_entry *entry = &worker->roster.entries[ps];
-    const struct member *member = entry->present ? &entry->member : NULL;
-    if (!links_set_member(&worker->links, ps, member, worker->now_ms)) { return; }
-    log_info("ps:%" PRIu32 " restarted at %s", ps, entry->member.address);
-    feed(worker, (struct loop_event){.type = LOOP_EV_LINK_DOWN, .ps = ps}, NULL);
-}
-
-static void assigned(struct worker *worker, const struct zk_event *event)
-{
-    struct assignment assignment;
-    struct error error;
-    if (event->size == 0) { return; }
-    if (assignment_decode(event->data, event->size, &assignment, &error) != TN_OK) {
-        log_warn("/assignment is ignored: %s", error.text);
-        return;
-    }
-    if (assignment.slice_count != worker->config.job->train.slices) {
-        log_warn("/assignment is ignored: it has %" PRIu32 " slices, the job has %" PRIu32,
-                 assignment.slice_count, worker->config.job->train.slices);
-        return;
-    }
-    feed(worker, (struct loop_event){.type = LOOP_EV_ASSIGNMENT, .assignment = &assignment}, NULL);
-}
-
 static void zookeeper(struct worker *worker, const struct zk_event *event)
 {
-    const struct zk_port *zk = &worker->ports.zk;
-    uint64_t *next_op = &worker->membership.next_op;
-    if (!worker->is_following) {
-        follow(worker);
-        return;
-    }
-    int entry = roster_handle(&worker->roster, event, zk, next_op, worker->now_ms);
-    if (entry >= 0) { ps_changed(worker, (uint32_t)entry); }
-    if (znode_watch_handle(&worker->assignment, event, zk, next_op, worker->now_ms) ==
-        WATCH_PRESENT) {
-        assigned(worker, event);
+    struct worker_watch *watch = &worker->watch;
+    switch (worker_watch_handle(watch, event, worker->now_ms)) {
+    case WORKER_WATCH_NOTHING:
+    case WORKER_WATCH_WORKER: break;
+    case WORKER_WATCH_RESTARTED:
+        feed(worker, (struct loop_event){.type = LOOP_EV_LINK_DOWN, .ps = watch->peer}, NULL);
+        break;
+    case WORKER_WATCH_ASSIGNED:
+        feed(worker,
+             (struct loop_event){.type = LOOP_EV_ASSIGNMENT, .assignment = &watch->assignment},
+             NULL);
+        break;
     }
 }
 
@@ -258,12 +208,7 @@ static void report(struct worker *worker)
 
 static void tick(struct worker *worker)
 {
-    if (worker->is_following) {
-        const struct zk_port *zk = &worker->ports.zk;
-        uint64_t *next_op = &worker->membership.next_op;
-        roster_tick(&worker->roster, zk, next_op, worker->now_ms);
-        znode_watch_tick(&worker->assignment, zk, next_op, worker->now_ms);
-    }
+    worker_watch_tick(&worker->watch, worker->now_ms);
     if (worker->now_ms >= training_loop_deadline_ms(&worker->core)) {
         feed(worker, (struct loop_event){.type = LOOP_EV_TICK}, NULL);
     }
@@ -271,19 +216,11 @@ static void tick(struct worker *worker)
     log_wait(worker);
 }
 
-/* W9: whether no other node waits for this worker. */
-static bool is_dispensable(const struct worker *worker)
-{
-    const struct run *run = &worker->membership.run;
-    if (!worker->membership.has_run) { return true; }
-    if (run->phase != RUN_RUNNING && run->phase != RUN_STOPPING) { return true; }
-    return worker->is_following && slice_set_count(&worker->core.owned) == 0;
-}
-
 static void leave_if_drained(struct worker *worker)
 {
     if (worker->drain_until_ms == 0 || worker->finished) { return; }
-    if (!is_dispensable(worker) && worker->now_ms < worker->drain_until_ms) { return; }
+    const bool is_awaited = worker_watch_is_awaited(&worker->watch, &worker->core.owned);
+    if (is_awaited && worker->now_ms < worker->drain_until_ms) { return; }
     worker_finish(worker, TN_EXIT_OK);
 }
 
@@ -319,9 +256,7 @@ static uint64_t deadline_ms(const void *self)
     first = u64_min(first, links_deadline_ms(&worker->links));
     first = u64_min(first, wait_log_due_ms(worker));
     if (worker->drain_until_ms != 0) { first = u64_min(first, worker->drain_until_ms); }
-    if (!worker->is_following) { return first; }
-    first = u64_min(first, roster_deadline_ms(&worker->roster));
-    return u64_min(first, znode_watch_deadline_ms(&worker->assignment));
+    return u64_min(first, worker_watch_deadline_ms(&worker->watch));
 }
 
 static bool is_finished(const void *self, int *exit_code)
@@ -384,6 +319,8 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
     }
     membership_init(&worker->membership, &config->identity, &worker->ports);
     links_init(&worker->links, job->cluster.ps, &worker->ports.transport);
+    worker_watch_init(&worker->watch, ROLE_PS, job->train.slices, &worker->links,
+                      &worker->membership);
     training_loop_init(&worker->core, &(struct training_loop_config){
                                           .strategy = strategy_of_job(job)->kind,
                                           .slices = job->train.slices,

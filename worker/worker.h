@@ -12,7 +12,7 @@
 #define WORKER_WORKER_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "common/node/node.h"
 #include "data/dataset.h"
 #include "kernels/kernels.h"

@@ -6,6 +6,8 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/faults/failpoint.h"
+#include "worker/failure.h"
+#include "worker/ps_frames.h"
 #include "worker/worker_private.h"
 
 void worker_finish(struct worker *worker, int exit_code)
@@ -38,17 +40,6 @@ void worker_send(struct worker *worker, uint32_t ps, struct frame_header header,
     worker->ports.transport.send(worker->ports.transport.ctx, conn, &header, body);
 }
 
-/* A restart computes the same again: the exit code ends the job. */
-static void diverged(struct worker *worker, uint64_t step, struct slice_node node)
-{
-    assert(node.count > 0);
-    log_error("gradient is not finite: step=%" PRIu64 " slices=%" PRIu32 "..%" PRIu32
-              ": training diverged or an example is not a number; lower train.learning_rate or "
-              "check the data",
-              step, node.first, node.first + node.count - 1);
-    worker_finish(worker, TN_EXIT_INVALID_INPUT);
-}
-
 void worker_out_of_memory(struct worker *worker)
 {
     log_error("out of memory for the gradients of %" PRIu64 " parameters: exiting",
@@ -72,9 +63,10 @@ static bool compute_one(struct worker *worker, const struct loop_action *action,
                                               slices, sum, &watch, &error);
     if (status != TN_OK) {
         log_error("%s", error.text);
-        worker_finish(worker, status == TN_EINVAL ? TN_EXIT_INVALID_INPUT : TN_EXIT_ERROR);
+        worker_finish(worker, failure_exit_code(status));
     } else if (!worker_rows_computed(worker, node) || worker->ahead.diverged) {
-        diverged(worker, action->step, slices);
+        failure_log_divergence(action->step, slices);
+        worker_finish(worker, TN_EXIT_INVALID_INPUT);
     }
     return !worker->finished;
 }
@@ -98,16 +90,7 @@ static void compute(struct worker *worker, const struct loop_action *action)
 static void pull(struct worker *worker, const struct loop_action *action)
 {
     assert(worker->core.ps[action->ps].up);
-    struct frame_header header = {
-        .sequence = action->round,
-        .type = FRAME_PULL,
-        .epoch = action->epoch,
-        .generation = action->generation,
-        .step = action->step,
-        .first = (uint32_t)u64_min(action->revision, UINT32_MAX),
-        .count = action->last,
-    };
-    worker_send(worker, action->ps, header, NULL);
+    worker_send(worker, action->ps, ps_frames_pull(action), NULL);
 }
 
 /* Copy a chunk of the values of a shard, behind which its averages are, into the next values. */
@@ -139,7 +122,14 @@ static void evaluate(struct worker *worker, const struct loop_action *action)
     assert(worker->core.evaluating);
     const float *values = worker->current->data;
     const float *averages = values + (worker->has_averages ? worker->compute.parameters : 0);
-    worker->evaluation = compute_evaluate(&worker->compute, values, averages, action->step);
+    struct error failure;
+    worker->evaluation =
+        compute_evaluate(&worker->compute, values, averages, action->step, &failure);
+    if (failure.status != TN_OK) {
+        log_error("%s", failure.text);
+        worker_finish(worker, tanist_exit_code(failure.status));
+        return;
+    }
     log_info("evaluated step %" PRIu64 ": test_loss=%.4f accuracy=%.4f training_loss=%.4f",
              action->step, worker->evaluation.loss, worker->evaluation.accuracy,
              worker->evaluation.train_loss);

@@ -5,7 +5,7 @@
 #include "common/base/log.h"
 #include "worker/worker_private.h"
 
-/* A ps that is just dying or starting may not answer at its door: dial again before giving up. */
+/* The lane listener of a ps that is exiting or starting may not answer: dial again a few times. */
 enum { WITHOUT_LANE_MAX = 20 };
 
 bool worker_accepts_lane(struct worker *worker, uint32_t ps, bool by_lane)

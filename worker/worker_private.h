@@ -3,10 +3,10 @@
 #ifndef WORKER_WORKER_PRIVATE_H
 #define WORKER_WORKER_PRIVATE_H
 
-#include "common/cluster/roster.h"
 #include "common/net/chunks.h"
 #include "common/node/membership.h"
 #include "common/node/ps_links.h"
+#include "common/node/worker_watch.h"
 #include "worker/compute.h"
 #include "worker/gradients.h"
 #include "worker/row_lookup.h"
@@ -29,8 +29,7 @@ struct worker {
     struct worker_config config;
     struct node_ports ports;
     struct membership membership;
-    struct roster roster;
-    struct znode_watch assignment;
+    struct worker_watch watch;
     struct links links;
     struct chunks answers[PS_MAX]; /* The chunks of answers on each link. */
     struct training_loop core;
@@ -51,7 +50,6 @@ struct worker {
     uint64_t now_ms;
     struct loop_event follow_ups[FOLLOW_UPS_MAX];
     uint32_t follow_up_count;
-    bool is_following; /* The roster and the assignment are being watched. */
     uint64_t wait_logged_at_ms;
     uint64_t drain_until_ms; /* Latest time to leave after a request; 0: there was none. */
     bool finished;

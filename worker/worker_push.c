@@ -4,6 +4,7 @@
 #include "common/base/minmax.h"
 #include "common/faults/failpoint.h"
 #include "kernels/finite.h"
+#include "worker/ps_frames.h"
 #include "worker/worker_private.h"
 
 enum { PARTS_MAX = 256 /* The gradients of a step have at most as many, and one each. */ };
@@ -13,16 +14,9 @@ static void send_part(struct worker *worker, const struct loop_action *action, u
                       uint32_t ps, uint64_t first, uint64_t end)
 {
     assert(worker->core.ps[ps].up);
-    const struct frame_header header = {
-        .sequence = action->round,
-        .type = FRAME_PUSH,
-        .generation = action->generation,
-        .step = action->step,
-        .first = worker->core.nodes[node].first,
-        .count = worker->core.nodes[node].count,
-        .loss = worker->losses[node],
-        .offset = first * sizeof(float),
-    };
+    struct frame_header header = ps_frames_push(&worker->core, action, node);
+    header.loss = worker->losses[node];
+    header.offset = first * sizeof(float);
     FAILPOINT("worker.before_push");
     worker_rows_push(worker, ps, node, &header);
     struct buffer *part = gradients_part(&worker->gradients, node, ps, first, end);

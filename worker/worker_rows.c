@@ -66,9 +66,8 @@ const char *worker_rows_take(struct worker *worker, uint32_t ps,
     *wanted = false;
     if (worker->lookup == NULL) { return "the model has no tables"; }
     if (worker->answers[ps].incomplete) { return "the body before it is incomplete"; }
-    if (!core->ps[ps].lookup_sent || header->sequence != core->round ||
-        header->generation != core->generation || header->step != core->step ||
-        header->first != worker->lookup_numbers[ps]) {
+    if (!core->ps[ps].lookup_sent || header->generation != core->generation ||
+        header->step != core->lookup_step || header->first != worker->lookup_numbers[ps]) {
         return NULL;
     }
     *wanted = header->offset == 0 && event->body != NULL &&

@@ -207,9 +207,9 @@ static enum tn_status find_hosts(const struct networks *networks, size_t count, 
     assert(count <= ENSEMBLE_SERVERS_MAX);
     for (size_t i = 0; i < count; i++) {
         const struct network *network;
-        char place[TASK_NAME_MAX];
-        snprintf(place, sizeof place, "zookeeper:%zu", i + 1);
-        enum tn_status status = networks_find(networks, place, &network, error);
+        char child[TASK_NAME_MAX];
+        snprintf(child, sizeof child, "zookeeper:%zu", i + 1);
+        enum tn_status status = networks_find(networks, child, &network, error);
         if (status != TN_OK) { return status; }
         out->list[i] = network != NULL ? network->address : LOOPBACK;
     }

@@ -22,28 +22,29 @@ static bool copy_text(const json_t *object, const char *field, char *out, size_t
     return text != NULL && *text && snprintf(out, size, "%s", text) < (int)size;
 }
 
-static enum tn_status read_place(struct network *network, const char *place, const json_t *object,
-                                 struct error *error)
+static enum tn_status read_network(struct network *network, const char *child, const json_t *object,
+                                   struct error *error)
 {
     struct in_addr address;
-    assert(network != NULL && place != NULL);
-    if (!*place || snprintf(network->place, sizeof network->place, "%s", place) >=
-                       (int)sizeof network->place) {
-        return error_set(error, TN_EINVAL, "places: \"%s\" is not the name of a child", place);
+    assert(network != NULL && child != NULL);
+    if (!*child || snprintf(network->child, sizeof network->child, "%s", child) >=
+                       (int)sizeof network->child) {
+        return error_set(error, TN_EINVAL, "networks: \"%s\" is not the name of a child", child);
     }
     if (!copy_text(object, "namespace", network->path, sizeof network->path)) {
-        return error_set(error, TN_EINVAL,
-                         "places: %s: namespace: give the path of a network namespace, at most %d "
-                         "bytes",
-                         place, NETWORK_PATH_MAX - 1);
+        return error_set(
+            error, TN_EINVAL,
+            "networks: %s: namespace: give the path of a network namespace, at most %d "
+            "bytes",
+            child, NETWORK_PATH_MAX - 1);
     }
     if (access(network->path, R_OK) != 0) {
-        return error_set(error, TN_EINVAL, "places: %s: namespace: %s: %s", place, network->path,
+        return error_set(error, TN_EINVAL, "networks: %s: namespace: %s: %s", child, network->path,
                          strerror(errno));
     }
     if (!copy_text(object, "address", network->address, sizeof network->address) ||
         inet_pton(AF_INET, network->address, &address) != 1) {
-        return error_set(error, TN_EINVAL, "places: %s: address: give an IPv4 address", place);
+        return error_set(error, TN_EINVAL, "networks: %s: address: give an IPv4 address", child);
     }
     return TN_OK;
 }
@@ -51,20 +52,22 @@ static enum tn_status read_place(struct network *network, const char *place, con
 static enum tn_status read_places(struct networks *networks, json_t *root, struct error *error)
 {
     const char *name;
-    json_t *object, *places = json_object_get(root, "places");
+    json_t *object, *children = json_object_get(root, "networks");
     assert(networks->count == 0);
     if (json_integer_value(json_object_get(root, "version")) != FILE_VERSION) {
         return error_set(error, TN_EINVAL, "version: give %d", FILE_VERSION);
     }
-    if (!json_is_object(places) || json_object_size(places) == 0) {
-        return error_set(error, TN_EINVAL, "places: give an object with a network for each child");
+    if (!json_is_object(children) || json_object_size(children) == 0) {
+        return error_set(error, TN_EINVAL,
+                         "networks: give an object with a network for each child");
     }
-    json_object_foreach(places, name, object)
+    json_object_foreach(children, name, object)
     {
         if (networks->count == NETWORKS_MAX) {
-            return error_set(error, TN_EINVAL, "places: at most %d", NETWORKS_MAX);
+            return error_set(error, TN_EINVAL, "networks: at most %d", NETWORKS_MAX);
         }
-        enum tn_status status = read_place(&networks->list[networks->count++], name, object, error);
+        enum tn_status status =
+            read_network(&networks->list[networks->count++], name, object, error);
         if (status != TN_OK) { return status; }
     }
     return TN_OK;
@@ -87,16 +90,16 @@ enum tn_status networks_read(struct networks *networks, const char *path, struct
     return status == TN_OK ? TN_OK : error_context(error, "%s", path);
 }
 
-enum tn_status networks_find(const struct networks *networks, const char *place,
+enum tn_status networks_find(const struct networks *networks, const char *child,
                              const struct network **out, struct error *error)
 {
-    assert(place != NULL && out != NULL);
+    assert(child != NULL && out != NULL);
     *out = NULL;
     if (networks == NULL || networks->count == 0) { return TN_OK; }
     for (uint32_t i = 0; i < networks->count; i++) {
-        if (strcmp(networks->list[i].place, place) == 0) { *out = &networks->list[i]; }
+        if (strcmp(networks->list[i].child, child) == 0) { *out = &networks->list[i]; }
     }
     if (*out != NULL) { return TN_OK; }
-    return error_set(error, TN_EINVAL, "places: no network is given for %s, a child of this run",
-                     place);
+    return error_set(error, TN_EINVAL, "networks: no network is given for %s, a child of this run",
+                     child);
 }

@@ -3,7 +3,7 @@
  * harness passes them with `tanist run --networks FILE`, so that it can inject faults into the
  * network of each child separately:
  *
- *   {"version": 1, "places": {"zookeeper:1": {"namespace": PATH, "address": "10.77.0.2"}, ...}}
+ *   {"version": 1, "networks": {"zookeeper:1": {"namespace": PATH, "address": "10.77.0.2"}, ...}}
  *
  * Threads: any; nothing changes after networks_read(). Blocking: on the disk.
  */
@@ -19,7 +19,7 @@
 enum { NETWORKS_MAX = TASKS_MAX + 3, NETWORK_PATH_MAX = 256, NETWORK_ADDRESS_MAX = 16 };
 
 struct network {
-    char place[TASK_NAME_MAX];         /* The child: "ps:1", "zookeeper:2". */
+    char child[TASK_NAME_MAX];         /* The child: "ps:1", "zookeeper:2". */
     char path[NETWORK_PATH_MAX];       /* The namespace, for open() and setns(). */
     char address[NETWORK_ADDRESS_MAX]; /* IPv4, in the namespace. */
 };
@@ -35,7 +35,7 @@ MUST_CHECK enum tn_status networks_read(struct networks *networks, const char *p
 
 /* Find the network of a child. Without networks (`networks` NULL or empty) `*out` is NULL. If there
  * are any, each child must have one: TN_EINVAL names the child without. */
-MUST_CHECK enum tn_status networks_find(const struct networks *networks, const char *place,
+MUST_CHECK enum tn_status networks_find(const struct networks *networks, const char *child,
                                         const struct network **out, struct error *error);
 
 #endif

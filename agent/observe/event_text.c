@@ -143,6 +143,16 @@ void event_text_history(const struct history_entry *entry, char text[static EVEN
         snprintf(text, EVENT_TEXT_MAX, "changed from step %" PRIu64 " on%s%s", entry->step, because,
                  entry->cause);
         break;
+    case HISTORY_LATE:
+        snprintf(text, EVENT_TEXT_MAX,
+                 "%s is late at step %" PRIu64 ": other workers compute its slices", task,
+                 entry->step);
+        break;
+    case HISTORY_RETURNED:
+        snprintf(text, EVENT_TEXT_MAX,
+                 "%s gets slices again at step %" PRIu64 ", after %" PRIu64 " ms", task,
+                 entry->step, entry->took_ms);
+        break;
     case HISTORY_KINDS: snprintf(text, EVENT_TEXT_MAX, "?"); break;
     }
 }
@@ -163,7 +173,9 @@ static bool concerns_a_task(const struct history_entry *entry)
     switch (entry->kind) {
     case HISTORY_ELECTED:
     case HISTORY_TASK_UP:
-    case HISTORY_TASK_LOST: return true;
+    case HISTORY_TASK_LOST:
+    case HISTORY_LATE:
+    case HISTORY_RETURNED: return true;
     case HISTORY_PAUSED:
     case HISTORY_RECOVERED:
         return entry->recovery == RECOVERY_PS || entry->recovery == RECOVERY_WARM ||
@@ -182,7 +194,8 @@ static void set_details(json_t *object, const struct history_entry *entry)
 {
     assert(object != NULL);
     switch (entry->kind) {
-    case HISTORY_ELECTED: set_number(object, "took_ms", entry->took_ms); break;
+    case HISTORY_ELECTED:
+    case HISTORY_RETURNED: set_number(object, "took_ms", entry->took_ms); break;
     case HISTORY_RECOVERED:
         json_object_set_new(object, "kind", json_string(recovery_kind_name(entry->recovery)));
         set_number(object, "paused_ms", entry->took_ms);

@@ -78,7 +78,7 @@ static const char *exact(double value, char text[static NUMBER_BYTES])
     return text;
 }
 
-void metrics_file_point(struct metrics_file *file, const struct curve_point *point,
+void metrics_file_point(struct metrics_file *file, const struct training_curve_point *point,
                         uint64_t wall_ms, uint64_t paused_ms, const char *metrics)
 {
     char time[TIME_TEXT_MAX], loss[NUMBER_BYTES], rate[NUMBER_BYTES] = "null", more[96] = "";
@@ -97,6 +97,20 @@ void metrics_file_point(struct metrics_file *file, const struct curve_point *poi
     print_line(file,
                "{\"step\":%" PRIu64 ",\"time\":\"%s\",\"loss\":%s,\"steps_per_second\":%s%s%s}\n",
                point->step, time, exact(point->loss, loss), rate, more, metrics);
+}
+
+void metrics_file_tables(struct metrics_file *file, const struct table_totals *totals,
+                         uint64_t step, uint64_t wall_ms)
+{
+    char time[TIME_TEXT_MAX];
+    const struct table_stats all = table_totals_all(totals);
+    if (totals->count == 0) { return; }
+    clock_format(wall_ms, time);
+    write_object(file, json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:o}", "step", (json_int_t)step,
+                                 "time", time, "table_rows", (json_int_t)all.rows, "table_bytes",
+                                 (json_int_t)all.bytes, "table_lookups", (json_int_t)all.lookups,
+                                 "table_updates", (json_int_t)all.updates, "tables",
+                                 table_totals_json(totals, false)));
 }
 
 void metrics_file_loaded(struct metrics_file *file, const struct run *run, uint64_t wall_ms)

@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/observe/curve.h"
+#include "agent/observe/table_totals.h"
+#include "agent/observe/training_curve.h"
 #include "common/base/error.h"
 #include "common/cluster/znodes.h"
 
@@ -38,8 +39,12 @@ void metrics_file_open(struct metrics_file *file, const char *dir);
 void metrics_file_close(struct metrics_file *file);
 
 /* `metrics`: more members of the object, each behind a comma; at most METRICS_MORE_MAX bytes. */
-void metrics_file_point(struct metrics_file *file, const struct curve_point *point,
+void metrics_file_point(struct metrics_file *file, const struct training_curve_point *point,
                         uint64_t wall_ms, uint64_t paused_ms, const char *metrics);
+
+/* The tables as of about step `step`; nothing without tables. */
+void metrics_file_tables(struct metrics_file *file, const struct table_totals *totals,
+                         uint64_t step, uint64_t wall_ms);
 
 /* Training begins or continues: the generation that /run orders is loaded. */
 void metrics_file_loaded(struct metrics_file *file, const struct run *run, uint64_t wall_ms);

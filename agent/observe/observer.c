@@ -61,6 +61,25 @@ void observer_restart(struct observer *observer, const struct zk_port *zk, uint6
     start_mirrors(observer, zk, now_ms);
 }
 
+/* The ps are before the workers: add_tasks(). */
+void observer_change_ps(struct observer *observer, uint32_t ps, const struct zk_port *zk,
+                        uint64_t now_ms)
+{
+    struct observed_task *tasks = observer->tasks;
+    uint32_t first = 0, after;
+    while (first < observer->task_count && tasks[first].task.role < ROLE_PS) { first++; }
+    for (after = first; after < observer->task_count && tasks[after].task.role == ROLE_PS;) {
+        after++;
+    }
+    const uint32_t others = observer->task_count - after;
+    assert(first + ps + others <= TASKS_MAX);
+    memmove(&tasks[first + ps], &tasks[after], others * sizeof tasks[0]);
+    observer->task_count = first;
+    add_tasks(observer, ROLE_PS, ps);
+    observer->task_count += others;
+    start_mirrors(observer, zk, now_ms);
+}
+
 /* ------------------------------------------------------------- znodes */
 
 static unsigned read_run(struct observer *observer, const struct zk_event *event)
@@ -107,13 +126,13 @@ static unsigned read_member(struct observer *observer, uint32_t index, const str
         return 0;
     }
     bool changed = !task->present || task->member.incarnation != member.incarnation;
-    bool troubled =
-        changed ? member.trouble[0] != '\0' : strcmp(task->member.trouble, member.trouble) != 0;
+    bool problem_changed =
+        changed ? member.problem[0] != '\0' : strcmp(task->member.problem, member.problem) != 0;
     task->member = member;
     task->session = event->stat.ephemeral_owner;
     task->present = true;
-    if (changed || troubled) { observer->changed = index; }
-    return (changed ? OBSERVER_MEMBER : 0u) | (troubled ? OBSERVER_TROUBLE : 0u);
+    if (changed || problem_changed) { observer->changed = index; }
+    return (changed ? OBSERVER_MEMBER : 0u) | (problem_changed ? OBSERVER_PROBLEM : 0u);
 }
 
 static unsigned handle_task(struct observer *observer, uint32_t index, const struct zk_event *event,
@@ -347,14 +366,18 @@ bool observer_is_idle(const struct observer *observer)
     return observer->waiting_count == 0 && observer->history_watch.state == WATCH_SET;
 }
 
-enum role observer_holders(const struct observer *observer)
+bool observer_has_ps(const struct observer *observer)
 {
-    uint32_t ps = 0;
     assert(observer->task_count <= TASKS_MAX);
     for (uint32_t i = 0; i < observer->task_count; i++) {
-        ps += observer->tasks[i].task.role == ROLE_PS;
+        if (observer->tasks[i].task.role == ROLE_PS) { return true; }
     }
-    return role_of_holders(ps);
+    return false;
+}
+
+enum role observer_holders(const struct observer *observer)
+{
+    return role_of_holders(observer_has_ps(observer) ? 1 : 0);
 }
 
 bool observer_lost_cluster(const struct observer *observer)

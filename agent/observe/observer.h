@@ -18,7 +18,7 @@ enum observer_change {
     OBSERVER_CHIEF = 2,    /* `chief` has another epoch. */
     OBSERVER_MEMBER = 4,   /* `tasks[changed]` joined, left or restarted. */
     OBSERVER_HISTORY = 8,  /* `entry` is the next entry. */
-    OBSERVER_TROUBLE = 32, /* The trouble of `tasks[changed]` is another one, or over. */
+    OBSERVER_PROBLEM = 32, /* The problem of `tasks[changed]` changed or is solved. */
     OBSERVER_SETTLED = 16, /* All that existed at the start has been reported. Once. */
 };
 
@@ -66,10 +66,16 @@ void observer_start(struct observer *observer, const char *cluster, uint32_t coo
 /* Continue with a new session: all znodes are read again, and no entry is reported twice. */
 void observer_restart(struct observer *observer, const struct zk_port *zk, uint64_t now_ms);
 
+/* Continue with another number of ps. No entry is reported twice. */
+void observer_change_ps(struct observer *observer, uint32_t ps, const struct zk_port *zk,
+                        uint64_t now_ms);
+
 /* Pass every ZooKeeper event. Returns a set of `enum observer_change`. */
 unsigned observer_handle(struct observer *observer, const struct zk_event *event,
                          const struct zk_port *zk, uint64_t now_ms);
 
+/* Whether the cluster has ps; without, each worker holds all values. */
+bool observer_has_ps(const struct observer *observer);
 /* The role of the tasks that hold values: ps, or without ps workers. */
 enum role observer_holders(const struct observer *observer);
 

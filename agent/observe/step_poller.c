@@ -11,7 +11,7 @@
 
 enum { HEARTBEAT_MS = 1000, BODY_MAX_BYTES = LOSSES_MAX * sizeof(double) };
 
-struct polled_ps {
+struct polled_holder {
     conn_id conn; /* 0: none. */
     uint64_t incarnation;
     bool known; /* It has answered at lowest once ... */
@@ -22,21 +22,26 @@ struct polled_ps {
     uint64_t loss_generation, first_loss, losses_at_ms;
     uint32_t loss_count;
     double *losses; /* [LOSSES_MAX]; NULL: none has arrived. */
+    /* Its tables, as of this generation. */
+    bool tables_known, tables_fresh; /* As `known` and `fresh`. */
+    uint64_t tables_generation;
+    uint32_t table_count;
+    struct table_stats *tables; /* [ROW_TABLES_MAX]; NULL: none has arrived. */
 };
 
 struct step_poller {
-    pthread_mutex_t lock; /* Guards the ps. */
-    struct polled_ps ps[HOLDERS_MAX];
+    pthread_mutex_t lock; /* Guards the holders. */
+    struct polled_holder holders[HOLDERS_MAX];
     bool all_losses; /* Ask again until the answer is empty. */
     struct transport *transport;
     struct buffer_pool *pool;
 };
 
-static struct polled_ps *ps_of(struct step_poller *poller, conn_id conn)
+static struct polled_holder *holder_of(struct step_poller *poller, conn_id conn)
 {
     assert(poller != NULL);
     for (int i = 0; i < HOLDERS_MAX; i++) {
-        if (conn.v != 0 && poller->ps[i].conn.v == conn.v) { return &poller->ps[i]; }
+        if (conn.v != 0 && poller->holders[i].conn.v == conn.v) { return &poller->holders[i]; }
     }
     return NULL;
 }
@@ -50,28 +55,43 @@ static void send_ask(struct step_poller *poller, conn_id conn, uint64_t from)
 
 /* Losses that continue those of before are added to them, others replace them. Returns whether
  * there are some. */
-static bool keep_losses(struct polled_ps *ps, const struct transport_event *event)
+static bool keep_losses(struct polled_holder *holder, const struct transport_event *event)
 {
     const struct frame_header *header = &event->header;
     const uint32_t count = header->count;
     const size_t bytes = event->body != NULL ? event->body->size : 0;
     if (count > LOSSES_MAX || bytes != count * sizeof(double)) { return false; }
-    if (ps->losses == NULL) { ps->losses = malloc(LOSSES_MAX * sizeof *ps->losses); }
-    if (ps->losses == NULL) { return false; }
-    const bool continues = header->generation == ps->loss_generation &&
-                           header->step == ps->first_loss + ps->loss_count &&
-                           ps->loss_count + count <= LOSSES_MAX;
+    if (holder->losses == NULL) { holder->losses = malloc(LOSSES_MAX * sizeof *holder->losses); }
+    if (holder->losses == NULL) { return false; }
+    const bool continues = header->generation == holder->loss_generation &&
+                           header->step == holder->first_loss + holder->loss_count &&
+                           holder->loss_count + count <= LOSSES_MAX;
     if (!continues) {
-        ps->loss_generation = header->generation;
-        ps->first_loss = header->step;
-        ps->loss_count = 0;
+        holder->loss_generation = header->generation;
+        holder->first_loss = header->step;
+        holder->loss_count = 0;
     }
     if (bytes > 0 && event->body != NULL) {
-        memcpy(ps->losses + ps->loss_count, event->body->data, bytes);
+        memcpy(holder->losses + holder->loss_count, event->body->data, bytes);
     }
-    ps->loss_count += count;
-    ps->losses_at_ms = clock_monotonic_ms();
+    holder->loss_count += count;
+    holder->losses_at_ms = clock_monotonic_ms();
     return count > 0;
+}
+
+static void keep_tables(struct polled_holder *holder, const struct transport_event *event)
+{
+    const struct frame_header *header = &event->header;
+    const void *body = event->body != NULL ? event->body->data : NULL;
+    const size_t size = event->body != NULL ? event->body->size : 0;
+    if (holder->tables == NULL) {
+        holder->tables = malloc(ROW_TABLES_MAX * sizeof *holder->tables);
+    }
+    if (holder->tables == NULL) { return; }
+    holder->tables_known = table_stats_decode(body, size, header->count, holder->tables);
+    holder->tables_fresh = true;
+    holder->table_count = header->count;
+    holder->tables_generation = header->generation;
 }
 
 static void on_event(void *ctx, const struct transport_event *event)
@@ -81,17 +101,21 @@ static void on_event(void *ctx, const struct transport_event *event)
     uint64_t from = 0;
     assert(poller != NULL);
     pthread_mutex_lock(&poller->lock);
-    struct polled_ps *ps = ps_of(poller, event->conn);
-    if (ps != NULL && event->type == TRANSPORT_FRAME && event->header.type == FRAME_REFUSED) {
-        ps->known = ps->fresh = true;
-        ps->generation = event->header.generation;
-        ps->step = event->header.step;
-        ps->lanes = event->header.count;
-    } else if (ps != NULL && event->type == TRANSPORT_FRAME && event->header.type == FRAME_LOSSES) {
-        again = keep_losses(ps, event) && poller->all_losses;
-        from = ps->first_loss + ps->loss_count;
-    } else if (ps != NULL && event->type == TRANSPORT_CLOSED) {
-        ps->conn.v = 0;
+    struct polled_holder *holder = holder_of(poller, event->conn);
+    if (holder != NULL && event->type == TRANSPORT_FRAME && event->header.type == FRAME_REFUSED) {
+        holder->known = holder->fresh = true;
+        holder->generation = event->header.generation;
+        holder->step = event->header.step;
+        holder->lanes = event->header.count;
+    } else if (holder != NULL && event->type == TRANSPORT_FRAME &&
+               event->header.type == FRAME_LOSSES) {
+        again = keep_losses(holder, event) && poller->all_losses;
+        from = holder->first_loss + holder->loss_count;
+    } else if (holder != NULL && event->type == TRANSPORT_FRAME &&
+               event->header.type == FRAME_TABLES) {
+        keep_tables(holder, event);
+    } else if (holder != NULL && event->type == TRANSPORT_CLOSED) {
+        holder->conn.v = 0;
     }
     pthread_mutex_unlock(&poller->lock);
     if (again) { send_ask(poller, event->conn, from); }
@@ -132,7 +156,10 @@ void step_poller_close(struct step_poller *poller)
     transport_close(poller->transport);
     buffer_pool_destroy(poller->pool);
     pthread_mutex_destroy(&poller->lock);
-    for (int i = 0; i < HOLDERS_MAX; i++) { free(poller->ps[i].losses); }
+    for (int i = 0; i < HOLDERS_MAX; i++) {
+        free(poller->holders[i].losses);
+        free(poller->holders[i].tables);
+    }
     free(poller);
 }
 
@@ -142,19 +169,20 @@ void step_poller_ask(struct step_poller *poller, uint32_t index, const char *add
     assert(index < HOLDERS_MAX);
     assert(address != NULL);
     struct transport_port port = transport_port_of(poller->transport);
-    struct polled_ps *ps = &poller->ps[index];
+    struct polled_holder *holder = &poller->holders[index];
     pthread_mutex_lock(&poller->lock);
-    conn_id conn = ps->conn, old = {0};
-    if (ps->incarnation != incarnation) {
+    conn_id conn = holder->conn, old = {0};
+    if (holder->incarnation != incarnation) {
         old = conn;
         conn.v = 0;
+        holder->tables_known = false;
     }
-    ps->conn = conn;
-    ps->incarnation = incarnation;
-    ps->fresh = false;
+    holder->conn = conn;
+    holder->incarnation = incarnation;
+    holder->fresh = false;
     if (conn.v == 0) {
         /* Under the lock, because the answer may arrive before the id is stored. */
-        conn = ps->conn = port.dial(port.ctx, address);
+        conn = holder->conn = port.dial(port.ctx, address);
     }
     pthread_mutex_unlock(&poller->lock);
     if (old.v != 0) { port.close(port.ctx, old); }
@@ -199,9 +227,7 @@ bool step_poller_reached(struct step_poller *poller, const struct observer *obse
     uint64_t lowest = UINT64_MAX, generation = 0, answered = 0;
     assert(step != NULL);
     if (!observer->has_run) { return false; }
-    if (observer_holders(observer) == ROLE_WORKER) {
-        return furthest_worker(poller, observer, step);
-    }
+    if (!observer_has_ps(observer)) { return furthest_worker(poller, observer, step); }
     for (uint32_t i = 0; i < observer->task_count; i++) {
         const struct task task = observer->tasks[i].task;
         if (task.role != ROLE_PS) { continue; }
@@ -220,10 +246,10 @@ bool step_poller_get(struct step_poller *poller, uint32_t index, uint64_t *gener
 {
     assert(index < HOLDERS_MAX);
     pthread_mutex_lock(&poller->lock);
-    const struct polled_ps *ps = &poller->ps[index];
-    bool known = ps->known;
-    *generation = ps->generation;
-    *step = ps->step;
+    const struct polled_holder *holder = &poller->holders[index];
+    bool known = holder->known;
+    *generation = holder->generation;
+    *step = holder->step;
     pthread_mutex_unlock(&poller->lock);
     return known;
 }
@@ -232,7 +258,7 @@ void step_poller_lanes(struct step_poller *poller, uint32_t index, uint32_t *shm
 {
     assert(index < HOLDERS_MAX);
     pthread_mutex_lock(&poller->lock);
-    const uint32_t lanes = poller->ps[index].lanes;
+    const uint32_t lanes = poller->holders[index].lanes;
     pthread_mutex_unlock(&poller->lock);
     *shm = lanes & ((1U << WIRE_LANES_SHIFT) - 1);
     *tcp = lanes >> WIRE_LANES_SHIFT;
@@ -243,7 +269,7 @@ uint32_t step_poller_answered(struct step_poller *poller, uint32_t count)
     uint32_t answered = 0;
     assert(count <= HOLDERS_MAX);
     pthread_mutex_lock(&poller->lock);
-    for (uint32_t i = 0; i < count; i++) { answered += poller->ps[i].fresh; }
+    for (uint32_t i = 0; i < count; i++) { answered += poller->holders[i].fresh; }
     pthread_mutex_unlock(&poller->lock);
     return answered;
 }
@@ -254,46 +280,88 @@ void step_poller_ask_losses(struct step_poller *poller, uint64_t from, bool all)
     assert(poller != NULL);
     pthread_mutex_lock(&poller->lock);
     poller->all_losses = all;
-    for (int i = 0; i < HOLDERS_MAX; i++) { conns[i] = poller->ps[i].conn; }
+    for (int i = 0; i < HOLDERS_MAX; i++) { conns[i] = poller->holders[i].conn; }
     pthread_mutex_unlock(&poller->lock);
     for (int i = 0; i < HOLDERS_MAX; i++) {
         if (conns[i].v != 0) { send_ask(poller, conns[i], from); }
     }
 }
 
-/* A ps that has the loss of step `*from`; NULL: none has, and `*from` moves if that is certain. */
-static const struct polled_ps *find_losses(const struct step_poller *poller, uint32_t ps_count,
-                                           uint64_t generation, uint64_t *from)
+/* A holder that has the loss of step `*from`; NULL: none has, and `*from` moves if that is certain.
+ */
+static const struct polled_holder *find_losses(const struct step_poller *poller,
+                                               uint32_t holder_count, uint64_t generation,
+                                               uint64_t *from)
 {
     uint64_t first = UINT64_MAX;
     uint32_t answered = 0;
-    for (uint32_t i = 0; i < ps_count; i++) {
-        const struct polled_ps *ps = &poller->ps[i];
-        if (ps->losses == NULL || ps->loss_generation != generation) { continue; }
+    for (uint32_t i = 0; i < holder_count; i++) {
+        const struct polled_holder *holder = &poller->holders[i];
+        if (holder->losses == NULL || holder->loss_generation != generation) { continue; }
         answered++;
-        const uint64_t end = ps->first_loss + ps->loss_count;
-        if (ps->first_loss <= *from && *from < end) { return ps; }
-        if (ps->first_loss > *from && ps->loss_count > 0) {
-            first = u64_min(first, ps->first_loss);
+        const uint64_t end = holder->first_loss + holder->loss_count;
+        if (holder->first_loss <= *from && *from < end) { return holder; }
+        if (holder->first_loss > *from && holder->loss_count > 0) {
+            first = u64_min(first, holder->first_loss);
         }
     }
-    if (answered == ps_count && first != UINT64_MAX) { *from = first; }
+    if (answered == holder_count && first != UINT64_MAX) { *from = first; }
     return NULL;
 }
 
-uint32_t step_poller_get_losses(struct step_poller *poller, uint32_t ps_count, uint64_t generation,
-                                uint64_t *from, double out[static LOSSES_MAX], uint64_t *at_ms)
+uint32_t step_poller_get_losses(struct step_poller *poller, uint32_t holder_count,
+                                uint64_t generation, uint64_t *from, double out[static LOSSES_MAX],
+                                uint64_t *at_ms)
 {
     uint32_t count = 0;
-    assert(ps_count <= HOLDERS_MAX);
+    assert(holder_count <= HOLDERS_MAX);
     pthread_mutex_lock(&poller->lock);
-    const struct polled_ps *ps = find_losses(poller, ps_count, generation, from);
-    if (ps != NULL) {
-        const uint64_t skip = *from - ps->first_loss;
-        count = ps->loss_count - (uint32_t)skip;
-        memcpy(out, ps->losses + skip, count * sizeof *out);
-        *at_ms = ps->losses_at_ms;
+    const struct polled_holder *holder = find_losses(poller, holder_count, generation, from);
+    if (holder != NULL) {
+        const uint64_t skip = *from - holder->first_loss;
+        count = holder->loss_count - (uint32_t)skip;
+        memcpy(out, holder->losses + skip, count * sizeof *out);
+        *at_ms = holder->losses_at_ms;
     }
     pthread_mutex_unlock(&poller->lock);
     return count;
+}
+
+void step_poller_ask_tables(struct step_poller *poller)
+{
+    conn_id conns[HOLDERS_MAX];
+    const struct frame_header ask = {.type = FRAME_TABLES};
+    struct transport_port port = transport_port_of(poller->transport);
+    pthread_mutex_lock(&poller->lock);
+    for (int i = 0; i < HOLDERS_MAX; i++) {
+        conns[i] = poller->holders[i].conn;
+        poller->holders[i].tables_fresh = false;
+    }
+    pthread_mutex_unlock(&poller->lock);
+    for (int i = 0; i < HOLDERS_MAX; i++) {
+        if (conns[i].v != 0) { port.send(port.ctx, conns[i], &ask, NULL); }
+    }
+}
+
+bool step_poller_get_tables(struct step_poller *poller, uint32_t index, uint64_t generation,
+                            struct table_stats out[static ROW_TABLES_MAX], uint32_t *count)
+{
+    assert(index < HOLDERS_MAX);
+    pthread_mutex_lock(&poller->lock);
+    const struct polled_holder *holder = &poller->holders[index];
+    const bool known = holder->tables_known && holder->tables_generation == generation;
+    *count = known ? holder->table_count : 0;
+    if (*count > 0) { memcpy(out, holder->tables, *count * sizeof *out); }
+    pthread_mutex_unlock(&poller->lock);
+    return known;
+}
+
+uint32_t step_poller_answered_tables(struct step_poller *poller, uint32_t count)
+{
+    uint32_t answered = 0;
+    assert(count <= HOLDERS_MAX);
+    pthread_mutex_lock(&poller->lock);
+    for (uint32_t i = 0; i < count; i++) { answered += poller->holders[i].tables_fresh; }
+    pthread_mutex_unlock(&poller->lock);
+    return answered;
 }

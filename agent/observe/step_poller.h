@@ -1,8 +1,8 @@
 /*
- * agent/observe/step_poller.h: asks each ps, or without ps each worker, for its step: in the
- * comments below both are a ps. The question is a pull of a generation
- * that does not exist: the ps refuses it with a frame that has its own generation and step. Also
- * asks for the training losses of the steps that a ps has applied.
+ * agent/observe/step_poller.h: asks each holder of values (each ps, or without ps each worker) for
+ * its step. The question is a pull of a generation that does not exist: the holder refuses it with
+ * a frame that has its own generation and step. Also asks for the training losses of the steps that
+ * a holder has applied, and each ps for the statistics of its tables.
  *
  * Threads: the owner's; answers arrive on the transport's threads. Only step_poller_close() blocks.
  */
@@ -14,6 +14,7 @@
 
 #include "agent/observe/observer.h"
 #include "common/base/error.h"
+#include "common/cluster/table_stats.h"
 #include "common/cluster/task.h"
 #include "common/net/wire.h"
 
@@ -24,39 +25,51 @@ MUST_CHECK enum tn_status step_poller_open(uint64_t cluster_key, struct step_pol
                                            struct error *error);
 void step_poller_close(struct step_poller *poller); /* NULL is allowed. */
 
-/* Ask ps `index`, of this incarnation, at `address`. Connects if needed. */
+/* Ask holder `index`, of this incarnation, at `address`. Connects if needed. */
 void step_poller_ask(struct step_poller *poller, uint32_t index, const char *address,
                      uint64_t incarnation);
 
-/* Ask every ps that `observer` sees. */
+/* Ask every holder that `observer` sees. */
 void step_poller_ask_all(struct step_poller *poller, const struct observer *observer);
 
 /* The step that the whole cluster has reached: the lowest step in the last answers of all ps, or
- * the step of the last evaluation if that is higher, since the ps may have been asked before it.
- * Without ps, the highest step of a worker that has /run's generation.
- * False: a ps has not answered yet, or has another generation than /run. */
+ * without ps the highest step of a worker that has /run's generation; the step of the last
+ * evaluation if that is higher, since the holders may have been asked before it.
+ * False: a ps has not answered yet, or has another generation than /run; or all workers have. */
 bool step_poller_reached(struct step_poller *poller, const struct observer *observer,
                          uint64_t *step);
 
-/* The last answer of ps `index`; false: none yet. */
+/* The last answer of holder `index`; false: none yet. */
 bool step_poller_get(struct step_poller *poller, uint32_t index, uint64_t *generation,
                      uint64_t *step);
 
-/* The connections of ps `index` with workers, as of its last answer: through shared memory, and
+/* The connections of holder `index` with workers, as of its last answer: through shared memory, and
  * over TCP. */
 void step_poller_lanes(struct step_poller *poller, uint32_t index, uint32_t *shm, uint32_t *tcp);
 
-/* The number of ps below `count` that have answered since they were asked last. */
+/* The number of holders below `count` that have answered since they were asked last. */
 uint32_t step_poller_answered(struct step_poller *poller, uint32_t count);
 
-/* Ask every ps to which there is a connection for the losses of the steps from `from` on. With
+/* Ask every ps to which there is a connection for the statistics of its tables. */
+void step_poller_ask_tables(struct step_poller *poller);
+
+/* The last answer of ps `index`, if it is of `generation`: the statistics of its tables, to `out`.
+ * False: there is none. `*count`: their number, 0 if the model has no tables. */
+bool step_poller_get_tables(struct step_poller *poller, uint32_t index, uint64_t generation,
+                            struct table_stats out[static ROW_TABLES_MAX], uint32_t *count);
+
+/* The number of ps below `count` that have answered since they were asked for tables last. */
+uint32_t step_poller_answered_tables(struct step_poller *poller, uint32_t count);
+
+/* Ask every holder to which there is a connection for the losses of the steps from `from` on. With
  * `all`, each is asked again until its answer is empty: training has ended. */
 void step_poller_ask_losses(struct step_poller *poller, uint64_t from, bool all);
 
-/* The losses of `generation` from step `*from` on that one of the ps has sent, to `out`. If all
- * `ps_count` ps have answered and none has that step, `*from` moves to the first that one has.
- * Returns their number; `*at_ms`: when they arrived. */
-uint32_t step_poller_get_losses(struct step_poller *poller, uint32_t ps_count, uint64_t generation,
-                                uint64_t *from, double out[static LOSSES_MAX], uint64_t *at_ms);
+/* The losses of `generation` from step `*from` on that one of the holders has sent, to `out`. If
+ * all `holder_count` holders have answered and none has that step, `*from` moves to the first that
+ * one has. Returns their number; `*at_ms`: when they arrived. */
+uint32_t step_poller_get_losses(struct step_poller *poller, uint32_t holder_count,
+                                uint64_t generation, uint64_t *from, double out[static LOSSES_MAX],
+                                uint64_t *at_ms);
 
 #endif

@@ -7,12 +7,14 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from figures.processes import Cluster, Server, print_progress
+from figures.processes import Cluster, Server, print_progress, seconds
 from figures.ratios import Missing, figure
 
 FASHION = "/usr/share/datasets/fashion-mnist"
 PEERS = (("tensorflow_ps.py", "TensorFlow, parameter servers"), ("tensorflow_all_reduce.py", "TensorFlow, all-reduce"),
          ("tensorflow_one.py", "TensorFlow, one process"), ("torch_one.py", "PyTorch, one process"))
+MIRROR_PEERS = (("tensorflow_all_reduce.py", "TensorFlow, MultiWorkerMirroredStrategy"),
+                ("torch_ddp.py", "PyTorch, DistributedDataParallel over Gloo"))
 CNN = [{"conv2d": {"filters": 32, "activation": "relu"}}, {"max_pool": 2},
        {"conv2d": {"filters": 64, "activation": "relu"}}, {"max_pool": 2}, "flatten",
        {"dense": {"units": 128, "activation": "relu"}}, {"dense": 10}]
@@ -65,16 +67,20 @@ def in_turns(context, cluster, servers, factor=1):
     return rows
 
 
-class OverTcp:
-    """The same cluster over TCP, as one of the programs that take turns."""
+class Turn:
+    """Another cluster, as one of the programs that take turns."""
 
     def __init__(self, context, job, factor=1):
-        self.cluster = Cluster(context.workspace, job["name"], dict(job, transport={"lane": "tcp"}))
+        self.cluster = Cluster(context.workspace, job["name"], job)
         self.factor = factor
         self.cluster.pause()
 
     def rate(self, seconds):
         return self.cluster.rate_in_turn(seconds) * self.factor
+
+
+def over_tcp(context, job, factor=1):
+    return Turn(context, dict(job, transport={"lane": "tcp"}), factor)
 
 
 OVER_TCP = "the same cluster over TCP"
@@ -89,20 +95,20 @@ def null_step(context, workers):
     program = context.workspace.program("bench_barrier")
     cluster = Cluster(context.workspace, "null", job)
     servers = [Server(context.workspace, program, kind, str(workers)) for kind in ("futex", "tcp")]
-    rows = in_turns(context, cluster, servers + [OverTcp(context, dict(job, name="null-tcp"))])
+    rows = in_turns(context, cluster, servers + [over_tcp(context, dict(job, name="null-tcp"))])
     return figure("steps/s", "higher", f"1 ps, {workers} workers, 2 parameters", rows, "a futex barrier of threads",
                   ["a barrier over raw TCP", OVER_TCP])
 
 
-def start_peers(context, batch):
-    """The peers that run, with their names; the others are named on stderr."""
+def start_peers(context, peers, *arguments):
+    """Those of `peers` that run, with their names; the others are named on stderr."""
     found = []
     folder = Path(__file__).resolve().parent.parent / "peers"
-    for script, name in PEERS if context.peers_python else ():
-        reasons = []
+    for script, name in peers:
+        reasons = [] if context.peers_python else ["give --peers"]
         for python in context.peers_python:
             try:
-                server = Server(context.workspace, python, "-B", str(folder / script), str(batch), FASHION, greets=True)
+                server = Server(context.workspace, python, "-B", str(folder / script), *arguments, greets=True)
                 found.append((server, f"{name} ({server.greeting})"))
                 break
             except Missing as missing:
@@ -112,9 +118,13 @@ def start_peers(context, batch):
     return found
 
 
-def classifier(context, model, batch, peers):
+def require_fashion():
     if not Path(FASHION).is_dir():
         raise Missing(f"{FASHION} does not exist: install the package dataset-fashion-mnist")
+
+
+def classifier(context, model, batch, peers):
+    require_fashion()
     job = {"model": dict({"inputs": 784, "outputs": 10}, **model), "data": {"type": "idx", "path": FASHION},
            "train": {"batch": batch, "slices": 8, "optimizer": "adam", "learning_rate": 0.001},
            "metrics": {"every_steps": 1 if model["type"] == "layers" or batch > 512 else 10},
@@ -122,8 +132,8 @@ def classifier(context, model, batch, peers):
     program, path = context.workspace.program("bench_plain"), context.workspace.job("plain", job)
     cluster = Cluster(context.workspace, "classifier", job)
     plain = [Server(context.workspace, program, path, str(batch), threads) for threads in ("1", "2")]
-    others = [(OverTcp(context, dict(job, name="classifier-tcp"), batch), OVER_TCP)]
-    others += start_peers(context, batch) if peers else []
+    others = [(over_tcp(context, dict(job, name="classifier-tcp"), batch), OVER_TCP)]
+    others += start_peers(context, PEERS, str(batch), FASHION) if peers and context.peers_python else []
     rows = in_turns(context, cluster, plain + [server for server, _ in others], factor=batch)
     rows = [(row[0], max(row[1:3]), *row[1:]) for row in rows]
     return figure("examples/s", "higher", f"2 ps, 2 workers, batch {batch}", rows, "the faster plain C program",
@@ -136,6 +146,114 @@ def cluster_figure(context, batch):
 
 def cnn(context):
     return classifier(context, {"type": "layers", "shape": [28, 28, 1], "layers": CNN}, 512, False)
+
+
+class Steps:
+    """A program that counts examples, as steps."""
+
+    def __init__(self, server, batch):
+        self.server, self.batch = server, batch
+
+    def rate(self, seconds):
+        return self.server.rate(seconds) / self.batch
+
+
+def mirror(context, batch):
+    """Without ps, beside other programs that add gradients of two processes."""
+    require_fashion()
+    job = {"model": {"type": "mlp", "inputs": 784, "hidden": [128], "outputs": 10}, "data": {"type": "idx", "path": FASHION},
+           "train": {"batch": batch, "slices": 8, "optimizer": "adam", "learning_rate": 0.001},
+           "metrics": {"every_steps": 1 if batch > 512 else 10}, "strategy": {"type": "mirror"},
+           "cluster": {"coordinators": 1, "workers": 2}, **QUIET}
+    path = context.workspace.job("plain", {key: job[key] for key in job if key != "strategy"})
+    cluster = Cluster(context.workspace, "mirror", job)
+    with_ps = dict(job, name="with-ps", strategy={"type": "ps"}, cluster=dict(job["cluster"], ps=2))
+    plain = Server(context.workspace, context.workspace.program("bench_plain"), path, str(batch), "2")
+    peers = start_peers(context, MIRROR_PEERS, str(batch), FASHION)
+    others = [Turn(context, with_ps)] + [Steps(server, batch) for server, _ in peers]
+    rows = in_turns(context, cluster, [Steps(plain, batch)] + others)
+    return figure("steps/s", "higher", f"2 workers, batch {batch}", rows, "plain C, 2 threads",
+                  ["the same job with 2 ps"] + [name for _, name in peers])
+
+
+def table_rates(context, kind):
+    rows = (1 if context.quick else 4) << 20
+    text = context.workspace.output_of(context.workspace.program("bench_table"), str(context.rounds), str(rows), kind)
+    if kind == "bytes":
+        return figure("bytes per row", "lower", f"{rows} rows of 16 values, row-wise Adagrad", lines_of_rounds(text),
+                      "values, state and key")
+    return figure("rows/s", "higher", f"{kind} of {rows} rows of 16 values", lines_of_rounds(text),
+                  "copies of random rows of one array")
+
+
+def clicks_job(name, values):
+    """One embedding for each of 26 categories, of which the largest has `values` values."""
+    columns = {"I1..I13": "number", "C1..C26": {"as": "category", "embed": 16, "table": True}}
+    return {"name": name, "data": {"type": "criteo-like", "examples": 1 << 24, "test_examples": 16384, "options": {"values": values},
+                                   "columns": columns},
+            "model": {"type": "layers", "outputs": 1, "loss": "sigmoid_cross_entropy",
+                      "layers": [{"dense": {"units": 32, "activation": "relu"}}, {"dense": 1}]},
+            "train": {"batch": 2048, "slices": 8, "optimizer": "adam", "learning_rate": 0.001},
+            "metrics": {"every_steps": 1}, "cluster": {"coordinators": 1, "ps": 2, "workers": 2}, **QUIET}
+
+
+def large_table(context):
+    """The same model with more rows than memory could hold, of which those exist that were trained, and with few."""
+    small = Turn(context, clicks_job("small-tables", 100_000))
+    large = Cluster(context.workspace, "large-tables", clicks_job("large-tables", 1_000_000_000))
+    rows = in_turns(context, large, [small])
+    trained = [sum(table["rows"] for table in cluster.stop()["tables"]) for cluster in (large, small.cluster)]
+    return figure("steps/s", "higher", f"26 tables, the largest of 10^9 rows; {trained[0]} were trained", rows,
+                  f"the same with 10^5 rows, {trained[1]} trained")
+
+
+def train_clicks(context, job, number):
+    """Examples/s of one training in one process, from its first point to its last one, and its area under the ROC curve."""
+    folder = context.workspace.folder / f"clicks-{number}"
+    text = context.workspace.output_of(context.workspace.program("tanist"), "run", "--local", context.workspace.job("clicks", job),
+                                       "--dir", str(folder), "-o", "json", "--quiet")
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    points = [(line["step"], seconds(line["time"])) for line in lines if "loss" in line and "event" not in line]
+    rate = (points[-1][0] - points[0][0]) * job["train"]["batch"] / ((points[-1][1] - points[0][1]) % DAY_S)
+    return rate, json.loads(text)["auc"]
+
+
+def train_clicks_in_torch(context, *arguments):
+    """The same of PyTorch, and its name; None: no interpreter has it."""
+    script = Path(__file__).resolve().parent.parent / "peers/torch_clicks.py"
+    reasons = [] if context.peers_python else ["give --peers"]
+    for python in context.peers_python:
+        try:
+            name, numbers = context.workspace.output_of(python, "-B", str(script), *arguments).splitlines()
+            return (*(float(number) for number in numbers.split()), name)
+        except Missing as missing:
+            reasons.append(str(missing).splitlines()[-1][:200])
+    print_progress(f"  skipped: PyTorch, sparse EmbeddingBag: {'; '.join(reasons)}")
+    return None
+
+
+def clicks_against_torch(context):
+    """Each example once, in one process each; the members `auc`, `auc_limit` and `auc_best` are areas under the ROC curve."""
+    train, test, values = (1 << 15, 1 << 14, 1000) if context.quick else (1 << 20, 1 << 17, 100_000)
+    job = clicks_job("clicks", values)
+    job["seed"] = 1
+    job["data"].update(examples=train, test_examples=test)
+    job["train"].update(batch=256, steps=train // 256, table_optimizer="lazy_adam")
+    job["metrics"] = {"every_steps": 16}
+    path = str(context.workspace.folder / "clicks.rows")
+    best = float(context.workspace.output_of(context.workspace.program("bench_clicks"), "1", str(values), str(train), str(test), path))
+    rows, areas, name = [], [], None
+    for number in range(context.few_rounds):
+        rate, area = train_clicks(context, job, number)
+        peer = train_clicks_in_torch(context, path, str(train), str(test), "256")
+        rows.append((rate, peer[0] if peer else None))
+        areas.append((area, peer[1] if peer else None))
+        name = f"{peer[2]}, sparse EmbeddingBag, one process" if peer else None
+        print_progress(f"  round {number + 1} of {context.few_rounds}: {rows[-1]}, auc {areas[-1]}")
+        if not peer:
+            break
+    found = figure("examples/s", "higher", f"{train} examples once, batch 256, 26 tables, one process", rows, name)
+    return dict(found, auc=areas[0][0], auc_limit=areas[0][1], auc_best=best)
 
 
 def large_job(context, every_seconds, **train):
@@ -301,6 +419,13 @@ FIGURES = {
     "cluster_b512": lambda context: cluster_figure(context, 512),
     "cluster_b4096": lambda context: cluster_figure(context, 4096),
     "cnn_b512": cnn,
+    "mirror_b64": lambda context: mirror(context, 64),
+    "mirror_b512": lambda context: mirror(context, 512),
+    "table_lookup": lambda context: table_rates(context, "lookup"),
+    "table_apply": lambda context: table_rates(context, "apply"),
+    "table_row_bytes": lambda context: table_rates(context, "bytes"),
+    "table_1e9_rows": large_table,
+    "table_clicks": clicks_against_torch,
     "checkpoint_1GiB_slowdown": checkpoint_slowdown,
     "ps_restart_warm_1GiB_ms": restart_warm,
     "ps_restart_cold_1GiB_ms": restart_cold,

@@ -17,6 +17,16 @@ MEANINGS = (
     ("cluster_b", "Examples/s of the network 784-128-10 with Adam on Fashion-MNIST, with 2 ps and 2 workers on this machine, over a plain "
      "C program with the same kernels, data and optimizer, and no messages: the faster of one and two threads. `bNNN` is the batch."),
     ("cnn_b", "The same with two convolutions (32 and 64 filters), where arithmetic dominates."),
+    ("mirror_b", "Steps/s of the same network without ps (`strategy.type` mirror) with 2 workers, over the plain C program with two threads. "
+     "Beside it are the same job with 2 ps and, where they are installed, two processes of TensorFlow and of PyTorch that add their "
+     "gradients, with the same model, batch and optimizer."),
+    ("table_lookup", "Lookups of trained rows of a table, over copies of rows of 64 bytes from random places of one array."),
+    ("table_apply", "Updates of rows with row-wise Adagrad, over the same copies."),
+    ("table_row_bytes", "Memory of a trained row of 16 values, over its values, state and key alone."),
+    ("table_1e9_rows", "Steps/s of a model with 26 tables of Zipf-distributed keys, the largest with 10^9 values, over the same model with at most "
+     "10^5 values of each. In the large tables more keys of a batch differ, so more rows travel and are created: the ratio contains that."),
+    ("table_clicks", "Examples/s of one process that trains a model of clicks with 26 tables, over one process of PyTorch with a sparse EmbeddingBag, "
+     "the same rows, batch and optimizers. The file also has the area under the ROC curve of both, and the best possible one."),
     ("checkpoint_", "Steps/s while checkpoints are written, over steps/s without. 1: checkpoints cost nothing."),
     ("ps_restart_warm_", "From SIGKILL of a ps to the end of the second step, the first that needs the ps again. Its agent has kept its memory, so nothing is "
      "loaded and no step is computed again. The limit is two steps without a failure."),

@@ -102,9 +102,10 @@ class Cluster:
         self.folder = workspace.folder / name
         self.offset, self.job = 0, workspace.job(name, job)
         self.errors = open(workspace.folder / f"{name}.err", "w+", encoding="utf-8")
+        self.output = open(workspace.folder / f"{name}.out", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
-            [self.tanist, "run", self.job, "--dir", str(self.folder), "--set", "train.steps=1000000000"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.errors, env=workspace.environment)
+            [self.tanist, "run", self.job, "--dir", str(self.folder), "-o", "json", "--set", "train.steps=1000000000"],
+            stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.errors, env=workspace.environment)
         self.wait("the first steps", lambda status: status["phase"] == "running" and status["step"] >= 2)
 
     def command(self, name, *arguments):
@@ -175,11 +176,25 @@ class Cluster:
         finally:
             self.pause()
 
+    def stop(self):
+        """Ends the run; its result."""
+        self.command("stop")
+        try:
+            code = self.process.wait(START_S)
+        except subprocess.TimeoutExpired:
+            raise Missing(f"the cluster did not stop within {START_S} s") from None
+        self.output.seek(0)
+        text = self.output.read()
+        if code != 0 or "{" not in text:
+            raise Missing(f"the cluster ended with exit status {code}")
+        return json.loads(text[text.find("{"):])
+
     def close(self):
         """The processes of the workspace end with it."""
         self.workspace.kill()
         self.process.communicate()
         self.errors.close()
+        self.output.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -89,7 +89,7 @@ enum tn_status cluster_run_start(struct cluster_run *run, struct error *error)
     enum tn_status status = process_start(&config, &run->process, error);
     if (status != TN_OK) { return status; }
     run->starts++;
-    cluster->places[0].pid = run->process.pid;
+    cluster->components[0].pid = run->process.pid;
     cluster->agent_killed = false;
     return TN_OK;
 }
@@ -100,7 +100,7 @@ bool cluster_run_ended(struct cluster_run *run, int *exit_code)
     if (run->process.pid <= 0) { return false; }
     if (!process_wait(&run->process, 0, &code, &signal_number)) { return false; }
     *exit_code = signal_number ? 128 + signal_number : code;
-    run->cluster->places[0].pid = 0;
+    run->cluster->components[0].pid = 0;
     return true;
 }
 

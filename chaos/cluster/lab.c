@@ -22,7 +22,7 @@ enum { BATCH_MAX = 16 * 1024, OUTPUT_LINE_MAX = 400, FD_PATH_MAX = 64 };
 #define SUBNET "10.77.0."
 enum { HUB_HOST = 1, FIRST_HOST = 2 };
 
-struct lab_place {
+struct lab_component {
     char name[TASK_NAME_MAX];
     char address[NETWORK_ADDRESS_MAX];
     int namespace; /* Keeps the namespace alive, besides the processes in it. */
@@ -31,35 +31,37 @@ struct lab_place {
 struct lab {
     int hub; /* The namespace of the hub. */
     unsigned count;
-    struct lab_place *places; /* Owned. */
+    struct lab_component *components; /* Owned. */
 };
 
-static const struct lab_place *find_place(const struct lab *lab, const char *name)
+static const struct lab_component *find_component(const struct lab *lab, const char *name)
 {
     assert(lab != NULL);
     assert(name != NULL);
     for (unsigned i = 0; i < lab->count; i++) {
-        if (strcmp(lab->places[i].name, name) == 0) { return &lab->places[i]; }
+        if (strcmp(lab->components[i].name, name) == 0) { return &lab->components[i]; }
     }
     return NULL;
 }
 
-const char *lab_address(const struct lab *lab, const char *place)
+const char *lab_address(const struct lab *lab, const char *component)
 {
-    const struct lab_place *found = find_place(lab, place);
+    const struct lab_component *found = find_component(lab, component);
     return found != NULL ? found->address : NULL;
 }
 
-bool lab_link(const struct lab *lab, const char *place, char name[static LAB_LINK_MAX])
+bool lab_link(const struct lab *lab, const char *component, char name[static LAB_LINK_MAX])
 {
-    const struct lab_place *found = find_place(lab, place);
-    if (found != NULL) { snprintf(name, LAB_LINK_MAX, "place%u", (unsigned)(found - lab->places)); }
+    const struct lab_component *found = find_component(lab, component);
+    if (found != NULL) {
+        snprintf(name, LAB_LINK_MAX, "component%u", (unsigned)(found - lab->components));
+    }
     return found != NULL;
 }
 
-int lab_namespace(const struct lab *lab, const char *place)
+int lab_namespace(const struct lab *lab, const char *component)
 {
-    const struct lab_place *found = find_place(lab, place);
+    const struct lab_component *found = find_component(lab, component);
     return found != NULL ? found->namespace : -1;
 }
 
@@ -157,31 +159,33 @@ static enum tn_status run_script(int fd, const char *program, const char *option
     return status;
 }
 
-static enum tn_status unknown_place(const char *place, struct error *error)
+static enum tn_status unknown_component(const char *component, struct error *error)
 {
-    return error_set(error, TN_ENOTSUP, "%s has no network of its own", place);
+    return error_set(error, TN_ENOTSUP, "%s has no network of its own", component);
 }
 
-enum tn_status lab_nft(struct lab *lab, const char *place, const char *script, struct error *error)
+enum tn_status lab_nft(struct lab *lab, const char *component, const char *script,
+                       struct error *error)
 {
-    int fd = lab_namespace(lab, place);
-    return fd < 0 ? unknown_place(place, error) : run_script(fd, "nft", "-f", script, error);
+    int fd = lab_namespace(lab, component);
+    return fd < 0 ? unknown_component(component, error)
+                  : run_script(fd, "nft", "-f", script, error);
 }
 
-enum tn_status lab_command(struct lab *lab, const char *place, const char *const *argv,
+enum tn_status lab_command(struct lab *lab, const char *component, const char *const *argv,
                            struct error *error)
 {
-    if (place == NULL) { return run_command(lab->hub, argv, error); }
-    int fd = lab_namespace(lab, place);
-    return fd < 0 ? unknown_place(place, error) : run_command(fd, argv, error);
+    if (component == NULL) { return run_command(lab->hub, argv, error); }
+    int fd = lab_namespace(lab, component);
+    return fd < 0 ? unknown_component(component, error) : run_command(fd, argv, error);
 }
 
-enum tn_status lab_enter(const struct lab *lab, const char *place, struct error *error)
+enum tn_status lab_enter(const struct lab *lab, const char *component, struct error *error)
 {
-    int fd = lab_namespace(lab, place);
-    if (fd < 0) { return unknown_place(place, error); }
+    int fd = lab_namespace(lab, component);
+    if (fd < 0) { return unknown_component(component, error); }
     if (setns(fd, CLONE_NEWNET) == 0) { return TN_OK; }
-    return error_set(error, TN_ENOTSUP, "cannot enter the network of %s: %s", place,
+    return error_set(error, TN_ENOTSUP, "cannot enter the network of %s: %s", component,
                      strerror(errno));
 }
 
@@ -219,7 +223,7 @@ static enum tn_status make_namespaces(struct lab *lab, struct error *error)
     enum tn_status status = make_namespace(&lab->hub, error);
     if (status != TN_OK) { return status; }
     for (unsigned i = 0; status == TN_OK && i < lab->count; i++) {
-        status = make_namespace(&lab->places[i].namespace, error);
+        status = make_namespace(&lab->components[i].namespace, error);
     }
     lab_leave(lab);
     return status;
@@ -243,7 +247,7 @@ static __attribute__((format(printf, 2, 3))) void add_line(struct batch *batch, 
     if (length > 0 && (size_t)length < room) { batch->length += (size_t)length; }
 }
 
-/* The bridge, and a link from it to each place. */
+/* The bridge, and a link from it to each component. */
 static enum tn_status make_links(const struct lab *lab, struct batch *batch, struct error *error)
 {
     char path[FD_PATH_MAX];
@@ -255,10 +259,10 @@ static enum tn_status make_links(const struct lab *lab, struct batch *batch, str
              "link set hub up\n",
              HUB_HOST);
     for (unsigned i = 0; i < lab->count; i++) {
-        format_fd_path(lab->places[i].namespace, path);
+        format_fd_path(lab->components[i].namespace, path);
         add_line(batch,
-                 "link add place%u type veth peer name eth0 netns %s\n"
-                 "link set place%u master hub up\n",
+                 "link add component%u type veth peer name eth0 netns %s\n"
+                 "link set component%u master hub up\n",
                  i, path, i);
     }
     return run_script(-1, "ip", "-batch", batch->text, error);
@@ -273,8 +277,8 @@ static enum tn_status set_addresses(const struct lab *lab, struct batch *batch, 
                  "link set lo up\n"
                  "addr add %s/24 dev eth0\n"
                  "link set eth0 up\n",
-                 lab->places[i].address);
-        status = run_script(lab->places[i].namespace, "ip", "-batch", batch->text, error);
+                 lab->components[i].address);
+        status = run_script(lab->components[i].namespace, "ip", "-batch", batch->text, error);
     }
     return status;
 }
@@ -292,14 +296,14 @@ static enum tn_status make_network(const struct lab *lab, struct error *error)
 static enum tn_status write_networks(const struct lab *lab, const char *path, struct error *error)
 {
     char namespace[FD_PATH_MAX];
-    json_t *places = json_object();
+    json_t *networks = json_object();
     for (unsigned i = 0; i < lab->count; i++) {
-        format_fd_path(lab->places[i].namespace, namespace);
+        format_fd_path(lab->components[i].namespace, namespace);
         json_object_set_new(
-            places, lab->places[i].name,
-            json_pack("{s:s, s:s}", "namespace", namespace, "address", lab->places[i].address));
+            networks, lab->components[i].name,
+            json_pack("{s:s, s:s}", "namespace", namespace, "address", lab->components[i].address));
     }
-    json_t *root = json_pack("{s:i, s:o}", "version", 1, "places", places);
+    json_t *root = json_pack("{s:i, s:o}", "version", 1, "networks", networks);
     char *text = root != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
     if (text == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
@@ -318,19 +322,19 @@ enum tn_status lab_open(const char *const *names, unsigned count, const char *ne
                          NETWORKS_MAX);
     }
     struct lab *lab = calloc(1, sizeof *lab);
-    struct lab_place *places = calloc(count, sizeof *places);
-    if (lab == NULL || places == NULL) {
+    struct lab_component *components = calloc(count, sizeof *components);
+    if (lab == NULL || components == NULL) {
         free(lab);
-        free(places);
+        free(components);
         return error_set(error, TN_ENOMEM, "out of memory");
     }
     lab->hub = -1;
     lab->count = count;
-    lab->places = places;
+    lab->components = components;
     for (unsigned i = 0; i < count; i++) {
-        snprintf(places[i].name, sizeof places[i].name, "%s", names[i]);
-        snprintf(places[i].address, sizeof places[i].address, SUBNET "%u", FIRST_HOST + i);
-        places[i].namespace = -1;
+        snprintf(components[i].name, sizeof components[i].name, "%s", names[i]);
+        snprintf(components[i].address, sizeof components[i].address, SUBNET "%u", FIRST_HOST + i);
+        components[i].namespace = -1;
     }
     enum tn_status status = make_namespaces(lab, error);
     if (status == TN_OK) { status = make_network(lab, error); }
@@ -349,9 +353,9 @@ void lab_close(struct lab *lab)
 {
     if (lab == NULL) { return; }
     for (unsigned i = 0; i < lab->count; i++) {
-        if (lab->places[i].namespace >= 0) { close(lab->places[i].namespace); }
+        if (lab->components[i].namespace >= 0) { close(lab->components[i].namespace); }
     }
     if (lab->hub >= 0) { close(lab->hub); }
-    free(lab->places);
+    free(lab->components);
     free(lab);
 }

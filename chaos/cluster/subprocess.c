@@ -12,12 +12,13 @@
 
 enum { LAST_LINE_MAX = 300 };
 
-enum tn_status subprocess_start(const struct target_cluster *cluster, const char *place,
+enum tn_status subprocess_start(const struct target_cluster *cluster, const char *component,
                                 const char *name, const char *const *arguments,
                                 struct subprocess *out, struct error *error)
 {
     char folder[TARGET_PATH_MAX + 16], network[48] = "";
-    int namespace = cluster->lab != NULL && place != NULL ? lab_namespace(cluster->lab, place) : -1;
+    int namespace =
+        cluster->lab != NULL && component != NULL ? lab_namespace(cluster->lab, component) : -1;
     assert(name != NULL);
     assert(arguments[0] != NULL);
     if (namespace >= 0) { snprintf(network, sizeof network, "/proc/self/fd/%d", namespace); }

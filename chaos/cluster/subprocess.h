@@ -22,12 +22,13 @@ struct subprocess {
 
 /*
  * Start `cluster->program` with these arguments (the first is "tanist"; NULL-terminated), in the
- * run's environment and in the network of `place` (NULL: that of the harness). Its output goes to
- * DIR/scratch/NAME.log, which is emptied first. TN_EIO.
+ * run's environment and in the network of `component` (NULL: that of the harness). Its output goes
+ * to DIR/scratch/NAME.log, which is emptied first. TN_EIO.
  */
-MUST_CHECK enum tn_status subprocess_start(const struct target_cluster *cluster, const char *place,
-                                           const char *name, const char *const *arguments,
-                                           struct subprocess *out, struct error *error);
+MUST_CHECK enum tn_status subprocess_start(const struct target_cluster *cluster,
+                                           const char *component, const char *name,
+                                           const char *const *arguments, struct subprocess *out,
+                                           struct error *error);
 
 /* True: it has ended, or was never started. */
 bool subprocess_has_ended(struct subprocess *subprocess);

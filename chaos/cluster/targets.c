@@ -11,10 +11,10 @@
 /* The command line of a JVM has the class path before the argument that names the server. */
 enum { COMMAND_LINE_MAX = 64 * 1024, CHILDREN_TEXT_MAX = 8192 };
 
-static struct place *add(struct target_cluster *cluster)
+static struct component *add(struct target_cluster *cluster)
 {
-    assert(cluster->count < PLACES_MAX);
-    return &cluster->places[cluster->count++];
+    assert(cluster->count < COMPONENTS_MAX);
+    return &cluster->components[cluster->count++];
 }
 
 void target_cluster_init(struct target_cluster *cluster, const struct job *job)
@@ -23,78 +23,80 @@ void target_cluster_init(struct target_cluster *cluster, const struct job *job)
     const uint32_t counts[ROLE_COUNT] = {job->cluster.coordinators, job->cluster.ps,
                                          job->cluster.workers, job->cluster.evaluators};
     *cluster = (struct target_cluster){.job = job};
-    snprintf(add(cluster)->name, PLACE_NAME_MAX, "agent");
+    snprintf(add(cluster)->name, COMPONENT_NAME_MAX, "agent");
     for (uint32_t i = 1; i <= job->zookeeper.servers; i++) {
-        struct place *place = add(cluster);
-        place->server = i;
-        snprintf(place->name, sizeof place->name, "zookeeper:%u", i);
+        struct component *component = add(cluster);
+        component->server = i;
+        snprintf(component->name, sizeof component->name, "zookeeper:%u", i);
     }
     for (int role = 0; role < ROLE_COUNT; role++) {
         for (uint32_t i = 0; i < counts[role]; i++) {
-            struct place *place = add(cluster);
-            place->is_node = true;
-            place->task = (struct task){.role = (enum role)role, .index = i};
-            task_format(place->task, ':', place->name, sizeof place->name);
+            struct component *component = add(cluster);
+            component->is_node = true;
+            component->task = (struct task){.role = (enum role)role, .index = i};
+            task_format(component->task, ':', component->name, sizeof component->name);
         }
     }
 }
 
-struct place *target_cluster_place(struct target_cluster *cluster, const char *name)
+struct component *target_cluster_component(struct target_cluster *cluster, const char *name)
 {
     for (uint32_t i = 0; i < cluster->count; i++) {
-        if (strcmp(cluster->places[i].name, name) == 0) { return &cluster->places[i]; }
+        if (strcmp(cluster->components[i].name, name) == 0) { return &cluster->components[i]; }
     }
     return NULL;
 }
 
 /* ------------------------------------------------------------- processes */
 
-/* The place of a process. NULL: it has none, or it has ended. */
-static struct place *place_of(struct target_cluster *cluster, pid_t pid)
+/* The component of a process. NULL: it has none, or it has ended. */
+static struct component *component_of(struct target_cluster *cluster, pid_t pid)
 {
     char arguments[COMMAND_LINE_MAX], name[FAULT_CONTROL_NAME_MAX];
     for (uint32_t i = 0; i < cluster->count; i++) {
-        if (cluster->places[i].pid == pid) { return &cluster->places[i]; }
+        if (cluster->components[i].pid == pid) { return &cluster->components[i]; }
     }
     ssize_t size = proc_read(pid, "cmdline", arguments, sizeof arguments);
     if (size <= 0 || !process_name(arguments, (size_t)size, name)) { return NULL; }
-    return target_cluster_place(cluster, name);
+    return target_cluster_component(cluster, name);
 }
 
 void target_cluster_refresh(struct target_cluster *cluster)
 {
     assert(cluster->count > 0);
     char path[48], children[CHILDREN_TEXT_MAX], *rest = NULL;
-    pid_t found[PLACES_MAX] = {0}, agent = cluster->places[0].pid;
+    pid_t found[COMPONENTS_MAX] = {0}, agent = cluster->components[0].pid;
     found[0] = agent;
     snprintf(path, sizeof path, "task/%ld/children", (long)agent);
     if (agent <= 0 || proc_read(agent, path, children, sizeof children) <= 0) { *children = '\0'; }
     for (char *child = strtok_r(children, " ", &rest); child != NULL;
          child = strtok_r(NULL, " ", &rest)) {
         pid_t pid = (pid_t)strtol(child, NULL, 10);
-        const struct place *place = place_of(cluster, pid);
-        if (place != NULL && place != cluster->places) { found[place - cluster->places] = pid; }
+        const struct component *component = component_of(cluster, pid);
+        if (component != NULL && component != cluster->components) {
+            found[component - cluster->components] = pid;
+        }
     }
     for (uint32_t i = 0; i < cluster->count; i++) {
-        cluster->places[i].pid = proc_state(found[i]) ? found[i] : 0;
+        cluster->components[i].pid = proc_state(found[i]) ? found[i] : 0;
     }
 }
 
-json_t *target_cluster_places_json(const struct target_cluster *cluster)
+json_t *target_cluster_components_json(const struct target_cluster *cluster)
 {
-    json_t *places = json_array();
+    json_t *components = json_array();
     for (uint32_t i = 0; i < cluster->count; i++) {
-        json_array_append_new(places, json_string(cluster->places[i].name));
+        json_array_append_new(components, json_string(cluster->components[i].name));
     }
-    return places;
+    return components;
 }
 
 /* ------------------------------------------------------------- targets */
 
-static void add_target(struct target_list *list, struct place *place)
+static void add_target(struct target_list *list, struct component *component)
 {
-    assert(list->count < PLACES_MAX);
-    list->places[list->count++] = place;
+    assert(list->count < COMPONENTS_MAX);
+    list->components[list->count++] = component;
 }
 
 /* Up to `limit` servers but `except`, beginning with a random one. */
@@ -104,9 +106,9 @@ static void add_servers(struct target_cluster *cluster, uint32_t limit, const ch
     uint32_t servers = cluster->job->zookeeper.servers;
     uint32_t first = servers ? (uint32_t)random_below(&cluster->random, servers) : 0;
     for (uint32_t i = 0; i < servers && list->count < limit; i++) {
-        struct place *place = &cluster->places[1 + (first + i) % servers];
-        assert(place->server == (first + i) % servers + 1);
-        if (strcmp(place->name, except) != 0) { add_target(list, place); }
+        struct component *component = &cluster->components[1 + (first + i) % servers];
+        assert(component->server == (first + i) % servers + 1);
+        if (strcmp(component->name, except) != 0) { add_target(list, component); }
     }
 }
 
@@ -119,9 +121,9 @@ enum tn_status target_cluster_resolve(struct target_cluster *cluster, const char
     out->count = 0;
     if (strcmp(selector, "chief") == 0) { name = cluster->chief; }
     if (strcmp(selector, "zookeeper-leader") == 0) { name = cluster->zookeeper_leader; }
-    struct place *place = target_cluster_place(cluster, name);
-    if (place != NULL) {
-        add_target(out, place);
+    struct component *component = target_cluster_component(cluster, name);
+    if (component != NULL) {
+        add_target(out, component);
     } else if (strcmp(selector, "zookeeper-follower") == 0) {
         add_servers(cluster, 1, cluster->zookeeper_leader, out);
     } else if (strcmp(selector, "zookeeper-majority") == 0) {
@@ -129,7 +131,7 @@ enum tn_status target_cluster_resolve(struct target_cluster *cluster, const char
     } else if (strcmp(selector, "zookeeper-all") == 0) {
         add_servers(cluster, servers, "", out);
     } else if (strcmp(selector, "everything") == 0 || strcmp(selector, "cluster") == 0) {
-        for (uint32_t i = 0; i < cluster->count; i++) { add_target(out, &cluster->places[i]); }
+        for (uint32_t i = 0; i < cluster->count; i++) { add_target(out, &cluster->components[i]); }
     }
     if (out->count > 0) { return TN_OK; }
     return error_set(error, TN_EAGAIN, "there is no %s now", selector);

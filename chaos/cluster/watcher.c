@@ -44,8 +44,8 @@ struct watcher {
     uint64_t agent_pid; /* The observed run's; 0: none. */
     uint64_t processes_at_ms, step_at_ms, record_at_ms, resources_at_ms, note_at_ms; /* Due. */
     uint64_t epoch, chief_incarnation;
-    pid_t pids[PLACES_MAX]; /* As recorded. */
-    bool frozen[PLACES_MAX];
+    pid_t pids[COMPONENTS_MAX]; /* As recorded. */
+    bool frozen[COMPONENTS_MAX];
     struct cluster_view view;
 };
 
@@ -92,39 +92,43 @@ const struct cluster_view *watcher_view(const struct watcher *watcher)
 
 /* ------------------------------------------------------------- processes */
 
-static void record_place(struct watcher *watcher, const char *place, const char *state, pid_t pid)
+static void record_component(struct watcher *watcher, const char *component, const char *state,
+                             pid_t pid)
 {
-    history_file_add(
-        watcher->history, "place",
-        json_pack("{s:s, s:s, s:I}", "place", place, "state", state, "pid", (json_int_t)pid));
+    history_file_add(watcher->history, "component",
+                     json_pack("{s:s, s:s, s:I}", "component", component, "state", state, "pid",
+                               (json_int_t)pid));
 }
 
-static void update_place(struct watcher *watcher, uint32_t index)
+static void update_component(struct watcher *watcher, uint32_t index)
 {
-    struct place *place = &watcher->cluster->places[index];
+    struct component *component = &watcher->cluster->components[index];
     pid_t *pid = &watcher->pids[index];
     bool *frozen = &watcher->frozen[index];
     assert(index < watcher->cluster->count);
-    place->frozen = place->pid > 0 && proc_state(place->pid) == 'T';
-    if (place->pid != *pid) {
-        if (*pid != 0) { record_place(watcher, place->name, "down", *pid); }
-        if (place->pid != 0) { record_place(watcher, place->name, "up", place->pid); }
+    component->frozen = component->pid > 0 && proc_state(component->pid) == 'T';
+    if (component->pid != *pid) {
+        if (*pid != 0) { record_component(watcher, component->name, "down", *pid); }
+        if (component->pid != 0) {
+            record_component(watcher, component->name, "up", component->pid);
+        }
         *frozen = false;
     }
-    if (place->frozen != *frozen && place->pid > 0) {
-        record_place(watcher, place->name, place->frozen ? "frozen" : "thawed", place->pid);
+    if (component->frozen != *frozen && component->pid > 0) {
+        record_component(watcher, component->name, component->frozen ? "frozen" : "thawed",
+                         component->pid);
     }
-    *pid = place->pid;
-    *frozen = place->frozen;
+    *pid = component->pid;
+    *frozen = component->frozen;
 }
 
-static void update_places(struct watcher *watcher)
+static void update_components(struct watcher *watcher)
 {
     struct target_cluster *cluster = watcher->cluster;
     target_cluster_refresh(cluster);
-    for (uint32_t i = 0; i < cluster->count; i++) { update_place(watcher, i); }
-    const struct place *chief =
-        *cluster->chief ? target_cluster_place(cluster, cluster->chief) : NULL;
+    for (uint32_t i = 0; i < cluster->count; i++) { update_component(watcher, i); }
+    const struct component *chief =
+        *cluster->chief ? target_cluster_component(cluster, cluster->chief) : NULL;
     if (chief != NULL && chief->pid == 0) { cluster->chief[0] = '\0'; }
 }
 
@@ -133,12 +137,13 @@ static void sample_resources(struct watcher *watcher)
     const struct target_cluster *cluster = watcher->cluster;
     for (uint32_t i = 0; i < cluster->count; i++) {
         struct proc_usage sample;
-        const struct place *place = &cluster->places[i];
-        if (place->pid <= 0 || !proc_usage(place->pid, &sample)) { continue; }
+        const struct component *component = &cluster->components[i];
+        if (component->pid <= 0 || !proc_usage(component->pid, &sample)) { continue; }
         history_file_add(watcher->history, "resources",
-                         json_pack("{s:s, s:I, s:I, s:I, s:I}", "place", place->name, "pid",
-                                   (json_int_t)place->pid, "rss_kib", (json_int_t)sample.rss_kib,
-                                   "descriptors", (json_int_t)sample.descriptors, "threads",
+                         json_pack("{s:s, s:I, s:I, s:I, s:I}", "component", component->name, "pid",
+                                   (json_int_t)component->pid, "rss_kib",
+                                   (json_int_t)sample.rss_kib, "descriptors",
+                                   (json_int_t)sample.descriptors, "threads",
                                    (json_int_t)sample.threads));
     }
 }
@@ -179,9 +184,9 @@ static void on_chief(struct watcher *watcher)
     if (record->epoch <= watcher->epoch) { return; }
     watcher->epoch = record->epoch;
     watcher->chief_incarnation = record->incarnation;
-    snprintf(cluster->chief, sizeof cluster->chief, "%.*s", PLACE_NAME_MAX - 1, name);
+    snprintf(cluster->chief, sizeof cluster->chief, "%.*s", COMPONENT_NAME_MAX - 1, name);
     history_file_add_at(watcher->history, elected_us(watcher, record), "chief",
-                        json_pack("{s:s, s:I, s:I, s:I, s:o}", "place", name, "pid",
+                        json_pack("{s:s, s:I, s:I, s:I, s:o}", "component", name, "pid",
                                   (json_int_t)record->pid, "epoch", (json_int_t)record->epoch,
                                   "took_ms", (json_int_t)record->took_ms, "cause",
                                   json_text(record->cause)));
@@ -195,15 +200,16 @@ static void on_member(struct watcher *watcher)
     char task[TASK_NAME_MAX], text[EVENT_TEXT_MAX];
     assert(watcher->observer->changed < watcher->observer->task_count);
     task_format(observed->task, ':', task, sizeof task);
-    struct place *place = target_cluster_place(watcher->cluster, task);
+    struct component *component = target_cluster_component(watcher->cluster, task);
     bool chief = observed->member.incarnation == watcher->chief_incarnation;
-    if (place != NULL && observed->present) {
-        snprintf(place->address, sizeof place->address, "%.127s", observed->member.address);
+    if (component != NULL && observed->present) {
+        snprintf(component->address, sizeof component->address, "%.127s", observed->member.address);
     }
     if (chief && !observed->present) { watcher->cluster->chief[0] = '\0'; }
-    if (place != NULL && watcher->cluster->remote != NULL) {
-        place->pid = observed->present ? (pid_t)observed->member.pid : 0;
-        record_place(watcher, task, observed->present ? "up" : "down", (pid_t)observed->member.pid);
+    if (component != NULL && watcher->cluster->remote != NULL) {
+        component->pid = observed->present ? (pid_t)observed->member.pid : 0;
+        record_component(watcher, task, observed->present ? "up" : "down",
+                         (pid_t)observed->member.pid);
     }
     if (observed->task.role != ROLE_COORDINATOR) { return; }
     event_text_member(&observed->member, observed->present, chief, text);
@@ -290,11 +296,11 @@ static void handle_zk(struct watcher *watcher)
 static void note_addresses(struct watcher *watcher, const struct run_note *note)
 {
     for (size_t i = 0; i < note->server_count; i++) {
-        char name[PLACE_NAME_MAX];
+        char name[COMPONENT_NAME_MAX];
         snprintf(name, sizeof name, "zookeeper:%u", note->server_ids[i]);
-        struct place *place = target_cluster_place(watcher->cluster, name);
-        if (place != NULL) {
-            snprintf(place->address, sizeof place->address, "%.127s", note->servers[i]);
+        struct component *component = target_cluster_component(watcher->cluster, name);
+        if (component != NULL) {
+            snprintf(component->address, sizeof component->address, "%.127s", note->servers[i]);
         }
     }
 }
@@ -324,7 +330,7 @@ static void connect_to_run(struct watcher *watcher)
 {
     struct run_note note;
     struct error error;
-    uint64_t agent_pid = (uint64_t)watcher->cluster->places[0].pid;
+    uint64_t agent_pid = (uint64_t)watcher->cluster->components[0].pid;
     if (agent_pid == 0 || run_note_read(watcher->cluster->run_dir, &note, NULL) != TN_OK) {
         return;
     }
@@ -364,8 +370,9 @@ static void sample_steps(struct watcher *watcher, uint64_t now_ms)
         if (observed->task.role != holders || !observed->present) { continue; }
         bool known = step_poller_get(watcher->steps, observed->task.index, &generation, &step);
         /* All ps must have a step; without ps one worker is enough. */
-        const bool counts = known && generation == view->generation &&
-                            (reached == UINT64_MAX || (step < reached) == (holders == ROLE_PS));
+        const bool counts =
+            known && generation == view->generation &&
+            (reached == UINT64_MAX || (step < reached) == observer_has_ps(observer));
         if (counts) { reached = step; }
         step_poller_ask(watcher->steps, observed->task.index, observed->member.address,
                         observed->member.incarnation);
@@ -383,12 +390,15 @@ void watcher_find_leader(struct watcher *watcher)
     struct target_cluster *cluster = watcher->cluster;
     cluster->zookeeper_leader[0] = '\0';
     for (uint32_t i = 0; i < cluster->count; i++) {
-        const struct place *place = &cluster->places[i];
+        const struct component *component = &cluster->components[i];
         struct ensemble_health health;
-        if (!place->server || !*place->address || place->pid == 0 || place->frozen) { continue; }
-        if (ensemble_probe(place->address, PROBE_MS, &health) != TN_OK) { continue; }
+        if (!component->server || !*component->address || component->pid == 0 ||
+            component->frozen) {
+            continue;
+        }
+        if (ensemble_probe(component->address, PROBE_MS, &health) != TN_OK) { continue; }
         if (health.mode == ENSEMBLE_LEADER || health.mode == ENSEMBLE_STANDALONE) {
-            memcpy(cluster->zookeeper_leader, place->name, sizeof place->name);
+            memcpy(cluster->zookeeper_leader, component->name, sizeof component->name);
         }
     }
 }
@@ -410,7 +420,9 @@ void watcher_poll(struct watcher *watcher, uint32_t timeout_ms)
     handle_zk(watcher);
     uint64_t now_ms = clock_monotonic_ms();
     const bool remote = watcher->cluster->remote != NULL;
-    if (!remote && due(&watcher->processes_at_ms, now_ms, PROCESSES_MS)) { update_places(watcher); }
+    if (!remote && due(&watcher->processes_at_ms, now_ms, PROCESSES_MS)) {
+        update_components(watcher);
+    }
     if (!remote && due(&watcher->resources_at_ms, now_ms, RESOURCES_MS)) {
         sample_resources(watcher);
     }

@@ -210,7 +210,7 @@ static const struct json_field injection_fields[] = {
     {"id", FIELD_UINT, AT(id)},
     {"fault", FIELD_ENUM, AT(fault), .names = fault_names,
      .wanted = "a fault of `tanist chaos list`"},
-    {"whom", FIELD_TEXT, AT(selector)},
+    {"selector", FIELD_TEXT, AT(selector)},
     {"trigger", FIELD_CUSTOM, AT(trigger), .converter = &trigger_converter},
     {"for_ms", FIELD_UINT, AT(for_ms)},
     {"value", FIELD_REAL, AT(value)},

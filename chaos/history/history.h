@@ -5,21 +5,23 @@
  *
  * Every line has "t_ms" (a real number, since the round began) and "kind":
  *
- * - begin: version 1, command (of the user), round, seed, plan (all of it), job (all of it),
- *   program (version), started (UTC), "calm" (the result of the baseline run, with steps_per_s,
- *   digest, znodes), machine {need: true or why not}, places ["agent", "zookeeper:1", "ps:0", ...]
- * - planned: id, fault, "whom", trigger {type: "time"|"step"|"phase"|"point", and the members of
- *   that type among at_ms, step, phase, point, count}, for_ms, value: the schedule, for replay
- * - fault: id, fault, "whom", targets [place], step, phase, point?, text: a fault was injected
+ * - begin: version 2, command (of the user), round, seed, plan (all of it), job (all of it),
+ *   program (version), started (UTC), "baseline" (the result of the baseline run, with steps_per_s,
+ *   digest, znodes), machine {need: true or why not}, components
+ *   ["agent", "zookeeper:1", "ps:0", ...]
+ * - planned: id, fault, "selector", trigger {type: "time"|"step"|"phase"|"point", and the members
+ * of that type among at_ms, step, phase, point, count}, for_ms, value: the schedule, for replay
+ * - fault: id, fault, "selector", targets [component], step, phase, point?, text: a fault was
+ * injected
  * - undo: id, fault, targets, text: it was undone
- * - skipped: id, fault, "whom", lacks?, text: it was not injected; the text has the reason, "lacks"
- *   the need of the fault that this machine does not satisfy
- * - place: place, state "up" | "down" | "frozen" | "thawed", pid: seen by the harness
- * - chief: place, pid, epoch, took_ms: it became chief; the line has the time of its own record
+ * - skipped: id, fault, "selector", lacks?, text: it was not injected; the text has the reason,
+ * "lacks" the need of the fault that this machine does not satisfy
+ * - component: component, state "up" | "down" | "frozen" | "thawed", pid: seen by the harness
+ * - chief: component, pid, epoch, took_ms: it became chief; the line has the time of its own record
  * - event: event (as in `tanist watch -o jsonl`: an object with "event", "epoch", "task", ...),
  * text
  * - step: step, generation, phase: sampled about 10 times a second while ZooKeeper answers
- * - resources: place, rss_kib, descriptors, threads: sampled about four times a second
+ * - resources: component, rss_kib, descriptors, threads: sampled about four times a second
  * - run: state "started" | "again" | "ended", exit (if ended): the first process of the run
  * - end: exit, result (the output of the run; null: none), seconds
  * - verdict: ok, checks [{name, ok, text}]

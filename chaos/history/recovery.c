@@ -70,13 +70,13 @@ static bool affects_all(const struct timeline_fault *fault)
 }
 
 /*
- * The fault that caused what happened to `place` at `at_ms`; NULL: none that is known.
+ * The fault that caused what happened to `component` at `at_ms`; NULL: none that is known.
  *
- * It is the last fault that hit `place` since `since_ms`, or else the last that affects all. If
+ * It is the last fault that hit `component` since `since_ms`, or else the last that affects all. If
  * both exist and the first was over for a while when the second began to matter, it is the second.
- * Without a place (NULL), it may be any fault. A fault that was over long ago causes nothing.
+ * Without a component (NULL), it may be any fault. A fault that was over long ago causes nothing.
  */
-static const struct timeline_fault *cause_of(const struct timeline *all, const char *place,
+static const struct timeline_fault *cause_of(const struct timeline *all, const char *component,
                                              double since_ms, double at_ms)
 {
     assert(since_ms >= 0);
@@ -89,12 +89,12 @@ static const struct timeline_fault *cause_of(const struct timeline *all, const c
         if (ago_ms <= ANY_MS) { any = fault; }
         if (ago_ms <= WIDE_MS && affects_all(fault)) { wide = fault; }
         bool in_time = ago_ms <= HIT_MS && fault->at_ms >= since_ms - SLACK_MS;
-        if (place != NULL && in_time && timeline_fault_hits(fault, place)) { hit = fault; }
+        if (component != NULL && in_time && timeline_fault_hits(fault, component)) { hit = fault; }
     }
     bool stale = hit != NULL && wide != NULL && hit->until_ms < at_ms - RECENT_MS &&
                  wide->at_ms > hit->at_ms;
     if (hit != NULL && !stale) { return hit; }
-    return wide != NULL || place != NULL ? wide : any;
+    return wide != NULL || component != NULL ? wide : any;
 }
 
 /* ------------------------------------------------------------- symptoms */
@@ -160,7 +160,7 @@ static void find_new_chief(const struct timeline *all, struct incident *incident
     for (size_t i = 1; i < all->term_count; i++) {
         const struct term *former = &all->terms[i - 1], *term = &all->terms[i];
         if (term->from_ms < incident->at_ms) { continue; }
-        if (cause_of(all, former->place, former->from_ms, term->from_ms) != incident->fault) {
+        if (cause_of(all, former->component, former->from_ms, term->from_ms) != incident->fault) {
             continue;
         }
         set_new_chief(all, incident, i);
@@ -171,7 +171,7 @@ static void find_new_chief(const struct timeline *all, struct incident *incident
     const struct term *last = &all->terms[all->term_count - 1];
     bool lost = incident->at_ms >= last->from_ms && last->to_ms >= incident->at_ms &&
                 last->to_ms < all->train_to_ms;
-    if (lost && cause_of(all, last->place, last->from_ms, last->to_ms) == incident->fault) {
+    if (lost && cause_of(all, last->component, last->from_ms, last->to_ms) == incident->fault) {
         incident->elected = incident->open = true;
     }
 }
@@ -349,8 +349,8 @@ static json_t *incident_json(const struct timeline *all, const struct incident *
     json_t *object = json_pack(
         "{s:o, s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:o, s:[I, I]}", "id",
         incident->fault != NULL ? json_integer(fault->id) : json_null(), "fault", fault->fault,
-        "group", group, "whom", fault->selector, "targets", targets, "point", fault->point, "at_ms",
-        ms_or_null(incident->at_ms), "recovered", !incident->open, "paused_ms",
+        "group", group, "selector", fault->selector, "targets", targets, "point", fault->point,
+        "at_ms", ms_or_null(incident->at_ms), "recovered", !incident->open, "paused_ms",
         count_or_null(incident->reported_paused_ms), "steps_redone",
         count_or_null(incident->steps_redone), "epochs", incident->epochs[0], incident->epochs[1]);
     if (object != NULL) { set_phases(object, all, incident); }
@@ -376,7 +376,7 @@ static int add_unprovoked(json_t *list, const struct timeline *all)
     }
     for (size_t i = 1; i < all->term_count; i++) {
         const struct term *former = &all->terms[i - 1];
-        if (cause_of(all, former->place, former->from_ms, all->terms[i].from_ms) != NULL) {
+        if (cause_of(all, former->component, former->from_ms, all->terms[i].from_ms) != NULL) {
             continue;
         }
         struct incident incident = new_incident(all, NULL, former->to_ms);
@@ -438,12 +438,12 @@ json_t *recovery_goodput(const struct timeline *timeline)
     for (size_t i = 0; i < timeline->pause_count; i++) {
         paused_ms += timeline->pauses[i].to_ms - timeline->pauses[i].from_ms;
     }
-    const json_t *baseline = json_object_get(timeline->begin, "calm");
+    const json_t *baseline = json_object_get(timeline->begin, "baseline");
     double baseline_rate = json_member_number(baseline, "steps_per_s", 0);
     json_int_t steps = steps_done(timeline);
     double rate = window_ms > 0 ? (double)steps * 1000 / window_ms : 0;
     return json_pack("{s:I, s:f, s:f, s:f, s:o, s:o}", "steps", steps, "seconds", window_ms / 1000,
-                     "steps_per_s", rate, "calm_steps_per_s", baseline_rate, "goodput",
+                     "steps_per_s", rate, "baseline_steps_per_s", baseline_rate, "goodput",
                      ratio_or_null(rate, baseline_rate), "availability",
                      ratio_or_null(window_ms - paused_ms, window_ms));
 }

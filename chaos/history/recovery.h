@@ -32,7 +32,7 @@ extern const struct recovery_phase {
  * All recoveries of a round. First come those without a known cause; the others are in the order
  * of their faults. A new reference; NULL: out of memory. Each is an object:
  *
- *   id, fault, "whom", targets, point of the fault; null id and "unprovoked": none is known
+ *   id, fault, "selector", targets, point of the fault; null id and "unprovoked": none is known
  *   group                             recoveries that can be compared: "kill chief", "kill ps"
  *   at_ms, until_ms                   the fault; the end of the recovery, or of the history
  *   detect_ms, elect_ms, restore_ms, resume_ms, total_ms
@@ -59,8 +59,8 @@ json_t *recovery_percentiles(const json_t *recoveries);
 /* Sorts `values`. The spread by nearest rank; NULL: no values, or out of memory. */
 json_t *recovery_spread(double *values, size_t count);
 
-/* {"steps", "seconds", "steps_per_s", "calm_steps_per_s", "goodput", "availability"} of the time
- * from the first step to the last; null: not known. Goodput is relative to the baseline run.
+/* {"steps", "seconds", "steps_per_s", "baseline_steps_per_s", "goodput", "availability"} of the
+ * time from the first step to the last; null: not known. Goodput is relative to the baseline run.
  * Availability is the share of the time in which workers were allowed to train. */
 json_t *recovery_goodput(const struct timeline *timeline);
 

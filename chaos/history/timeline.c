@@ -7,12 +7,12 @@
 #include "chaos/history/json_member.h"
 #include "common/base/minmax.h"
 
-bool timeline_fault_hits(const struct timeline_fault *fault, const char *place)
+bool timeline_fault_hits(const struct timeline_fault *fault, const char *component)
 {
-    assert(place != NULL);
+    assert(component != NULL);
     for (size_t i = 0; i < json_array_size(fault->targets); i++) {
         const char *name = json_string_value(json_array_get(fault->targets, i));
-        if (name != NULL && strcmp(name, place) == 0) { return true; }
+        if (name != NULL && strcmp(name, component) == 0) { return true; }
     }
     return false;
 }
@@ -25,19 +25,19 @@ const char *timeline_fault_moment(const struct timeline_fault *fault)
     return *fault->phase != '\0' ? fault->phase : "unknown";
 }
 
-/* ------------------------------------------------------------- places */
+/* ------------------------------------------------------------- components */
 
-static bool parse_state(const char *name, enum place_state *out)
+static bool parse_state(const char *name, enum component_state *out)
 {
     assert(name != NULL);
     static const struct {
         const char *name;
-        enum place_state state;
+        enum component_state state;
     } states[] = {
-        {"up", PLACE_UP},
-        {"thawed", PLACE_UP},
-        {"frozen", PLACE_FROZEN},
-        {"down", PLACE_DOWN},
+        {"up", COMPONENT_UP},
+        {"thawed", COMPONENT_UP},
+        {"frozen", COMPONENT_FROZEN},
+        {"down", COMPONENT_DOWN},
     };
     for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
         *out = states[i].state;
@@ -53,50 +53,53 @@ static const char *lane_name(const struct timeline *all, size_t lane)
     return all->lanes[lane];
 }
 
-static void end_place_interval(struct timeline *out, struct place_interval interval, double to_ms)
+static void end_component_interval(struct timeline *out, struct component_interval interval,
+                                   double to_ms)
 {
     assert(interval.lane < out->lane_count);
     interval.to_ms = to_ms;
     if (interval.to_ms <= interval.from_ms) { return; }
-    out->place_intervals[out->place_interval_count++] = interval;
+    out->component_intervals[out->component_interval_count++] = interval;
 }
 
 static void read_lane(struct timeline *out, size_t lane)
 {
-    struct place_interval interval = {.lane = lane, .state = PLACE_DOWN};
+    struct component_interval interval = {.lane = lane, .state = COMPONENT_DOWN};
     for (size_t i = 0; i < out->line_count && out->lines[i].at_ms <= out->end_ms; i++) {
         const json_t *line = out->lines[i].line;
         double at_ms = out->lines[i].at_ms;
         const char *name = json_member_text(line, "state", "");
-        enum place_state state;
-        if (!line_is(line, "place")) { continue; }
-        if (strcmp(json_member_text(line, "place", ""), lane_name(out, lane)) != 0) { continue; }
+        enum component_state state;
+        if (!line_is(line, "component")) { continue; }
+        if (strcmp(json_member_text(line, "component", ""), lane_name(out, lane)) != 0) {
+            continue;
+        }
         if (!parse_state(name, &state)) { continue; }
         /* A process that is down cannot thaw. */
-        if (interval.state == PLACE_DOWN && strcmp(name, "thawed") == 0) { continue; }
-        end_place_interval(out, interval, at_ms);
-        interval = (struct place_interval){.lane = lane,
-                                           .state = state,
-                                           .from_ms = at_ms,
-                                           .pid = json_member_integer(line, "pid", 0)};
+        if (interval.state == COMPONENT_DOWN && strcmp(name, "thawed") == 0) { continue; }
+        end_component_interval(out, interval, at_ms);
+        interval = (struct component_interval){.lane = lane,
+                                               .state = state,
+                                               .from_ms = at_ms,
+                                               .pid = json_member_integer(line, "pid", 0)};
     }
-    end_place_interval(out, interval, out->end_ms);
+    end_component_interval(out, interval, out->end_ms);
 }
 
-static bool has_lane(const struct timeline *all, const char *place)
+static bool has_lane(const struct timeline *all, const char *component)
 {
-    assert(place != NULL);
+    assert(component != NULL);
     for (size_t i = 0; i < all->lane_count; i++) {
-        if (strcmp(lane_name(all, i), place) == 0) { return true; }
+        if (strcmp(lane_name(all, i), component) == 0) { return true; }
     }
     return false;
 }
 
 static void read_lanes(struct timeline *out)
 {
-    const json_t *places = json_object_get(out->begin, "places");
-    for (size_t i = 0; i < json_array_size(places); i++) {
-        const char *name = json_string_value(json_array_get(places, i));
+    const json_t *components = json_object_get(out->begin, "components");
+    for (size_t i = 0; i < json_array_size(components); i++) {
+        const char *name = json_string_value(json_array_get(components, i));
         if (name != NULL && !has_lane(out, name)) { out->lanes[out->lane_count++] = name; }
     }
     for (size_t i = 0; i < out->lane_count; i++) { read_lane(out, i); }
@@ -104,13 +107,13 @@ static void read_lanes(struct timeline *out)
 
 /* ------------------------------------------------------------- terms */
 
-static double next_down_ms(const struct timeline *all, const char *place, double from_ms)
+static double next_down_ms(const struct timeline *all, const char *component, double from_ms)
 {
-    assert(place != NULL);
-    for (size_t i = 0; i < all->place_interval_count; i++) {
-        const struct place_interval *interval = &all->place_intervals[i];
-        if (interval->state == PLACE_DOWN && interval->from_ms >= from_ms &&
-            strcmp(lane_name(all, interval->lane), place) == 0) {
+    assert(component != NULL);
+    for (size_t i = 0; i < all->component_interval_count; i++) {
+        const struct component_interval *interval = &all->component_intervals[i];
+        if (interval->state == COMPONENT_DOWN && interval->from_ms >= from_ms &&
+            strcmp(lane_name(all, interval->lane), component) == 0) {
             return interval->from_ms;
         }
     }
@@ -134,12 +137,12 @@ static double term_begin_ms(const struct timeline *all, json_int_t epoch, double
 static void read_term(struct timeline *out, const json_t *line, double at_ms)
 {
     assert(out->term_count < out->line_count);
-    struct term term = {.place = json_member_text(line, "place", ""),
+    struct term term = {.component = json_member_text(line, "component", ""),
                         .epoch = json_member_integer(line, "epoch", 0),
                         .took_ms = json_member_number(line, "took_ms", 0)};
-    if (*term.place == '\0') { return; }
+    if (*term.component == '\0') { return; }
     term.from_ms = term_begin_ms(out, term.epoch, at_ms);
-    term.to_ms = next_down_ms(out, term.place, term.from_ms);
+    term.to_ms = next_down_ms(out, term.component, term.from_ms);
     if (out->term_count > 0) {
         struct term *former = &out->terms[out->term_count - 1];
         former->to_ms = double_min(former->to_ms, term.from_ms);
@@ -173,7 +176,7 @@ static void read_fault(struct timeline *out, const json_t *line, double at_ms)
         (struct timeline_fault){.id = json_member_integer(line, "id", 0),
                                 .step = json_member_integer(line, "step", -1),
                                 .fault = json_member_text(line, "fault", "?"),
-                                .selector = json_member_text(line, "whom", ""),
+                                .selector = json_member_text(line, "selector", ""),
                                 .phase = json_member_text(line, "phase", ""),
                                 .point = json_member_text(line, "point", ""),
                                 .text = json_member_text(line, "text", ""),
@@ -391,9 +394,9 @@ static bool allocate(struct timeline *out)
 {
     assert(out->lines != NULL);
     size_t most = out->line_count + 1;
-    size_t lanes = json_array_size(json_object_get(out->begin, "places")) + 1;
+    size_t lanes = json_array_size(json_object_get(out->begin, "components")) + 1;
     out->lanes = calloc(lanes, sizeof *out->lanes);
-    out->place_intervals = calloc(most + lanes, sizeof *out->place_intervals);
+    out->component_intervals = calloc(most + lanes, sizeof *out->component_intervals);
     out->terms = calloc(most, sizeof *out->terms);
     out->phase_intervals = calloc(most, sizeof *out->phase_intervals);
     out->pauses = calloc(most, sizeof *out->pauses);
@@ -401,7 +404,7 @@ static bool allocate(struct timeline *out)
     out->faults = calloc(most, sizeof *out->faults);
     out->events = calloc(most, sizeof *out->events);
     out->checkpoints = calloc(most, sizeof *out->checkpoints);
-    return out->lanes != NULL && out->place_intervals != NULL && out->terms != NULL &&
+    return out->lanes != NULL && out->component_intervals != NULL && out->terms != NULL &&
            out->phase_intervals != NULL && out->pauses != NULL && out->samples != NULL &&
            out->faults != NULL && out->events != NULL && out->checkpoints != NULL;
 }
@@ -429,7 +432,7 @@ void timeline_free(struct timeline *timeline)
     assert(timeline != NULL);
     free(timeline->lines);
     free(timeline->lanes);
-    free(timeline->place_intervals);
+    free(timeline->component_intervals);
     free(timeline->terms);
     free(timeline->phase_intervals);
     free(timeline->pauses);

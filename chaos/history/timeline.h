@@ -1,5 +1,5 @@
 /*
- * chaos/history/timeline.h: a history as intervals and moments: which place was up, which
+ * chaos/history/timeline.h: a history as intervals and moments: which component was up, which
  * coordinator was chief, which phase the run was in, and when each fault was done. Recoveries are
  * measured on a timeline, and pictures are drawn from it. Pure but for memory.
  *
@@ -18,19 +18,19 @@
 #include "chaos/history/line_order.h"
 #include "common/cluster/run.h"
 
-enum place_state { PLACE_DOWN, PLACE_UP, PLACE_FROZEN };
+enum component_state { COMPONENT_DOWN, COMPONENT_UP, COMPONENT_FROZEN };
 
-/* How long a place was in a state. Before its first line it is down. */
-struct place_interval {
+/* How long a component was in a state. Before its first line it is down. */
+struct component_interval {
     size_t lane;
-    enum place_state state;
+    enum component_state state;
     double from_ms, to_ms;
     json_int_t pid; /* 0: not known. */
 };
 
 /* How long a coordinator was chief: until it was lost, or until the next term. */
 struct term {
-    const char *place;
+    const char *component;
     json_int_t epoch;
     double from_ms, to_ms;
     double took_ms; /* From the loss of the former chief, as the new one saw it; 0: not known. */
@@ -61,7 +61,7 @@ struct timeline_fault {
     json_int_t id, step;
     const char *fault, *selector, *phase, *point, *text; /* "": not known. */
     double at_ms, until_ms; /* Until it was undone; equal: there was nothing to undo. */
-    const json_t *targets;  /* Names of places; NULL: none. */
+    const json_t *targets;  /* Names of components; NULL: none. */
 };
 
 /* An event of the cluster. */
@@ -75,9 +75,9 @@ struct timeline {
     const json_t *begin, *end, *verdict; /* Lines; NULL: the history has none. */
     double end_ms;                       /* The time of the "end" line, else of the last line. */
     size_t lane_count;
-    const char **lanes; /* Names of places, in the order of the "begin" line. */
-    size_t place_interval_count, term_count, phase_interval_count, pause_count;
-    struct place_interval *place_intervals; /* Ordered by lane, then by time. */
+    const char **lanes; /* Names of components, in the order of the "begin" line. */
+    size_t component_interval_count, term_count, phase_interval_count, pause_count;
+    struct component_interval *component_intervals; /* Ordered by lane, then by time. */
     struct term *terms;
     struct phase_interval *phase_intervals;
     struct pause *pauses;
@@ -96,8 +96,8 @@ struct timeline {
 bool timeline_read(const json_t *history, struct timeline *out);
 void timeline_free(struct timeline *timeline);
 
-/* Whether the fault was done to that place. */
-bool timeline_fault_hits(const struct timeline_fault *fault, const char *place);
+/* Whether the fault was done to that component. */
+bool timeline_fault_hits(const struct timeline_fault *fault, const char *component);
 /* When in the life of the run the fault was done: its failpoint, or else the phase. */
 const char *timeline_fault_moment(const struct timeline_fault *fault);
 

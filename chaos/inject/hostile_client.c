@@ -59,31 +59,32 @@ static bool split_address(const char *text, struct listening_ports *ports)
 }
 
 /* Other machines are never attacked. */
-static bool is_ours(const struct target_cluster *cluster, const struct place *place,
+static bool is_ours(const struct target_cluster *cluster, const struct component *component,
                     const char *address)
 {
-    const char *own = cluster->lab != NULL ? lab_address(cluster->lab, place->name) : NULL;
+    const char *own = cluster->lab != NULL ? lab_address(cluster->lab, component->name) : NULL;
     return own != NULL ? strcmp(own, address) == 0 : strncmp(address, "127.", 4) == 0;
 }
 
 enum tn_status hostile_client_find_ports(const struct target_cluster *cluster,
-                                         const struct place *place, struct listening_ports *out,
-                                         struct error *error)
+                                         const struct component *component,
+                                         struct listening_ports *out, struct error *error)
 {
     *out = (struct listening_ports){0};
-    const char *own = cluster->lab != NULL ? lab_address(cluster->lab, place->name) : NULL;
-    if (own != NULL && place->is_node) {
-        enum tn_status status = lab_enter(cluster->lab, place->name, error);
+    const char *own = cluster->lab != NULL ? lab_address(cluster->lab, component->name) : NULL;
+    if (own != NULL && component->is_node) {
+        enum tn_status status = lab_enter(cluster->lab, component->name, error);
         if (status != TN_OK) { return status; }
         snprintf(out->address, sizeof out->address, "%s", own);
         read_listeners("/proc/thread-self/net/tcp", out);
         read_listeners("/proc/thread-self/net/tcp6", out);
         lab_leave(cluster->lab);
         if (out->count > 0) { return TN_OK; }
-    } else if (split_address(place->address, out) && is_ours(cluster, place, out->address)) {
+    } else if (split_address(component->address, out) &&
+               is_ours(cluster, component, out->address)) {
         return TN_OK;
     }
-    return error_set(error, TN_EAGAIN, "%s does not listen on a known port", place->name);
+    return error_set(error, TN_EAGAIN, "%s does not listen on a known port", component->name);
 }
 
 /* ------------------------------------------------------------- connections */

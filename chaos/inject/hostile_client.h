@@ -23,10 +23,10 @@ struct listening_ports {
     uint16_t list[HOSTILE_CLIENT_PORTS_MAX];
 };
 
-/* The ports of a place: in a lab all that a node listens on, otherwise the known one. TN_EAGAIN:
- * none is known. */
+/* The ports of a component: in a lab all that a node listens on, otherwise the known one.
+ * TN_EAGAIN: none is known. */
 MUST_CHECK enum tn_status hostile_client_find_ports(const struct target_cluster *cluster,
-                                                    const struct place *place,
+                                                    const struct component *component,
                                                     struct listening_ports *out,
                                                     struct error *error);
 

@@ -9,7 +9,7 @@ static uint64_t set_clocks(struct target_cluster *cluster, const struct active_f
 {
     uint64_t read = 0;
     for (uint32_t i = 0; i < fault->targets.count; i++) {
-        struct fault_slot *slot = fault_slot_of(cluster, fault->targets.places[i]);
+        struct fault_slot *slot = fault_slot_of(cluster, fault->targets.components[i]);
         atomic_store(&slot->clock_offset_ms, offset_ms);
         read += atomic_exchange(&slot->clocks_shifted, 0);
     }
@@ -23,7 +23,8 @@ static enum tn_status begin_clock(struct target_cluster *cluster, struct active_
     enum tn_status status = fault_keep_shim_targets(cluster, fault, error);
     if (status != TN_OK) { return status; }
     (void)set_clocks(cluster, fault, (int64_t)value);
-    fault_describe(fault, "the wall clock of %s%s is %.0f ms %s", fault->targets.places[0]->name,
+    fault_describe(fault, "the wall clock of %s%s is %.0f ms %s",
+                   fault->targets.components[0]->name,
                    fault->targets.count > 1 ? " and others" : "", value < 0 ? -value : value,
                    value < 0 ? "behind" : "ahead");
     return TN_OK;

@@ -16,7 +16,7 @@
 #include "chaos/inject/injector.h"
 #include "common/base/files.h"
 #include "common/cluster/manifest.h"
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 
 enum {
     PATH_BYTES = TARGET_PATH_MAX + 160,
@@ -197,9 +197,9 @@ static enum tn_status choose_two_ps(struct target_cluster *cluster, struct targe
     if (count < 2) { return error_set(error, TN_ENOTSUP, "the cluster has only one ps"); }
     uint32_t first = (uint32_t)random_below(&cluster->random, count);
     for (targets->count = 0; targets->count < 2; targets->count++) {
-        char name[PLACE_NAME_MAX];
+        char name[COMPONENT_NAME_MAX];
         snprintf(name, sizeof name, "ps:%u", (first + targets->count) % count);
-        targets->places[targets->count] = target_cluster_place(cluster, name);
+        targets->components[targets->count] = target_cluster_component(cluster, name);
     }
     return TN_OK;
 }
@@ -207,12 +207,12 @@ static enum tn_status choose_two_ps(struct target_cluster *cluster, struct targe
 static enum tn_status check_targets(const struct target_list *targets, struct error *error)
 {
     for (uint32_t i = 0; i < targets->count; i++) {
-        const struct place *place = targets->places[i];
-        if (!place->is_node || place->task.role != ROLE_PS) {
-            return error_set(error, TN_EINVAL, "%s is not a ps: it has no shard", place->name);
+        const struct component *component = targets->components[i];
+        if (!component->is_node || component->task.role != ROLE_PS) {
+            return error_set(error, TN_EINVAL, "%s is not a ps: it has no shard", component->name);
         }
-        if (place->pid <= 0) {
-            return error_set(error, TN_EAGAIN, "%s is not running", place->name);
+        if (component->pid <= 0) {
+            return error_set(error, TN_EAGAIN, "%s is not running", component->name);
         }
     }
     return TN_OK;
@@ -224,7 +224,7 @@ static void stop_targets(struct target_cluster *cluster, struct active_fault *fa
     (void)fault_signal_targets(cluster, fault, SIGSTOP);
     for (uint32_t i = 0; i < fault->targets.count; i++) {
         for (int try = 0; try < STOP_TRIES; try++) {
-            char state = proc_state(fault->targets.places[i]->pid);
+            char state = proc_state(fault->targets.components[i]->pid);
             if (state == 0 || state == 'T') { break; }
             (void)usleep(1000);
         }
@@ -246,7 +246,7 @@ static enum tn_status begin_damage(struct target_cluster *cluster, struct active
     /* Once more: a checkpoint may have been committed or removed in the meantime. */
     status = find_committed(cluster, fault->state, error);
     if (status == TN_OK) {
-        status = damage(cluster, fault, fault->targets.places[0]->task.index, error);
+        status = damage(cluster, fault, fault->targets.components[0]->task.index, error);
     }
     (void)fault_signal_targets(cluster, fault, status == TN_OK ? SIGKILL : SIGCONT);
     return status;

@@ -36,7 +36,7 @@ static uint64_t set_all(const struct target_cluster *cluster, const struct activ
 {
     uint64_t failures = 0;
     for (uint32_t i = 0; i < fault->targets.count; i++) {
-        struct fault_slot *slot = fault_slot_of(cluster, fault->targets.places[i]);
+        struct fault_slot *slot = fault_slot_of(cluster, fault->targets.components[i]);
         failures += failures_of(slot, fault->injection.fault);
         set_slot(slot, &fault->injection, on);
     }
@@ -44,12 +44,12 @@ static uint64_t set_all(const struct target_cluster *cluster, const struct activ
 }
 
 /* An ensemble that a run starts does not sync: no sync can fail there. */
-static bool never_syncs(const struct target_cluster *cluster, const struct place *place)
+static bool never_syncs(const struct target_cluster *cluster, const struct component *component)
 {
     char path[TARGET_PATH_MAX + 64], *text = NULL;
     size_t size = 0;
-    if (place->server == 0) { return false; }
-    snprintf(path, sizeof path, "%s/zookeeper/%u/zoo.cfg", cluster->run_dir, place->server);
+    if (component->server == 0) { return false; }
+    snprintf(path, sizeof path, "%s/zookeeper/%u/zoo.cfg", cluster->run_dir, component->server);
     if (files_read(path, CFG_MAX, &text, &size, NULL) != TN_OK) { return false; }
     bool found = strstr(text, "\nforceSync=no") != NULL;
     free(text);
@@ -63,8 +63,8 @@ static enum tn_status keep_syncing(const struct target_cluster *cluster, struct 
     struct target_list *targets = &fault->targets;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < targets->count; i++) {
-        struct place *place = targets->places[i];
-        if (!never_syncs(cluster, place)) { targets->places[kept++] = place; }
+        struct component *component = targets->components[i];
+        if (!never_syncs(cluster, component)) { targets->components[kept++] = component; }
     }
     targets->count = kept;
     if (kept > 0) { return TN_OK; }
@@ -92,7 +92,7 @@ static enum tn_status begin_disk(struct target_cluster *cluster, struct active_f
                                                             : "fsync fails");
     }
     for (uint32_t i = 0; i < fault->targets.count; i++) {
-        fault_describe_item(fault, "%s", fault->targets.places[i]->name);
+        fault_describe_item(fault, "%s", fault->targets.components[i]->name);
     }
     return TN_OK;
 }

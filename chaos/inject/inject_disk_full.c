@@ -15,7 +15,7 @@
 #include "chaos/inject/inject_disk_full.h"
 #include "chaos/inject/injector.h"
 #include "common/base/files.h"
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 
 enum {
     PATH_BYTES = TARGET_PATH_MAX + 64,

@@ -11,15 +11,15 @@ static bool equal(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-static bool is_selected(const struct target_cluster *cluster, const struct place *place,
+static bool is_selected(const struct target_cluster *cluster, const struct component *component,
                         const char *selector, bool follows_chief)
 {
     if (equal(selector, "chief")) {
-        return follows_chief ? equal(place->name, cluster->chief)
-                             : place->task.role == ROLE_COORDINATOR;
+        return follows_chief ? equal(component->name, cluster->chief)
+                             : component->task.role == ROLE_COORDINATOR;
     }
-    return equal(selector, "any") || equal(selector, role_name(place->task.role)) ||
-           equal(selector, place->name);
+    return equal(selector, "any") || equal(selector, role_name(component->task.role)) ||
+           equal(selector, component->name);
 }
 
 /* The slots of all selected nodes that pass the failpoint. */
@@ -29,10 +29,12 @@ static uint64_t selected_slots(const struct target_cluster *cluster,
 {
     uint64_t slots = 0;
     for (uint32_t i = 0; i < cluster->count; i++) {
-        const struct place *place = &cluster->places[i];
-        if (!place->is_node || !selector_passes(place->name, failpoint->passed_by)) { continue; }
-        if (!is_selected(cluster, place, selector, follows_chief)) { continue; }
-        const struct fault_slot *slot = fault_control_slot(cluster->control, place->name);
+        const struct component *component = &cluster->components[i];
+        if (!component->is_node || !selector_passes(component->name, failpoint->passed_by)) {
+            continue;
+        }
+        if (!is_selected(cluster, component, selector, follows_chief)) { continue; }
+        const struct fault_slot *slot = fault_control_slot(cluster->control, component->name);
         if (slot != NULL) { slots |= fault_slot_bit(cluster->control, slot); }
     }
     return slots;
@@ -86,9 +88,9 @@ bool failpoint_watch_poll(struct failpoint_watch *watch, struct target_cluster *
     }
     uint32_t by = order->done_by;
     assert(by < FAULT_CONTROL_SLOTS);
-    watch->place = target_cluster_place(cluster, cluster->control->slots[by].name);
+    watch->component = target_cluster_component(cluster, cluster->control->slots[by].name);
     watch->pid = (pid_t)order->done_pid;
-    assert(watch->place != NULL);
+    assert(watch->component != NULL);
     failpoint_watch_disarm(watch);
     return true;
 }

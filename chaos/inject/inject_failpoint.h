@@ -4,10 +4,10 @@
  * into itself; the harness orders it and learns that it happened. A process that froze itself is
  * continued by the harness.
  *
- * The selector is a place ("ps:1"), "chief", a role or "any". The passes of all selected nodes are
- * counted together, and the one that makes the `count`-th pass gets the fault, once. "chief" means
- * any coordinator at a failpoint that only chiefs and candidates pass, so also the next chief;
- * elsewhere it means the chief at that time.
+ * The selector is a component ("ps:1"), "chief", a role or "any". The passes of all selected nodes
+ * are counted together, and the one that makes the `count`-th pass gets the fault, once. "chief"
+ * means any coordinator at a failpoint that only chiefs and candidates pass, so also the next
+ * chief; elsewhere it means the chief at that time.
  *
  * Threads: the main thread. Blocking: no.
  */
@@ -22,8 +22,8 @@
 struct failpoint_watch {
     struct fault_point *order; /* NULL: not armed. */
     bool follows_chief;
-    struct place *place; /* Where the fault happened; NULL before. */
-    pid_t pid;           /* Its process then. It may be unknown to the cluster, or dead by now. */
+    struct component *component; /* Where the fault happened; NULL before. */
+    pid_t pid; /* Its process then. It may be unknown to the cluster, or dead by now. */
 };
 
 /*
@@ -38,8 +38,8 @@ MUST_CHECK enum tn_status failpoint_watch_arm(struct failpoint_watch *watch,
                                               const struct injection *injection,
                                               struct error *error);
 
-/* True, once: the fault has happened, at `watch->place`. Call it about every 20 ms; it also follows
- * the chief. False for a watch that is not armed. */
+/* True, once: the fault has happened, at `watch->component`. Call it about every 20 ms; it also
+ * follows the chief. False for a watch that is not armed. */
 bool failpoint_watch_poll(struct failpoint_watch *watch, struct target_cluster *cluster);
 
 /* Take the order back. May be called at any time, also twice. */

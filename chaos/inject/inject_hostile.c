@@ -16,12 +16,12 @@ enum { DUPLICATE_PERCENT = 30 };
 
 struct proxies {
     uint32_t count;
-    struct proxy list[PLACES_MAX]; /* One per target, in the same order. */
+    struct proxy list[COMPONENTS_MAX]; /* One per target, in the same order. */
 };
 
 /*
- * New connections to and from the place go through the proxy. Older ones are reset, so that they
- * are made again. Those of `spared`, a list of addresses, are left alone.
+ * New connections to and from the component go through the proxy. Older ones are reset, so that
+ * they are made again. Those of `spared`, a list of addresses, are left alone.
  */
 static void write_proxy_rules(struct nft_script *script, uint16_t port, const char *spared)
 {
@@ -44,7 +44,7 @@ static void write_proxy_rules(struct nft_script *script, uint16_t port, const ch
 }
 
 static enum tn_status start_proxy(struct target_cluster *cluster, const struct active_fault *fault,
-                                  const struct place *target, struct proxy *proxy,
+                                  const struct component *target, struct proxy *proxy,
                                   struct error *error)
 {
     char spared[NETWORK_LIST_MAX] = "";
@@ -73,7 +73,7 @@ static void stop_proxies(struct target_cluster *cluster, struct active_fault *fa
     for (uint32_t i = 0; i < proxies->count; i++) {
         /* The proxy first: its resets have to reach both ends on the redirected path. */
         proxy_stop(&proxies->list[i], counts);
-        nft_remove(cluster->lab, fault->targets.places[i]->name, fault->injection.id);
+        nft_remove(cluster->lab, fault->targets.components[i]->name, fault->injection.id);
     }
 }
 
@@ -84,7 +84,7 @@ static enum tn_status begin_proxies(struct target_cluster *cluster, struct activ
     enum tn_status status = network_keep_targets(cluster, fault, error);
     if (status != TN_OK) { return status; }
     while (proxies->count < fault->targets.count) {
-        status = start_proxy(cluster, fault, fault->targets.places[proxies->count],
+        status = start_proxy(cluster, fault, fault->targets.components[proxies->count],
                              &proxies->list[proxies->count], error);
         if (status != TN_OK) {
             stop_proxies(cluster, fault, NULL);
@@ -141,12 +141,12 @@ static enum tn_status attack_all(struct target_cluster *cluster, struct active_f
     fault_describe(fault, "hostile connections to ");
     for (uint32_t i = 0; i < fault->targets.count; i++) {
         struct listening_ports ports;
-        const struct place *place = fault->targets.places[i];
-        if (hostile_client_find_ports(cluster, place, &ports, error) != TN_OK) { continue; }
+        const struct component *component = fault->targets.components[i];
+        if (hostile_client_find_ports(cluster, component, &ports, error) != TN_OK) { continue; }
         for (uint32_t j = 0; j < ports.count; j++) {
             hostile_client_attack(&hostile->client, &cluster->random, ports.address, ports.list[j],
-                                  place->server != 0);
-            fault_describe_item(fault, "%s at %s:%u", place->name, ports.address,
+                                  component->server != 0);
+            fault_describe_item(fault, "%s at %s:%u", component->name, ports.address,
                                 (unsigned)ports.list[j]);
         }
     }

@@ -63,27 +63,28 @@ static enum tn_status begin_limit(struct target_cluster *cluster, struct active_
 {
     struct limited *limited = fault->state;
     assert(fault->targets.count > 0);
-    const struct place *place = fault->targets.places[0];
+    const struct component *component = fault->targets.components[0];
     bool memory = fault->injection.fault == FAULT_MEMORY;
     uint64_t value = fault->injection.value > 0 ? (uint64_t)fault->injection.value : 0, bound = 0;
     (void)cluster;
-    *limited = (struct limited){.pid = place->pid, .resource = memory ? RLIMIT_AS : RLIMIT_NOFILE};
-    if (place->pid > 0) {
-        bound = memory ? mapped_bytes(place->pid) : descriptors_with(place->pid, value);
+    *limited =
+        (struct limited){.pid = component->pid, .resource = memory ? RLIMIT_AS : RLIMIT_NOFILE};
+    if (component->pid > 0) {
+        bound = memory ? mapped_bytes(component->pid) : descriptors_with(component->pid, value);
     }
-    if (bound == 0) { return error_set(error, TN_EAGAIN, "%s is not running", place->name); }
+    if (bound == 0) { return error_set(error, TN_EAGAIN, "%s is not running", component->name); }
     if (memory) { bound += value * MIB; }
-    if (prlimit(place->pid, limited->resource, NULL, &limited->before) != 0) {
-        return refused(place->name, error);
+    if (prlimit(component->pid, limited->resource, NULL, &limited->before) != 0) {
+        return refused(component->name, error);
     }
     if (bound > limited->before.rlim_max) { bound = limited->before.rlim_max; }
     const struct rlimit now = {.rlim_cur = bound, .rlim_max = limited->before.rlim_max};
-    if (prlimit(place->pid, limited->resource, &now, NULL) != 0) {
-        return refused(place->name, error);
+    if (prlimit(component->pid, limited->resource, &now, NULL) != 0) {
+        return refused(component->name, error);
     }
     fault->targets.count = 1;
-    fault_describe(fault, "%s (pid %ld) can have %" PRIu64 " %s, %.0f more than now", place->name,
-                   (long)place->pid, memory ? bound / MIB : bound,
+    fault_describe(fault, "%s (pid %ld) can have %" PRIu64 " %s, %.0f more than now",
+                   component->name, (long)component->pid, memory ? bound / MIB : bound,
                    memory ? "MiB of addresses" : "descriptors", fault->injection.value);
     return TN_OK;
 }
@@ -92,7 +93,7 @@ static void end_limit(struct target_cluster *cluster, struct active_fault *fault
 {
     const struct limited *limited = fault->state;
     assert(limited->pid > 0);
-    bool same = fault->targets.places[0]->pid == limited->pid;
+    bool same = fault->targets.components[0]->pid == limited->pid;
     (void)cluster;
     if (same) { (void)prlimit(limited->pid, limited->resource, &limited->before, NULL); }
     fault_describe(fault, "%s",

@@ -15,7 +15,7 @@ struct rules {
     struct nft_script script;
     const struct target_cluster *cluster;
     const struct active_fault *fault;
-    const struct place *target;
+    const struct component *target;
 };
 typedef void (*write_rules)(struct rules *rules);
 
@@ -25,7 +25,7 @@ static void remove_tables(struct target_cluster *cluster, const struct active_fa
 {
     assert(count <= fault->targets.count);
     for (uint32_t i = 0; i < count; i++) {
-        nft_remove(cluster->lab, fault->targets.places[i]->name, fault->injection.id);
+        nft_remove(cluster->lab, fault->targets.components[i]->name, fault->injection.id);
     }
 }
 
@@ -35,7 +35,7 @@ static enum tn_status apply(struct target_cluster *cluster, struct active_fault 
 {
     assert(fault->targets.count > 0);
     for (uint32_t i = 0; i < fault->targets.count; i++) {
-        const struct place *target = fault->targets.places[i];
+        const struct component *target = fault->targets.components[i];
         struct rules rules = {.cluster = cluster, .fault = fault, .target = target};
         nft_script_begin(&rules.script, fault->injection.id);
         write(&rules);
@@ -177,19 +177,19 @@ static void draw_half(struct target_cluster *cluster, struct target_list *target
 {
     uint32_t left[2] = {0, 0}, wanted[2], kept = 0;
     assert(rest->names[0] == '\0');
-    for (uint32_t i = 0; i < targets->count; i++) { left[targets->places[i]->is_node]++; }
+    for (uint32_t i = 0; i < targets->count; i++) { left[targets->components[i]->is_node]++; }
     for (int kind = 0; kind < 2; kind++) {
         wanted[kind] = (left[kind] + (uint32_t)random_below(&cluster->random, 2)) / 2;
     }
     for (uint32_t i = 0; i < targets->count; i++) {
-        struct place *place = targets->places[i];
-        int kind = place->is_node;
+        struct component *component = targets->components[i];
+        int kind = component->is_node;
         if (random_below(&cluster->random, left[kind]--) < wanted[kind]) {
             wanted[kind]--;
-            targets->places[kept++] = place;
+            targets->components[kept++] = component;
         } else {
-            network_list_add(rest->addresses, lab_address(cluster->lab, place->name));
-            network_list_add(rest->names, place->name);
+            network_list_add(rest->addresses, lab_address(cluster->lab, component->name));
+            network_list_add(rest->names, component->name);
         }
     }
     targets->count = kept;
@@ -293,22 +293,23 @@ const struct injector injector_reset_storm = {.state_bytes = sizeof(struct storm
 
 /* ------------------------------------------------------------- slow links */
 
-/* Run tc for both ends of a place's link, which both send slowly: eth0 of the place, and the hub's
- * end. `rate` NULL: remove the limit. Two such faults at one place at a time end together. */
-static enum tn_status set_rate(struct target_cluster *cluster, const char *place, const char *rate,
-                               struct error *error)
+/* Run tc for both ends of a component's link, which both send slowly: eth0 of the component, and
+ * the hub's end. `rate` NULL: remove the limit. Two such faults at one component at a time end
+ * together. */
+static enum tn_status set_rate(struct target_cluster *cluster, const char *component,
+                               const char *rate, struct error *error)
 {
     char link[LAB_LINK_MAX];
-    if (!lab_link(cluster->lab, place, link)) {
-        return error_set(error, TN_ENOTSUP, "%s has no network of its own", place);
+    if (!lab_link(cluster->lab, component, link)) {
+        return error_set(error, TN_ENOTSUP, "%s has no network of its own", component);
     }
-    const char *const devices[] = {"eth0", link}, *const places[] = {place, NULL};
+    const char *const devices[] = {"eth0", link}, *const components[] = {component, NULL};
     enum tn_status status = TN_OK;
     for (int i = 0; i < 2 && (status == TN_OK || rate == NULL); i++) {
         const char *const set[] = {"tc",   "qdisc", "replace", "dev",  devices[i], "root",  "tbf",
                                    "rate", rate,    "burst",   "64kb", "latency",  "100ms", NULL};
         const char *const remove[] = {"tc", "qdisc", "del", "dev", devices[i], "root", NULL};
-        status = lab_command(cluster->lab, places[i], rate != NULL ? set : remove, error);
+        status = lab_command(cluster->lab, components[i], rate != NULL ? set : remove, error);
     }
     return status;
 }
@@ -319,7 +320,7 @@ static void remove_rates(struct target_cluster *cluster, const struct active_fau
     struct error error;
     assert(count <= fault->targets.count);
     for (uint32_t i = 0; i < count; i++) {
-        (void)!set_rate(cluster, fault->targets.places[i]->name, NULL, &error);
+        (void)!set_rate(cluster, fault->targets.components[i]->name, NULL, &error);
     }
 }
 
@@ -330,7 +331,7 @@ static enum tn_status begin_bandwidth(struct target_cluster *cluster, struct act
     enum tn_status status = network_keep_targets(cluster, fault, error);
     snprintf(rate, sizeof rate, "%.0fkbit", fault->injection.value * 1000);
     for (uint32_t i = 0; status == TN_OK && i < fault->targets.count; i++) {
-        status = set_rate(cluster, fault->targets.places[i]->name, rate, error);
+        status = set_rate(cluster, fault->targets.components[i]->name, rate, error);
         if (status != TN_OK) { remove_rates(cluster, fault, i + 1); }
     }
     if (status != TN_OK) { return status; }

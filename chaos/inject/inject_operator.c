@@ -30,18 +30,18 @@ struct attempt {
 
 struct mistake {
     uint64_t began_ms;
-    const struct place *place; /* It is a mistake while this place ... */
-    pid_t pid;                 /* ... has this process. */
+    const struct component *component; /* It is a mistake while this component ... */
+    pid_t pid;                         /* ... has this process. */
     uint32_t count;
     struct attempt attempts[ATTEMPTS_MAX];
 };
 
 /* ------------------------------------------------------------- the attempts */
 
-/* Run `arguments` in the network of `place`; NULL: in the harness's. */
+/* Run `arguments` in the network of `component`; NULL: in the harness's. */
 static enum tn_status start_attempt(const struct target_cluster *cluster,
                                     struct active_fault *fault, const char *what, int wanted,
-                                    const struct place *place, const char *const *arguments,
+                                    const struct component *component, const char *const *arguments,
                                     struct error *error)
 {
     char name[64];
@@ -54,8 +54,8 @@ static enum tn_status start_attempt(const struct target_cluster *cluster,
     for (char *at = name; *at != '\0'; at++) {
         if (*at == ' ' || *at == '/') { *at = '-'; }
     }
-    enum tn_status status = subprocess_start(cluster, place != NULL ? place->name : NULL, name,
-                                             arguments, &attempt->command, error);
+    enum tn_status status = subprocess_start(cluster, component != NULL ? component->name : NULL,
+                                             name, arguments, &attempt->command, error);
     if (status == TN_OK) { mistake->count++; }
     return status;
 }
@@ -81,19 +81,21 @@ static enum tn_status copy_arguments(pid_t pid, char text[static COMMAND_LINE_MA
 }
 
 static enum tn_status begin_twice(struct target_cluster *cluster, struct active_fault *fault,
-                                  const struct place *place, struct error *error)
+                                  const struct component *component, struct error *error)
 {
     char text[COMMAND_LINE_MAX];
     const char *arguments[ARGUMENTS_MAX];
     struct mistake *mistake = fault->state;
-    if (place->pid <= 0) { return error_set(error, TN_EAGAIN, "%s is not running", place->name); }
-    enum tn_status status = copy_arguments(place->pid, text, arguments, error);
+    if (component->pid <= 0) {
+        return error_set(error, TN_EAGAIN, "%s is not running", component->name);
+    }
+    enum tn_status status = copy_arguments(component->pid, text, arguments, error);
     if (status != TN_OK) { return status; }
-    mistake->place = place;
-    fault_describe(fault, "%s, running as pid %ld, was started again by hand", place->name,
-                   (long)place->pid);
-    return start_attempt(cluster, fault, "its second process", TN_EXIT_TASK_TAKEN, place, arguments,
-                         error);
+    mistake->component = component;
+    fault_describe(fault, "%s, running as pid %ld, was started again by hand", component->name,
+                   (long)component->pid);
+    return start_attempt(cluster, fault, "its second process", TN_EXIT_TASK_TAKEN, component,
+                         arguments, error);
 }
 
 static enum tn_status begin_two_clusters(struct target_cluster *cluster, struct active_fault *fault,
@@ -114,14 +116,14 @@ static enum tn_status begin_two_clusters(struct target_cluster *cluster, struct 
 }
 
 static enum tn_status begin_mixed_jobs(struct target_cluster *cluster, struct active_fault *fault,
-                                       const struct place *place, struct error *error)
+                                       const struct component *component, struct error *error)
 {
     char job[PATH_BYTES], other[PATH_BYTES], seed[40], index[16];
     snprintf(job, sizeof job, "%s/job.json", cluster->run_dir);
     snprintf(other, sizeof other, "%s/scratch/mixed-%u", cluster->dir, fault->injection.id);
     snprintf(seed, sizeof seed, "seed=%" PRIu64, cluster->job->seed + 1);
-    snprintf(index, sizeof index, "%u", place->task.index);
-    const char *const arguments[] = {"tanist",    role_name(place->task.role),
+    snprintf(index, sizeof index, "%u", component->task.index);
+    const char *const arguments[] = {"tanist",    role_name(component->task.role),
                                      "--index",   index,
                                      "--job",     job,
                                      "--set",     seed,
@@ -129,9 +131,9 @@ static enum tn_status begin_mixed_jobs(struct target_cluster *cluster, struct ac
                                      "--zk",      cluster->connect,
                                      "--dir",     other,
                                      NULL};
-    fault_describe(fault, "another %s was started by hand, with %s", place->name, seed);
-    return start_attempt(cluster, fault, "a node with another job", TN_EXIT_INVALID_INPUT, place,
-                         arguments, error);
+    fault_describe(fault, "another %s was started by hand, with %s", component->name, seed);
+    return start_attempt(cluster, fault, "a node with another job", TN_EXIT_INVALID_INPUT,
+                         component, arguments, error);
 }
 
 /* ------------------------------------------------------------- the judgement */
@@ -167,7 +169,7 @@ static void judge(struct active_fault *fault)
         const struct attempt *attempt = &mistake->attempts[i];
         subprocess_describe(&attempt->command, end, sizeof end);
         if (attempt->withdrawn) {
-            snprintf(end, sizeof end, "withdrawn, because %s died", mistake->place->name);
+            snprintf(end, sizeof end, "withdrawn, because %s died", mistake->component->name);
         }
         fault_describe_item(fault, "%s: %s%s", attempt->what,
                             was_refused(attempt) ? "refused, " : "", end);
@@ -199,20 +201,23 @@ static enum tn_status begin_attempts(struct target_cluster *cluster, struct acti
                                      struct error *error)
 {
     assert(fault->targets.count > 0);
-    const struct place *place = fault->targets.places[0];
+    const struct component *component = fault->targets.components[0];
     if (fault->injection.fault == FAULT_TWO_CLUSTERS) {
         return begin_two_clusters(cluster, fault, error);
     }
-    if (!place->is_node) { return error_set(error, TN_EINVAL, "%s is not a node", place->name); }
-    return fault->injection.fault == FAULT_TWICE ? begin_twice(cluster, fault, place, error)
-                                                 : begin_mixed_jobs(cluster, fault, place, error);
+    if (!component->is_node) {
+        return error_set(error, TN_EINVAL, "%s is not a node", component->name);
+    }
+    return fault->injection.fault == FAULT_TWICE
+               ? begin_twice(cluster, fault, component, error)
+               : begin_mixed_jobs(cluster, fault, component, error);
 }
 
 static enum tn_status begin_mistake(struct target_cluster *cluster, struct active_fault *fault,
                                     struct error *error)
 {
     struct mistake *mistake = fault->state;
-    const struct place *agent = &cluster->places[0];
+    const struct component *agent = &cluster->components[0];
     /* On an ensemble that has just lost its data, the first cluster to register becomes the owner:
      * that may rightly be the second one. */
     if (*cluster->chief == '\0') { return error_set(error, TN_EAGAIN, "no chief is known now"); }
@@ -222,26 +227,27 @@ static enum tn_status begin_mistake(struct target_cluster *cluster, struct activ
             return error_set(error, TN_EAGAIN, "the address of ZooKeeper is not known yet");
         }
     }
-    mistake->place = agent;
+    mistake->component = agent;
     enum tn_status status = begin_attempts(cluster, fault, error);
     if (status != TN_OK) {
         withdraw(mistake);
         return status;
     }
-    mistake->pid = mistake->place->pid;
+    mistake->pid = mistake->component->pid;
     mistake->began_ms = clock_monotonic_ms();
     fault->injection.for_ms = PATIENCE_MS; /* tick_mistake() ends it earlier. */
     return TN_OK;
 }
 
-static bool place_died(const struct mistake *mistake)
+static bool component_died(const struct mistake *mistake)
 {
-    assert(mistake->place != NULL && mistake->pid > 0);
-    return mistake->place->pid != mistake->pid || (kill(mistake->pid, 0) != 0 && errno == ESRCH);
+    assert(mistake->component != NULL && mistake->pid > 0);
+    return mistake->component->pid != mistake->pid ||
+           (kill(mistake->pid, 0) != 0 && errno == ESRCH);
 }
 
-/* When the place's own process dies, the attempt may rightly succeed: it is withdrawn at once, or
- * has succeeded before the death was noticed. */
+/* When the component's own process dies, the attempt may rightly succeed: it is withdrawn at once,
+ * or has succeeded before the death was noticed. */
 static void withdraw_successor(struct mistake *mistake)
 {
     withdraw(mistake);
@@ -255,7 +261,7 @@ static void tick_mistake(struct target_cluster *cluster, struct active_fault *fa
 {
     struct mistake *mistake = fault->state;
     (void)cluster;
-    if (place_died(mistake)) { withdraw_successor(mistake); }
+    if (component_died(mistake)) { withdraw_successor(mistake); }
     if (all_ended(mistake)) { fault->injection.for_ms = 1; /* It is over. */ }
 }
 
@@ -264,7 +270,7 @@ static void end_mistake(struct target_cluster *cluster, struct active_fault *fau
     struct mistake *mistake = fault->state;
     bool in_time = clock_monotonic_ms() < mistake->began_ms + PATIENCE_MS;
     (void)cluster;
-    if (place_died(mistake)) {
+    if (component_died(mistake)) {
         withdraw_successor(mistake);
     } else if (in_time) {
         withdraw(mistake); /* The round ended before the attempts did. */

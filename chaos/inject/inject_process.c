@@ -34,10 +34,10 @@ const struct injector injector_terminate = {.begin = begin_terminate};
 
 /* ------------------------------------------------------------- freeze */
 
-/* At the end another process may have the place. */
+/* At the end another process may have the component. */
 struct frozen {
     uint32_t count;
-    pid_t pids[PLACES_MAX];
+    pid_t pids[COMPONENTS_MAX];
 };
 
 static enum tn_status begin_freeze(struct target_cluster *cluster, struct active_fault *fault,
@@ -47,7 +47,7 @@ static enum tn_status begin_freeze(struct target_cluster *cluster, struct active
     assert(frozen->count == 0);
     enum tn_status status = send_signal(cluster, fault, SIGSTOP, "SIGSTOP", error);
     for (uint32_t i = 0; status == TN_OK && i < fault->targets.count; i++) {
-        pid_t pid = fault->targets.places[i]->pid;
+        pid_t pid = fault->targets.components[i]->pid;
         if (pid > 0) { frozen->pids[frozen->count++] = pid; }
     }
     return status;
@@ -73,13 +73,13 @@ const struct injector injector_freeze = {
 /* ------------------------------------------------------------- zombie */
 
 /* An agent kills a child whose session has expired, but not while it is frozen itself. So the node
- * continues after a successor has taken its place, with everything it had begun. */
+ * continues after a successor has taken its component, with everything it had begun. */
 static enum tn_status begin_zombie(struct target_cluster *cluster, struct active_fault *fault,
                                    struct error *error)
 {
     enum tn_status status = begin_freeze(cluster, fault, error);
     if (status != TN_OK) { return status; }
-    pid_t agent = cluster->places[0].pid;
+    pid_t agent = cluster->components[0].pid;
     if (agent > 0 && kill(agent, SIGSTOP) == 0) {
         fault_describe_item(fault, "agent (pid %ld)", (long)agent);
     }
@@ -88,7 +88,7 @@ static enum tn_status begin_zombie(struct target_cluster *cluster, struct active
 
 static void end_zombie(struct target_cluster *cluster, struct active_fault *fault)
 {
-    pid_t agent = cluster->places[0].pid;
+    pid_t agent = cluster->components[0].pid;
     end_freeze(cluster, fault);
     (void)poll(NULL, 0, ZOMBIE_LEAD_MS);
     if (agent > 0) { (void)kill(agent, SIGCONT); }
@@ -108,18 +108,20 @@ static enum tn_status begin_crash_loop(struct target_cluster *cluster, struct ac
                                        struct error *error)
 {
     struct crash_loop *loop = fault->state;
-    *loop = (struct crash_loop){.last = fault->targets.places[0]->pid, .kills = 1};
+    *loop = (struct crash_loop){.last = fault->targets.components[0]->pid, .kills = 1};
     return send_signal(cluster, fault, SIGKILL, "SIGKILL of each incarnation", error);
 }
 
 static void tick_crash_loop(struct target_cluster *cluster, struct active_fault *fault)
 {
     struct crash_loop *loop = fault->state;
-    const struct place *place = fault->targets.places[0];
+    const struct component *component = fault->targets.components[0];
     (void)cluster;
     assert(loop->kills > 0);
-    if (place->pid <= 0 || place->pid == loop->last || kill(place->pid, SIGKILL) != 0) { return; }
-    loop->last = place->pid;
+    if (component->pid <= 0 || component->pid == loop->last || kill(component->pid, SIGKILL) != 0) {
+        return;
+    }
+    loop->last = component->pid;
     loop->kills++;
 }
 
@@ -127,8 +129,8 @@ static void end_crash_loop(struct target_cluster *cluster, struct active_fault *
 {
     const struct crash_loop *loop = fault->state;
     (void)cluster;
-    fault_describe(fault, "%s was killed %u times and may run now", fault->targets.places[0]->name,
-                   loop->kills);
+    fault_describe(fault, "%s was killed %u times and may run now",
+                   fault->targets.components[0]->name, loop->kills);
 }
 
 const struct injector injector_crash_loop = {.state_bytes = sizeof(struct crash_loop),

@@ -30,8 +30,8 @@ static enum tn_status signal_one(struct target_cluster *cluster, struct active_f
     if (status != TN_OK) { return status; }
     signalled->count++;
     task_format(member->task, ':', task, sizeof task);
-    struct place *place = target_cluster_place(cluster, task);
-    if (place != NULL) { fault->targets.places[fault->targets.count++] = place; }
+    struct component *component = target_cluster_component(cluster, task);
+    if (component != NULL) { fault->targets.components[fault->targets.count++] = component; }
     fault_describe_item(fault, "%s (pid %" PRIu64 " on %s)", task, member->pid, member->host);
     return TN_OK;
 }
@@ -42,8 +42,9 @@ static enum tn_status signal_all(struct target_cluster *cluster, struct active_f
 {
     const struct signalled *signalled = fault->state;
     for (uint32_t i = 0; i < cluster->count; i++) {
-        if (!cluster->places[i].is_node) { continue; }
-        enum tn_status status = signal_one(cluster, fault, cluster->places[i].name, signal, error);
+        if (!cluster->components[i].is_node) { continue; }
+        enum tn_status status =
+            signal_one(cluster, fault, cluster->components[i].name, signal, error);
         if (status != TN_OK && status != TN_EAGAIN) { return status; }
     }
     if (signalled->count > 0) { return TN_OK; }

@@ -31,7 +31,7 @@ static enum tn_status move_data(const struct target_cluster *cluster, uint32_t s
 static bool all_servers_run(const struct target_cluster *cluster)
 {
     for (uint32_t i = 0; i < cluster->count; i++) {
-        if (cluster->places[i].server > 0 && cluster->places[i].pid == 0) { return false; }
+        if (cluster->components[i].server > 0 && cluster->components[i].pid == 0) { return false; }
     }
     return true;
 }
@@ -42,14 +42,14 @@ static bool kill_servers(const struct target_cluster *cluster)
     uint64_t until_ms = clock_monotonic_ms() + DIE_MS;
     bool dead = true;
     for (uint32_t i = 0; i < cluster->count; i++) {
-        const struct place *place = &cluster->places[i];
-        if (place->server > 0 && place->pid > 0) { (void)kill(place->pid, SIGKILL); }
+        const struct component *component = &cluster->components[i];
+        if (component->server > 0 && component->pid > 0) { (void)kill(component->pid, SIGKILL); }
     }
     for (uint32_t i = 0; i < cluster->count; i++) {
-        const struct place *place = &cluster->places[i];
-        if (place->server == 0) { continue; }
-        while (proc_state(place->pid) && clock_monotonic_ms() < until_ms) { (void)usleep(500); }
-        dead = dead && !proc_state(place->pid);
+        const struct component *component = &cluster->components[i];
+        if (component->server == 0) { continue; }
+        while (proc_state(component->pid) && clock_monotonic_ms() < until_ms) { (void)usleep(500); }
+        dead = dead && !proc_state(component->pid);
     }
     return dead;
 }
@@ -62,7 +62,7 @@ static enum tn_status begin_wipe(struct target_cluster *cluster, struct active_f
     enum tn_status status = TN_OK;
     assert(cluster->remote == NULL);
     target_cluster_refresh(cluster);
-    pid_t agent = cluster->places[0].pid;
+    pid_t agent = cluster->components[0].pid;
     if (agent <= 0 || !all_servers_run(cluster)) {
         return error_set(error, TN_EAGAIN, "not every ZooKeeper server is running now");
     }

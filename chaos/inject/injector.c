@@ -71,15 +71,15 @@ uint32_t fault_signal_targets(struct target_cluster *cluster, struct active_faul
                               int number)
 {
     uint32_t count = 0;
-    assert(fault->targets.count <= PLACES_MAX);
-    /* The agent is the first place: it is dead before it can restart others. */
+    assert(fault->targets.count <= COMPONENTS_MAX);
+    /* The agent is the first component: it is dead before it can restart others. */
     for (uint32_t i = 0; i < fault->targets.count; i++) {
-        const struct place *place = fault->targets.places[i];
-        if (place->pid <= 0 || kill(place->pid, number) != 0) { continue; }
-        if (place == &cluster->places[0] && number != SIGSTOP && number != SIGCONT) {
+        const struct component *component = fault->targets.components[i];
+        if (component->pid <= 0 || kill(component->pid, number) != 0) { continue; }
+        if (component == &cluster->components[0] && number != SIGSTOP && number != SIGCONT) {
             cluster->agent_killed = true;
         }
-        fault_describe_item(fault, "%s (pid %ld)", place->name, (long)place->pid);
+        fault_describe_item(fault, "%s (pid %ld)", component->name, (long)component->pid);
         count++;
     }
     return count;
@@ -90,11 +90,11 @@ enum tn_status fault_keep_shim_targets(const struct target_cluster *cluster,
 {
     struct target_list *targets = &fault->targets;
     uint32_t kept = 0;
-    assert(targets->count <= PLACES_MAX);
+    assert(targets->count <= COMPONENTS_MAX);
     for (uint32_t i = 0; i < targets->count && cluster->control != NULL; i++) {
-        struct place *place = targets->places[i];
-        if (fault_control_slot(cluster->control, place->name) != NULL) {
-            targets->places[kept++] = place;
+        struct component *component = targets->components[i];
+        if (fault_control_slot(cluster->control, component->name) != NULL) {
+            targets->components[kept++] = component;
         }
     }
     targets->count = kept;
@@ -103,10 +103,11 @@ enum tn_status fault_keep_shim_targets(const struct target_cluster *cluster,
                      fault->injection.selector);
 }
 
-struct fault_slot *fault_slot_of(const struct target_cluster *cluster, const struct place *place)
+struct fault_slot *fault_slot_of(const struct target_cluster *cluster,
+                                 const struct component *component)
 {
     assert(cluster->control != NULL);
-    struct fault_slot *slot = fault_control_slot(cluster->control, place->name);
+    struct fault_slot *slot = fault_control_slot(cluster->control, component->name);
     assert(slot != NULL);
     return slot;
 }

@@ -53,7 +53,7 @@ const struct injector *injector_of(enum fault fault, bool remote);
  * Resolve the targets of `fault->injection` and call `begin`. A remote injector resolves its
  * targets itself. After TN_OK and with `for_ms` > 0, call injector_end() once.
  *
- *   TN_EAGAIN  also: the selector means no place now
+ *   TN_EAGAIN  also: the selector means no component now
  *   TN_EINVAL  also: the fault must last, and `for_ms` is 0
  *   TN_ENOMEM
  */
@@ -82,6 +82,7 @@ uint32_t fault_signal_targets(struct target_cluster *cluster, struct active_faul
 MUST_CHECK enum tn_status fault_keep_shim_targets(const struct target_cluster *cluster,
                                                   struct active_fault *fault, struct error *error);
 /* The fault control of such a target. */
-struct fault_slot *fault_slot_of(const struct target_cluster *cluster, const struct place *place);
+struct fault_slot *fault_slot_of(const struct target_cluster *cluster,
+                                 const struct component *component);
 
 #endif

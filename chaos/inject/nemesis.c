@@ -89,7 +89,7 @@ static json_t *targets_json(const struct target_list *targets)
 {
     json_t *names = json_array();
     for (uint32_t i = 0; i < targets->count; i++) {
-        json_array_append_new(names, json_string(targets->places[i]->name));
+        json_array_append_new(names, json_string(targets->components[i]->name));
     }
     return names;
 }
@@ -101,8 +101,8 @@ static void record_begin(struct nemesis *nemesis, const struct entry *entry, uin
     const struct cluster_view *view = watcher_view(nemesis->config.watcher);
     json_t *line =
         json_pack("{s:i, s:s, s:s, s:o, s:I, s:s, s:s?, s:o}", "id", (int)injection->id, "fault",
-                  fault_descriptor(injection->fault)->name, "whom", injection->selector, "targets",
-                  targets_json(&fault->targets), "step", (json_int_t)view->step, "phase",
+                  fault_descriptor(injection->fault)->name, "selector", injection->selector,
+                  "targets", targets_json(&fault->targets), "step", (json_int_t)view->step, "phase",
                   view->has_run ? run_phase_name(view->phase) : "before", "point",
                   is_at_failpoint(entry) ? injection->trigger.failpoint : NULL, "text",
                   json_text(fault->text));
@@ -116,11 +116,12 @@ static void skip(struct nemesis *nemesis, struct entry *entry, const char *why)
     assert(entry->stage == STAGE_WAITING || entry->stage == STAGE_ARMED);
     const unsigned needs = fault_descriptor(injection->fault)->needs |
                            (is_at_failpoint(entry) ? (unsigned)NEED_FAILPOINTS : 0);
-    history_file_add(
-        nemesis->config.history, "skipped",
-        json_pack("{s:i, s:s, s:s, s:s*, s:o}", "id", (int)injection->id, "fault",
-                  fault_descriptor(injection->fault)->name, "whom", injection->selector, "lacks",
-                  probe_lacking_need(nemesis->config.probe, needs), "text", json_text(why)));
+    history_file_add(nemesis->config.history, "skipped",
+                     json_pack("{s:i, s:s, s:s, s:s*, s:o}", "id", (int)injection->id, "fault",
+                               fault_descriptor(injection->fault)->name, "selector",
+                               injection->selector, "lacks",
+                               probe_lacking_need(nemesis->config.probe, needs), "text",
+                               json_text(why)));
     entry->stage = STAGE_OVER;
     entry->skipped = true;
     report(nemesis, entry, " was skipped", why);
@@ -226,9 +227,9 @@ static void poll_failpoint(struct nemesis *nemesis, struct entry *entry, uint64_
     const struct injection *injection = &fault->injection;
     assert(entry->stage == STAGE_ARMED);
     if (!failpoint_watch_poll(&entry->watch, nemesis->config.cluster)) { return; }
-    fault->targets = (struct target_list){.count = 1, .places = {entry->watch.place}};
-    fault_describe(fault, "%s (pid %ld) at %s", entry->watch.place->name, (long)entry->watch.pid,
-                   injection->trigger.failpoint);
+    fault->targets = (struct target_list){.count = 1, .components = {entry->watch.component}};
+    fault_describe(fault, "%s (pid %ld) at %s", entry->watch.component->name,
+                   (long)entry->watch.pid, injection->trigger.failpoint);
     record_begin(nemesis, entry, clock_monotonic_ns() / 1000);
     bool undone = injection->fault == FAULT_FREEZE && injection->for_ms > 0;
     entry->stage = undone ? STAGE_ACTIVE : STAGE_OVER;

@@ -16,8 +16,10 @@ enum tn_status network_keep_targets(const struct target_cluster *cluster,
                          fault_descriptor(fault->injection.fault)->name);
     }
     for (uint32_t i = 0; i < targets->count; i++) {
-        struct place *place = targets->places[i];
-        if (lab_namespace(cluster->lab, place->name) >= 0) { targets->places[kept++] = place; }
+        struct component *component = targets->components[i];
+        if (lab_namespace(cluster->lab, component->name) >= 0) {
+            targets->components[kept++] = component;
+        }
     }
     targets->count = kept;
     if (kept > 0) { return TN_OK; }
@@ -28,7 +30,7 @@ void network_describe_targets(const struct target_cluster *cluster, struct activ
 {
     assert(cluster->lab != NULL);
     for (uint32_t i = 0; i < fault->targets.count; i++) {
-        const char *name = fault->targets.places[i]->name;
+        const char *name = fault->targets.components[i]->name;
         fault_describe_item(fault, "%s (%s)", name, lab_address(cluster->lab, name));
     }
 }
@@ -41,14 +43,14 @@ void network_list_add(char list[static NETWORK_LIST_MAX], const char *item)
 }
 
 void network_list(const struct target_cluster *cluster, enum network_kind kind,
-                  const struct place *except, char list[static NETWORK_LIST_MAX])
+                  const struct component *except, char list[static NETWORK_LIST_MAX])
 {
     assert(cluster->lab != NULL);
     list[0] = '\0';
     for (uint32_t i = 0; i < cluster->count; i++) {
-        const struct place *place = &cluster->places[i];
-        const char *address = lab_address(cluster->lab, place->name);
-        bool wanted = kind == NETWORK_NODES ? place->is_node : place->server != 0;
-        if (wanted && address != NULL && place != except) { network_list_add(list, address); }
+        const struct component *component = &cluster->components[i];
+        const char *address = lab_address(cluster->lab, component->name);
+        bool wanted = kind == NETWORK_NODES ? component->is_node : component->server != 0;
+        if (wanted && address != NULL && component != except) { network_list_add(list, address); }
     }
 }

@@ -9,7 +9,7 @@
 
 #include "chaos/inject/injector.h"
 
-enum { NETWORK_LIST_MAX = PLACES_MAX * (PLACE_NAME_MAX + 2) };
+enum { NETWORK_LIST_MAX = COMPONENTS_MAX * (COMPONENT_NAME_MAX + 2) };
 
 /* Keep those targets that have a network of their own; the agent has none. TN_ENOTSUP: none has, or
  * there is no lab. */
@@ -23,7 +23,7 @@ void network_describe_targets(const struct target_cluster *cluster, struct activ
  * 10.77.0.3". */
 enum network_kind { NETWORK_SERVERS, NETWORK_NODES };
 void network_list(const struct target_cluster *cluster, enum network_kind kind,
-                  const struct place *except, char list[static NETWORK_LIST_MAX]);
+                  const struct component *except, char list[static NETWORK_LIST_MAX]);
 void network_list_add(char list[static NETWORK_LIST_MAX], const char *item);
 
 #endif

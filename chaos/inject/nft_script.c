@@ -84,21 +84,21 @@ void nft_reset_rules(struct nft_script *script, const char *matching)
     }
 }
 
-enum tn_status nft_script_apply(struct nft_script *script, struct lab *lab, const char *place,
+enum tn_status nft_script_apply(struct nft_script *script, struct lab *lab, const char *component,
                                 struct error *error)
 {
     if (script->in_chain) { nft_rule(script, "}"); }
     nft_rule(script, "}");
     assert(!script->cut_off);
-    return lab_nft(lab, place, script->text, error);
+    return lab_nft(lab, component, script->text, error);
 }
 
-void nft_remove(struct lab *lab, const char *place, uint32_t id)
+void nft_remove(struct lab *lab, const char *component, uint32_t id)
 {
     char text[64];
     struct error error;
     snprintf(text, sizeof text, "delete table ip chaos_%u\n", id);
-    if (lab_nft(lab, place, text, &error) != TN_OK) {
-        log_warn("cannot undo a fault of %s: %s", place, error.text);
+    if (lab_nft(lab, component, text, &error) != TN_OK) {
+        log_warn("cannot undo a fault of %s: %s", component, error.text);
     }
 }

@@ -1,7 +1,7 @@
 /*
- * chaos/inject/nft_script.h: the packet filter rules of one fault in the network of one place, in a
- * table of their own that is named after the fault. So faults can overlap, and deleting the table
- * undoes one. IPv4 only, as a lab.
+ * chaos/inject/nft_script.h: the packet filter rules of one fault in the network of one component,
+ * in a table of their own that is named after the fault. So faults can overlap, and deleting the
+ * table undoes one. IPv4 only, as a lab.
  *
  *     nft_script_begin(&script, 7);
  *     nft_chain(&script, "input", 0);
@@ -51,9 +51,9 @@ uint32_t nft_new_mark(void);
 /* Chains that drop each TCP packet `matching` ("": any) and reset both ends of its connection. */
 void nft_reset_rules(struct nft_script *script, const char *matching);
 
-/* TN_ENOTSUP: the place does not exist, or the rules are refused; no table exists then. */
+/* TN_ENOTSUP: the component does not exist, or the rules are refused; no table exists then. */
 MUST_CHECK enum tn_status nft_script_apply(struct nft_script *script, struct lab *lab,
-                                           const char *place, struct error *error);
-void nft_remove(struct lab *lab, const char *place, uint32_t id);
+                                           const char *component, struct error *error);
+void nft_remove(struct lab *lab, const char *component, uint32_t id);
 
 #endif

@@ -20,7 +20,7 @@
 /* Each of these tries one need in a process of its own, so that nothing is left of what it made. On
  * failure `why` is the reason. */
 
-/* Run a nft script, or a command, in a lab of one place. */
+/* Run a nft script, or a command, in a lab of one component. */
 static bool try_lab(const char *script, const char *const *command, char why[static PROBE_WHY_MAX])
 {
     static const char *const names[] = {"probe"};

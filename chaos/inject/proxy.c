@@ -276,10 +276,10 @@ static int open_listener(uint16_t *port)
 }
 
 enum tn_status proxy_start(const struct proxy_config *config, const struct lab *lab,
-                           const char *place, struct proxy *out, struct error *error)
+                           const char *component, struct proxy *out, struct error *error)
 {
     assert(config->duplicate_percent <= 100);
-    enum tn_status status = lab_enter(lab, place, error);
+    enum tn_status status = lab_enter(lab, component, error);
     if (status != TN_OK) { return status; }
     int listener = open_listener(&out->port);
     lab_leave(lab);
@@ -291,13 +291,13 @@ enum tn_status proxy_start(const struct proxy_config *config, const struct lab *
         out->counts = relay->counts = shared;
         relay->config = *config;
         relay->random.state = config->seed;
-        (void)inet_pton(AF_INET, lab_address(lab, place), &relay->node);
+        (void)inet_pton(AF_INET, lab_address(lab, component), &relay->node);
         for (int i = 0; i < CONNECTIONS_MAX; i++) {
             relay->connections[i].fds[0] = relay->connections[i].fds[1] = -1;
         }
         pid_t parent = getpid();
         out->pid = fork();
-        if (out->pid == 0) { run_child(relay, listener, lab_namespace(lab, place), parent); }
+        if (out->pid == 0) { run_child(relay, listener, lab_namespace(lab, component), parent); }
     }
     if (out->pid <= 0) {
         status = error_set(error, TN_EIO, "cannot start a proxy: %s", strerror(errno));

@@ -29,16 +29,17 @@ struct proxy_counts {
 
 struct proxy {
     pid_t pid;
-    uint16_t port;               /* Redirect connections there; on all addresses of the place. */
+    uint16_t port; /* Redirect connections there; on all addresses of the component. */
     struct proxy_counts *counts; /* In memory that the process shares. Owned. */
 };
 
 /* The mark of packets of its own connections, which must not be redirected. */
 enum { PROXY_PACKET_MARK = 0x7a17 };
 
-/* Start it in the network of `place`. TN_ENOTSUP, TN_EIO. */
+/* Start it in the network of `component`. TN_ENOTSUP, TN_EIO. */
 MUST_CHECK enum tn_status proxy_start(const struct proxy_config *config, const struct lab *lab,
-                                      const char *place, struct proxy *out, struct error *error);
+                                      const char *component, struct proxy *out,
+                                      struct error *error);
 /* End it, and all connections through it. Adds its totals to `counts`, which may be NULL. */
 void proxy_stop(struct proxy *proxy, struct proxy_counts *counts);
 

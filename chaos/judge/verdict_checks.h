@@ -11,8 +11,8 @@
 #include <jansson.h>
 
 #include "checker/judge.h"
-#include "common/cluster/job.h"
 #include "common/cluster/znodes.h"
+#include "common/job/job.h"
 
 /* ---------------------------------------------- chaos/judge/verdict_checks.c */
 

@@ -111,7 +111,7 @@ static void on_fault(struct standstill *s, const json_t *line)
     if (s->lasting[id]) { return; /* Injected again while it lasts, as in a crash loop. */ }
     begin(s);
     (void)snprintf(s->after, sizeof s->after, "%.60s (%.60s)", json_member_text(line, "fault", ""),
-                   json_member_text(line, "whom", ""));
+                   json_member_text(line, "selector", ""));
     s->lasting[id] = s->lasts[id];
     if (!s->lasting[id]) { finish(s); }
 }

@@ -8,7 +8,7 @@
 #include "chaos/judge/verdict_checks.h"
 
 enum {
-    PLACES_LIMIT = 512,
+    COMPONENTS_LIMIT = 512,
     NAME_MAX_BYTES = 24,
     FIRST_SAMPLES = 5,
     LAST_SAMPLES = 3,
@@ -26,7 +26,7 @@ static const struct usage {
     {"threads", "threads", "", 1, 1, 8},
 };
 
-struct place_use {
+struct component_use {
     char name[NAME_MAX_BYTES];
     json_int_t pid;       /* The current process, */
     uint32_t samples;     /* and the number of its samples. */
@@ -39,39 +39,39 @@ struct place_use {
 
 struct uses {
     uint32_t count;
-    struct place_use places[PLACES_LIMIT];
+    struct component_use components[COMPONENTS_LIMIT];
     bool training;
     double now_ms;
 };
 
-/* The place's entry, which is added if it is new; NULL: no name, or too many places. */
-static struct place_use *use_of(struct uses *uses, const char *name)
+/* The component's entry, which is added if it is new; NULL: no name, or too many components. */
+static struct component_use *use_of(struct uses *uses, const char *name)
 {
-    assert(uses->count <= PLACES_LIMIT);
+    assert(uses->count <= COMPONENTS_LIMIT);
     for (uint32_t i = 0; i < uses->count && name != NULL; i++) {
-        if (strcmp(uses->places[i].name, name) == 0) { return &uses->places[i]; }
+        if (strcmp(uses->components[i].name, name) == 0) { return &uses->components[i]; }
     }
-    if (uses->count == PLACES_LIMIT || name == NULL || name[0] == '\0') { return NULL; }
-    struct place_use *use = &uses->places[uses->count++];
+    if (uses->count == COMPONENTS_LIMIT || name == NULL || name[0] == '\0') { return NULL; }
+    struct component_use *use = &uses->components[uses->count++];
     (void)snprintf(use->name, sizeof use->name, "%s", name);
     return use;
 }
 
-/* Every place is expected until its process is up. */
+/* Every component is expected until its process is up. */
 static void on_begin(struct uses *uses, const json_t *line)
 {
     size_t i;
     const json_t *name;
-    json_array_foreach(json_object_get(line, "places"), i, name)
+    json_array_foreach(json_object_get(line, "components"), i, name)
     {
-        struct place_use *use = use_of(uses, json_string_value(name));
+        struct component_use *use = use_of(uses, json_string_value(name));
         if (use != NULL) { use->expected = true; }
     }
 }
 
-static void on_place(struct uses *uses, const json_t *line)
+static void on_component(struct uses *uses, const json_t *line)
 {
-    struct place_use *use = use_of(uses, json_member_text(line, "place", ""));
+    struct component_use *use = use_of(uses, json_member_text(line, "component", ""));
     const char *state = json_member_text(line, "state", "");
     if (use == NULL) { return; }
     if (use->up && uses->now_ms - use->up_since_ms > use->longest_up_ms) {
@@ -86,7 +86,7 @@ static void on_place(struct uses *uses, const json_t *line)
 }
 
 /* A process that has just started, and every process before training, uses less than later. */
-static void add_first(struct place_use *use, const struct uses *uses, const double *values)
+static void add_first(struct component_use *use, const struct uses *uses, const double *values)
 {
     assert(use->first_count <= FIRST_SAMPLES);
     bool settled = uses->training && use->samples > 1;
@@ -97,7 +97,7 @@ static void add_first(struct place_use *use, const struct uses *uses, const doub
     use->first_count++;
 }
 
-static void add_last(struct place_use *use, const double *values)
+static void add_last(struct component_use *use, const double *values)
 {
     assert(use->last_count <= LAST_SAMPLES);
     bool full = use->last_count == LAST_SAMPLES;
@@ -111,7 +111,7 @@ static void add_last(struct place_use *use, const double *values)
 
 static void on_sample(struct uses *uses, const json_t *line)
 {
-    struct place_use *use = use_of(uses, json_member_text(line, "place", ""));
+    struct component_use *use = use_of(uses, json_member_text(line, "component", ""));
     json_int_t pid = json_member_integer(line, "pid", 0);
     double values[USAGES];
     if (use == NULL) { return; }
@@ -133,7 +133,7 @@ static void on_line(struct uses *uses, const json_t *line)
 {
     uses->now_ms = json_member_number(line, "t_ms", 0);
     if (line_is(line, "begin")) { on_begin(uses, line); }
-    if (line_is(line, "place")) { on_place(uses, line); }
+    if (line_is(line, "component")) { on_component(uses, line); }
     if (line_is(line, "resources")) { on_sample(uses, line); }
     if (line_is(line, "step") && strcmp(json_member_text(line, "phase", ""), "running") == 0) {
         uses->training = true;
@@ -157,7 +157,7 @@ static double median(const double *values, uint32_t count)
 }
 
 /* A JVM fills its heap before it collects; a ZooKeeper leader has threads for each follower. */
-static double most_allowed(const struct place_use *use, uint32_t u, double first)
+static double most_allowed(const struct component_use *use, uint32_t u, double first)
 {
     double most = first * usages[u].times + usages[u].more;
     bool is_server = strncmp(use->name, "zookeeper:", 10) == 0;
@@ -169,11 +169,11 @@ static void check_usage(json_t *checks, const struct uses *uses, uint32_t u)
 {
     assert(u < USAGES);
     const struct usage *usage = &usages[u];
-    const struct place_use *worst = NULL;
+    const struct component_use *worst = NULL;
     double worst_first = 0, worst_last = 0;
     uint32_t seen = 0;
     for (uint32_t i = 0; i < uses->count; i++) {
-        const struct place_use *use = &uses->places[i];
+        const struct component_use *use = &uses->components[i];
         if (use->first_count == 0) { continue; /* It was never sampled twice. */ }
         double first = median(use->first[u], use->first_count);
         double last = median(use->last[u], use->last_count);
@@ -200,11 +200,11 @@ static void check_usage(json_t *checks, const struct uses *uses, uint32_t u)
                 worst_first, worst_last, usage->unit);
 }
 
-/* A place that was never up, or that was up for long and never sampled; NULL: none. */
-static const struct place_use *find_unseen(struct uses *uses)
+/* A component that was never up, or that was up for long and never sampled; NULL: none. */
+static const struct component_use *find_unseen(struct uses *uses)
 {
     for (uint32_t i = 0; i < uses->count; i++) {
-        struct place_use *use = &uses->places[i];
+        struct component_use *use = &uses->components[i];
         bool now = use->up && uses->now_ms - use->up_since_ms > LONG_MS;
         if (use->last_count > 0) { continue; }
         if (use->expected || now || use->longest_up_ms > LONG_MS) { return use; }
@@ -219,7 +219,7 @@ void verdict_check_resources(json_t *checks, const json_t *history)
     const json_t *line;
     assert(history != NULL);
     if (uses != NULL) { json_array_foreach(history, i, line) on_line(uses, line); }
-    const struct place_use *unseen = uses != NULL ? find_unseen(uses) : NULL;
+    const struct component_use *unseen = uses != NULL ? find_unseen(uses) : NULL;
     for (uint32_t u = 0; u < USAGES; u++) {
         if (uses == NULL) {
             verdict_add(checks, usages[u].check, false, "out of memory");

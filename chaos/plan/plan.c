@@ -12,7 +12,7 @@
 #include "common/base/json_codec.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 
 enum { PLAN_FILE_MAX = 1 << 20, BUILTIN_MAX = 64, LIST_BYTES = 400 };
 

@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "chaos/plan/fault.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 
 enum {
     PLAN_NAME_MAX = 48,

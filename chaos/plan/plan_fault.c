@@ -21,7 +21,7 @@ static const char *const failpoint_names[] = {
 static const struct json_field fields[] = {
     {"fault", FIELD_ENUM, AT(fault), .names = fault_names,
      .wanted = "a fault of `tanist chaos list`"},
-    {"whom", FIELD_OTHER, .wanted = "a selector"},
+    {"selector", FIELD_OTHER, .wanted = "a selector"},
     {"after_s", FIELD_REAL_RANGE, AT(after_s), .most = DAY_S, .wanted = "seconds"},
     {"every_s", FIELD_REAL_RANGE, AT(every_s), .least = 0.01, .most = DAY_S, .wanted = "seconds"},
     {"at_progress", FIELD_REAL_RANGE, AT(progress), .most = 1,
@@ -79,15 +79,15 @@ static enum tn_status add_selector(const struct line *line, const json_t *value)
     const char *selector = json_string_value(value);
     if (selector == NULL || strlen(selector) >= SELECTOR_MAX ||
         out->selector_count == PLAN_SELECTORS_MAX) {
-        return json_refuse(line->where, "whom", value, line->error,
+        return json_refuse(line->where, "selector", value, line->error,
                            "give a name like \"ps\", or a list of at most %d", PLAN_SELECTORS_MAX);
     }
     if (!selector_fits_fault(selector, out->fault, why, sizeof why)) {
-        return json_refuse(line->where, "whom", NULL, line->error, "%s", why);
+        return json_refuse(line->where, "selector", NULL, line->error, "%s", why);
     }
     const struct failpoint_info *failpoint = failpoint_of(line);
     if (failpoint != NULL && !selector_passes(selector, failpoint->passed_by)) {
-        return json_refuse(line->where, "whom", value, line->error,
+        return json_refuse(line->where, "selector", value, line->error,
                            "it never passes %s: give \"%s\"", failpoint->name,
                            failpoint->passed_by);
     }
@@ -106,9 +106,9 @@ static const char *default_selector(const struct line *line)
 static enum tn_status read_selectors(const struct line *line)
 {
     const char *usual = default_selector(line);
-    json_t *given = json_object_get(line->object, "whom");
+    json_t *given = json_object_get(line->object, "selector");
     if ((given == NULL && usual == NULL) || (json_is_array(given) && json_array_size(given) == 0)) {
-        return json_refuse(line->where, "whom", given, line->error,
+        return json_refuse(line->where, "selector", given, line->error,
                            "give the targets of %s, like \"ps\" or [\"chief\", \"worker\"]",
                            descriptor_of(line)->name);
     }

@@ -68,7 +68,7 @@ static enum tn_status draw_selector(const struct drawing *drawing, uint32_t inde
     assert(line->selector_count > 0);
     const char *selector = line->selectors[random_below(random, line->selector_count)];
     enum tn_status status = selector_draw(selector, drawing->shape, random, out, drawing->error);
-    if (status != TN_OK) { return error_context(drawing->error, "faults[%u].whom", index); }
+    if (status != TN_OK) { return error_context(drawing->error, "faults[%u].selector", index); }
     /* The passes of all selected nodes count at a failpoint, so that no node is drawn. */
     if (line->trigger.type == TRIGGER_FAILPOINT) { snprintf(out, SELECTOR_MAX, "%s", selector); }
     return TN_OK;
@@ -121,7 +121,8 @@ struct cluster_shape cluster_shape_of(const struct job *job)
 {
     return (struct cluster_shape){.coordinators = job->cluster.coordinators,
                                   .ps = job->cluster.ps,
-                                  .workers = job->cluster.workers,
+                                  /* Those of a range run whatever its present number is. */
+                                  .workers = job_workers_least(job),
                                   .evaluators = job->cluster.evaluators,
                                   .servers = job->zookeeper.servers,
                                   .steps = job->train.steps,

@@ -1,6 +1,6 @@
 /*
  * chaos/plan/target_selector.h: the names by which plans select the targets of a fault (JSON key
- * "whom"). Pure.
+ * "selector"). Pure.
  *
  *   coordinator, ps, worker, evaluator, any, zookeeper
  *                                            one of them, drawn from the seed

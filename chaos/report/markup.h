@@ -30,7 +30,7 @@ void markup_text(struct markup *markup, const char *text);
 void markup_wrap(struct markup *markup, const char *before, const char *text, const char *after);
 void markup_join(struct markup *markup, const struct markup *other);
 
-/* SVG: a rectangle, a text at a place, and what a browser shows under the pointer: the first child
+/* SVG: a rectangle, a text at a point, and what a browser shows under the pointer: the first child
  * of what it is about. Formatted texts are escaped. */
 void markup_rect(struct markup *markup, const char *class, double x, double y, double width,
                  double height, double radius);

@@ -74,7 +74,7 @@ json_t *report_round_facts(const struct timeline *timeline, const json_t *recove
 json_t *report_begin(void)
 {
     return json_pack("{s:i, s:{s:i, s:i, s:i, s:i, s:i, s:f, s:{}, s:{}, s:{}, s:[]}, s:[], s:[]}",
-                     "version", 1, "campaign", "rounds", 0, "passed", 0, "failed", 0, "faults", 0,
+                     "version", 2, "campaign", "rounds", 0, "passed", 0, "failed", 0, "faults", 0,
                      "skipped", 0, "seconds", 0.0, "faults_by_kind", "faults_by_moment",
                      "faults_at", "checks", "rounds", "recoveries");
 }
@@ -108,8 +108,8 @@ static void count_faults(json_t *campaign, const struct timeline *timeline)
 /* The facts that all rounds share are read from the first. */
 static void set_common(json_t *campaign, const json_t *begin)
 {
-    static const char *const keys[] = {"seed",    "program", "started", "calm",
-                                       "machine", "places",  "job",     "command"};
+    static const char *const keys[] = {"seed",    "program",    "started", "baseline",
+                                       "machine", "components", "job",     "command"};
     const json_t *plan = json_object_get(begin, "plan");
     const char *name = json_is_string(plan) ? json_string_value(plan) : "?";
     if (begin == NULL || json_object_get(campaign, "plan") != NULL) { return; }
@@ -175,7 +175,7 @@ static void sum_checks(json_t *checks, const json_t *round)
 static void sum_digests(json_t *campaign, const json_t *rounds)
 {
     assert(json_is_object(campaign));
-    const char *baseline = json_member_text(json_object_get(campaign, "calm"), "digest", NULL);
+    const char *baseline = json_member_text(json_object_get(campaign, "baseline"), "digest", NULL);
     json_int_t sync = 0, equal = 0;
     for (size_t i = 0; i < json_array_size(rounds); i++) {
         const json_t *round = json_array_get(rounds, i);
@@ -185,8 +185,8 @@ static void sum_digests(json_t *campaign, const json_t *rounds)
         equal += digest != NULL && baseline != NULL && strcmp(digest, baseline) == 0;
     }
     json_object_set_new(campaign, "digest",
-                        json_pack("{s:o, s:I, s:I}", "calm", text_or_null(baseline), "sync_rounds",
-                                  sync, "equal", equal));
+                        json_pack("{s:o, s:I, s:I}", "baseline", text_or_null(baseline),
+                                  "sync_rounds", sync, "equal", equal));
 }
 
 /* Goodput and availability of all training time together. */
@@ -199,7 +199,7 @@ static void sum_goodput(json_t *campaign, const json_t *rounds)
         double round_s = json_member_number(goodput, "seconds", 0);
         seconds += round_s;
         steps += json_member_number(goodput, "steps", 0);
-        baseline_steps += round_s * json_member_number(goodput, "calm_steps_per_s", 0);
+        baseline_steps += round_s * json_member_number(goodput, "baseline_steps_per_s", 0);
         available_s += round_s * json_member_number(goodput, "availability", 0);
     }
     json_object_set_new(campaign, "train_seconds", json_real(seconds));

@@ -80,7 +80,7 @@ static void add_lead(struct markup *out, const json_t *campaign)
     json_int_t rounds = json_member_integer(campaign, "rounds", 0);
     json_int_t sync = json_member_integer(digest, "sync_rounds", 0);
     json_int_t equal = json_member_integer(digest, "equal", 0);
-    const char *baseline = json_member_text(digest, "calm", NULL);
+    const char *baseline = json_member_text(digest, "baseline", NULL);
     markup_format(out, "<p class=\"lead\">%s faults in %s round%s. ",
                   number_count_member(campaign, "faults").at, number_count(rounds).at,
                   text_plural((uint64_t)rounds));
@@ -285,7 +285,7 @@ static void add_facts(struct markup *out, const json_t *report)
                   number_count_member(campaign, "skipped").at);
     markup_add(out, "<div class=\"card\"><h3>Baseline run</h3><table>");
     for (size_t i = 0; i < sizeof baseline_keys / sizeof *baseline_keys; i++) {
-        value = json_object_get(json_object_get(campaign, "calm"), baseline_keys[i]);
+        value = json_object_get(json_object_get(campaign, "baseline"), baseline_keys[i]);
         add_fact(out, baseline_keys[i], value);
     }
     markup_add(out, "</table></div><div class=\"card\"><h3>Machine capabilities</h3><table>");

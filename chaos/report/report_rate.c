@@ -50,7 +50,7 @@ static void measure(struct rates *rates, const struct timeline *all, size_t buck
     memset(rates, 0, sizeof *rates);
     rates->bucket_ms = double_max(all->end_ms / (double)buckets, BUCKET_MIN_MS);
     rates->count = size_min((size_t)(all->end_ms / rates->bucket_ms) + 1, buckets);
-    rates->baseline = json_member_number(json_object_get(all->begin, "calm"), "steps_per_s", 0);
+    rates->baseline = json_member_number(json_object_get(all->begin, "baseline"), "steps_per_s", 0);
     for (size_t i = 1; i < all->sample_count; i++) {
         const struct sample *a = &all->samples[i - 1], *b = &all->samples[i];
         double from = (double)a->step, to = (double)b->step;

@@ -183,7 +183,7 @@ static void recovery_row(struct markup *out, const json_t *recovery, double scal
                   json_member_number(recovery, "at_ms", 0) / 1000, family->name);
     report_family_icon(out, family);
     markup_wrap(out, "<b>", fault, "</b> <span class=\"dim\">");
-    markup_wrap(out, "", json_member_text(recovery, "whom", ""), "</span><td>");
+    markup_wrap(out, "", json_member_text(recovery, "selector", ""), "</span><td>");
     report_phase_bar(out, phases_ms, scale_ms, WIDTH);
     recovery_cells(out, recovery);
 }

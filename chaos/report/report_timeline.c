@@ -1,5 +1,5 @@
-/* chaos/report/report_timeline.c: a round as a picture: a lane for each place, the faults above the
- * lanes, the rate of steps below. */
+/* chaos/report/report_timeline.c: a round as a picture: a lane for each component, the faults above
+ * the lanes, the rate of steps below. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,10 +139,10 @@ static double lane_middle(const struct picture *picture, size_t lane)
 }
 
 /* -1: it has no lane. */
-static double middle_of(const struct picture *picture, const char *place)
+static double middle_of(const struct picture *picture, const char *component)
 {
     for (size_t i = 0; i < picture->all->lane_count; i++) {
-        if (strcmp(picture->all->lanes[i], place) == 0) { return lane_middle(picture, i); }
+        if (strcmp(picture->all->lanes[i], component) == 0) { return lane_middle(picture, i); }
     }
     return -1;
 }
@@ -204,26 +204,26 @@ static void draw_bar(struct markup *out, const char *class, double from, double 
     markup_rect(out, class, from, middle - height / 2, to - from, height, 2);
 }
 
-static void draw_place(struct markup *out, const struct picture *picture,
-                       const struct place_interval *interval)
+static void draw_component(struct markup *out, const struct picture *picture,
+                           const struct component_interval *interval)
 {
     assert(interval->from_ms <= interval->to_ms);
-    assert(interval->state <= PLACE_FROZEN);
+    assert(interval->state <= COMPONENT_FROZEN);
     static const char *const states[] = {
-        [PLACE_DOWN] = "down", [PLACE_UP] = "up", [PLACE_FROZEN] = "frozen"};
-    const char *place = picture->all->lanes[interval->lane], *state = states[interval->state];
+        [COMPONENT_DOWN] = "down", [COMPONENT_UP] = "up", [COMPONENT_FROZEN] = "frozen"};
+    const char *component = picture->all->lanes[interval->lane], *state = states[interval->state];
     double y = lane_middle(picture, interval->lane);
     double from = chart_frame_x(&picture->lanes, interval->from_ms);
     double to = double_max(chart_frame_x(&picture->lanes, interval->to_ms), from + 1.2);
     struct number_text lasted = number_duration(interval->to_ms - interval->from_ms);
     markup_add(out, "<g>");
-    if (interval->state != PLACE_DOWN && interval->pid > 0) {
-        markup_title(out, "%s %s (pid %" JSON_INTEGER_FORMAT "), %s", place, state, interval->pid,
-                     lasted.at);
+    if (interval->state != COMPONENT_DOWN && interval->pid > 0) {
+        markup_title(out, "%s %s (pid %" JSON_INTEGER_FORMAT "), %s", component, state,
+                     interval->pid, lasted.at);
     } else {
-        markup_title(out, "%s %s, %s", place, state, lasted.at);
+        markup_title(out, "%s %s, %s", component, state, lasted.at);
     }
-    if (interval->state == PLACE_DOWN) {
+    if (interval->state == COMPONENT_DOWN) {
         markup_format(out, "<path class=\"down\" d=\"M%.1f %.1fH%.1f\"/>", from, y, to);
     } else {
         draw_bar(out, state, from, to, y, BAR);
@@ -233,13 +233,13 @@ static void draw_place(struct markup *out, const struct picture *picture,
 
 static void draw_term(struct markup *out, const struct picture *picture, const struct term *term)
 {
-    assert(term->place != NULL);
-    double y = middle_of(picture, term->place);
+    assert(term->component != NULL);
+    double y = middle_of(picture, term->component);
     double from = chart_frame_x(&picture->lanes, term->from_ms);
     double to = double_max(chart_frame_x(&picture->lanes, term->to_ms), from + 2);
     if (y < 0) { return; }
     markup_add(out, "<g>");
-    markup_title(out, "%s is chief, epoch %" JSON_INTEGER_FORMAT ", for %s", term->place,
+    markup_title(out, "%s is chief, epoch %" JSON_INTEGER_FORMAT ", for %s", term->component,
                  term->epoch, number_duration(term->to_ms - term->from_ms).at);
     draw_bar(out, "term", from, to, y, BAND);
     if (to - from > 12 + 6 * (term->epoch > 9) + 6 * (term->epoch > 99)) {
@@ -252,7 +252,8 @@ static void draw_term(struct markup *out, const struct picture *picture, const s
 static void draw_handover(struct markup *out, const struct picture *picture,
                           const struct term *former, const struct term *next)
 {
-    double from_y = middle_of(picture, former->place), to_y = middle_of(picture, next->place);
+    double from_y = middle_of(picture, former->component),
+           to_y = middle_of(picture, next->component);
     if (from_y < 0 || to_y < 0) { return; }
     markup_add(out, "<g>");
     markup_title(out, "no chief for %s", number_duration(next->from_ms - former->to_ms).at);
@@ -283,13 +284,13 @@ static void draw_targets(struct markup *out, const struct picture *picture,
     double x = chart_frame_x(&picture->lanes, fault->at_ms), lowest = picture->lanes.top;
     size_t count = json_array_size(fault->targets);
     for (size_t i = 0; i < count; i++) {
-        const char *place = json_string_value(json_array_get(fault->targets, i));
-        if (place != NULL) { lowest = double_max(lowest, middle_of(picture, place)); }
+        const char *component = json_string_value(json_array_get(fault->targets, i));
+        if (component != NULL) { lowest = double_max(lowest, middle_of(picture, component)); }
     }
     markup_format(out, "<path class=\"stem\" d=\"M%.1f %.1fV%.1f\"/>", x, top, lowest);
     for (size_t i = 0; i < count; i++) {
-        const char *place = json_string_value(json_array_get(fault->targets, i));
-        double y = place != NULL ? middle_of(picture, place) : -1;
+        const char *component = json_string_value(json_array_get(fault->targets, i));
+        double y = component != NULL ? middle_of(picture, component) : -1;
         if (y >= 0) { draw_target(out, picture, fault, y); }
     }
 }
@@ -350,8 +351,8 @@ static void draw(struct markup *out, const struct picture *picture)
     for (size_t i = 0; i < all->lane_count; i++) {
         markup_label(out, "lane", LEFT - 10, lane_middle(picture, i) + 4, "%s", all->lanes[i]);
     }
-    for (size_t i = 0; i < all->place_interval_count; i++) {
-        draw_place(out, picture, &all->place_intervals[i]);
+    for (size_t i = 0; i < all->component_interval_count; i++) {
+        draw_component(out, picture, &all->component_intervals[i]);
     }
     for (size_t i = 1; i < all->term_count; i++) {
         draw_handover(out, picture, &all->terms[i - 1], &all->terms[i]);

@@ -116,8 +116,8 @@ int command_plot(int argc, char **argv)
         .command = "plot",
         .synopsis = "DIR [DIR]... [OPTION]...",
         .about = "Draw the curves of runs: in the terminal, or into a file. Each DIR is the folder "
-                 "of a run, which may\nstill be running. Steps that were done again after a "
-                 "recovery appear once.",
+                 "of a run, which may\nstill be running. Steps that were repeated after a recovery "
+                 "appear once.",
         .examples = "  tanist plot runs/fashion-mnist\n"
                     "  tanist plot runs/a runs/b --metric accuracy --metric test_loss\n"
                     "  tanist plot runs/a runs/b --log --to curves.svg\n",
@@ -126,7 +126,7 @@ int command_plot(int argc, char **argv)
     options_texts(&options, "metric", &given.metrics, "NAME",
                   "A key of metrics.jsonl, such as loss, accuracy, steps_per_second; may be given "
                   "more than once; default loss.");
-    options_flag(&options, 0, "log", &given.log, "A logarithmic axis of values.");
+    options_flag(&options, 0, "log", &given.log, "Make the axis of values logarithmic.");
     options_text(&options, "to", &given.to, "FILE",
                  "Write the charts to FILE.svg, FILE.html or FILE.png.");
     output_option_text(&options, &given.output);

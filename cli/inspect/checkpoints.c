@@ -405,15 +405,13 @@ int command_checkpoints(int argc, char **argv)
         .command = "checkpoints",
         .synopsis =
             "list|verify|show N|diff A B --dir DIR | --store FOLDER | --zk CONNECT [OPTION]...",
-        .about =
-            "List the committed checkpoints, newest first. `verify` also reads every shard and "
-            "compares it\nwith its digest (exit status 6 if one is damaged, else 7 if one was not "
-            "verified). With --dir or\n--store the checkpoints are read from the disk of this "
-            "host, so the cluster need not run; with\n--zk the agents of all hosts verify the "
-            "shards in their folders.\n`show` prints figures of the parameters of checkpoint N, "
-            "for "
-            "each variable, and `diff` how far they\nare apart in two checkpoints; both need "
-            "--dir.",
+        .about = "List the committed checkpoints, newest first. `verify` also reads every shard "
+                 "and compares it\nwith its digest (exit status 6 if one is damaged, otherwise 7 "
+                 "if one was not verified). With --dir or\n--store the checkpoints are read from "
+                 "the disk of this host, so the cluster need not run; with\n--zk the agents of all "
+                 "hosts verify the shards in their folders.\n`show` prints statistics of each "
+                 "variable in checkpoint N, and `diff` prints how much the variables\ndiffer "
+                 "between two checkpoints; both need --dir.",
         .examples = "  tanist checkpoints list --dir runs/fashion-mnist\n"
                     "  tanist checkpoints verify --dir runs/fashion-mnist -o json\n"
                     "  tanist checkpoints show 12 --dir runs/fashion-mnist\n"
@@ -427,7 +425,7 @@ int command_checkpoints(int argc, char **argv)
     options_number(&options, "timeout", &given.timeout_s, "SECONDS",
                    "With --zk: how long an agent may take for a shard; default 30.");
     options_text(&options, "request", &given.request, "NAME",
-                 "Of an agent: verify the shards in DIR for this request (`answer`).");
+                 "For `answer`, which agents run: verify the shards in DIR for this request.");
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     given.action = options.arguments[0];
     given.ids = &options.arguments[1];

@@ -6,15 +6,17 @@
 #include <string.h>
 
 #include "cli/cluster_read.h"
+#include "common/cluster/placement.h"
 
 void held_shards_read(struct held_shards *held, struct zk_sync *sync, const char *cluster,
-                      const struct run *run, enum role holders)
+                      const struct run *run, uint32_t ps_count)
 {
     char name[32];
     struct error error;
     assert(run != NULL);
     held->run = run;
-    held->holders = holders;
+    held->ps_count = ps_count;
+    held->holders = ps_count > 0 ? ROLE_PS : ROLE_WORKER;
     held->has_manifest = false;
     if (run->phase != RUN_HELD) { return; }
     snprintf(name, sizeof name, "%010" PRIu64, run->held_checkpoint);
@@ -22,22 +24,57 @@ void held_shards_read(struct held_shards *held, struct zk_sync *sync, const char
         cluster_read_manifest(sync, cluster, name, &held->manifest, &error) == TN_OK;
 }
 
-static uint32_t shard_of(const struct held_shards *held, uint32_t index)
+/* The shards that the job makes: one for each ps; without ps, one. */
+static uint32_t shards_of_job(const struct held_shards *held)
 {
-    return held->holders == ROLE_WORKER ? 0 : held->run->missing[index];
+    return held->ps_count > 0 ? held->ps_count : 1;
 }
 
-/* The place of shard `index`, "host:folder", split in two. False: it is unknown. */
-static bool place_of(const struct held_shards *held, uint32_t index,
+/* The checkpoint is of another number of ps, or of another strategy. */
+static bool is_of_others(const struct held_shards *held)
+{
+    return held->has_manifest && held->manifest.shard_count != shards_of_job(held);
+}
+
+/* Whether holder `index` needs shard `shard`, perhaps one of several. */
+static bool needs(const struct held_shards *held, uint32_t index, uint32_t shard)
+{
+    const uint32_t own = held->ps_count > 0 ? index : 0, shards = shards_of_job(held);
+    if (!is_of_others(held)) { return shard == own; }
+    if (own >= shards) { return false; }
+    const struct manifest_shard *part = &held->manifest.shards[shard];
+    const struct placement place = placement_range(held->manifest.parameter_count, shards, own);
+    return part->first < place.first + place.count && place.first < part->first + part->count;
+}
+
+/* Shards that a holder can need are below this. */
+static uint32_t shard_end(const struct held_shards *held)
+{
+    return held->has_manifest ? held->manifest.shard_count : MANIFEST_SHARDS_MAX;
+}
+
+/* The place of a shard, "host:folder", split in two. False: it is unknown. */
+static bool place_of(const struct held_shards *held, uint32_t shard,
                      char host[static sizeof((struct manifest_shard *)0)->place],
                      const char **folder)
 {
-    if (!held->has_manifest || index >= held->manifest.shard_count) { return false; }
-    const char *place = held->manifest.shards[index].place, *colon = strchr(place, ':');
+    if (!held->has_manifest || shard >= held->manifest.shard_count) { return false; }
+    const char *place = held->manifest.shards[shard].place, *colon = strchr(place, ':');
     if (colon == NULL || colon == place) { return false; }
-    snprintf(host, sizeof held->manifest.shards[index].place, "%.*s", (int)(colon - place), place);
+    snprintf(host, sizeof held->manifest.shards[shard].place, "%.*s", (int)(colon - place), place);
     *folder = colon + 1;
     return true;
+}
+
+static json_t *shard_json(const struct held_shards *held, uint32_t index, uint32_t shard)
+{
+    char host[sizeof held->manifest.shards[0].place], task[TASK_NAME_MAX];
+    const char *folder = NULL;
+    const bool known = place_of(held, shard, host, &folder);
+    task_format((struct task){.role = held->holders, .index = index}, ':', task, sizeof task);
+    return json_pack("{s:s, s:i, s:s?, s:s?, s:I}", "task", task, "shard", (int)shard, "host",
+                     known ? host : NULL, "folder", folder, "checkpoint",
+                     (json_int_t)held->run->held_checkpoint);
 }
 
 json_t *held_shards_json(const struct held_shards *held)
@@ -47,17 +84,24 @@ json_t *held_shards_json(const struct held_shards *held)
     if (run->phase != RUN_HELD) { return json_null(); }
     json_t *missing = json_array();
     for (uint32_t i = 0; i < run->missing_count; i++) {
-        char host[sizeof held->manifest.shards[0].place], task[TASK_NAME_MAX];
-        const char *folder = NULL;
-        const bool known = place_of(held, shard_of(held, i), host, &folder);
-        task_format((struct task){.role = held->holders, .index = run->missing[i]}, ':', task,
-                    sizeof task);
-        json_array_append_new(missing, json_pack("{s:s, s:i, s:s?, s:s?, s:I}", "task", task,
-                                                 "shard", (int)shard_of(held, i), "host",
-                                                 known ? host : NULL, "folder", folder,
-                                                 "checkpoint", (json_int_t)run->held_checkpoint));
+        for (uint32_t shard = 0; shard < shard_end(held); shard++) {
+            if (!needs(held, run->missing[i], shard)) { continue; }
+            json_array_append_new(missing, shard_json(held, run->missing[i], shard));
+        }
     }
     return json_pack("{s:s, s:o}", "reason", run->reason, "missing", missing);
+}
+
+static void print_shard(const struct held_shards *held, uint32_t index, uint32_t shard)
+{
+    char host[sizeof held->manifest.shards[0].place];
+    const char *folder = NULL;
+    printf("missing: shard %" PRIu32 " of checkpoint %" PRIu64 " at %s:%" PRIu32, shard,
+           held->run->held_checkpoint, role_name(held->holders), index);
+    if (place_of(held, shard, host, &folder)) {
+        printf("; it was written on %s in %s", host, folder);
+    }
+    putchar('\n');
 }
 
 void held_shards_print(const struct held_shards *held)
@@ -65,14 +109,15 @@ void held_shards_print(const struct held_shards *held)
     const struct run *run = held->run;
     if (run->phase != RUN_HELD) { return; }
     for (uint32_t i = 0; i < run->missing_count; i++) {
-        const uint32_t index = shard_of(held, i);
-        char host[sizeof held->manifest.shards[0].place];
-        const char *folder = NULL;
-        const bool known = place_of(held, index, host, &folder);
-        printf("missing: shard %" PRIu32 " of checkpoint %" PRIu64 " at %s:%" PRIu32, index,
-               run->held_checkpoint, role_name(held->holders), run->missing[i]);
-        if (known) { printf("; it was written on %s in %s", host, folder); }
-        putchar('\n');
+        for (uint32_t shard = 0; shard < shard_end(held); shard++) {
+            if (needs(held, run->missing[i], shard)) { print_shard(held, run->missing[i], shard); }
+        }
+    }
+    if (is_of_others(held)) {
+        printf("The checkpoint has the shards of %" PRIu32 " ps, the job has %" PRIu32
+               "%s: each task lacks one or more of those named.\n",
+               held->manifest.shard_count, held->ps_count,
+               held->ps_count > 0 ? "" : ", and each worker needs all shards");
     }
     printf(
         "remedies: start that task where its files are, or put them back and restart it;\n"

@@ -105,7 +105,9 @@ static unsigned note_connection(struct live_cluster *live, const struct zk_event
     if (event->type == ZK_CONNECTED) { live->connected = true; }
     if (event->type == ZK_DISCONNECTED || event->type == ZK_EXPIRED) { live->connected = false; }
     if (was == live->connected) { return 0; }
-    if (live->connected) { return LIVE_CLUSTER_CONNECTED; }
+    const bool again = live->connected && live->lost;
+    live->lost = !live->connected;
+    if (live->connected) { return again ? LIVE_CLUSTER_RECONNECTED : 0; }
     live->disconnected = wait_notice_start(now_ms);
     live->look_at_ms = now_ms + LOOK_MS;
     return LIVE_CLUSTER_DISCONNECTED;

@@ -12,12 +12,12 @@
 #include "agent/observe/observer.h"
 #include "cli/target.h"
 #include "cli/wait_notice.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "common/zk/zk_inbox.h"
 
 enum live_cluster_change {
     LIVE_CLUSTER_DISCONNECTED = 1, /* The connection to ZooKeeper is lost. */
-    LIVE_CLUSTER_CONNECTED = 2,    /* For the first time or again. */
+    LIVE_CLUSTER_RECONNECTED = 2,  /* The connection is back, perhaps with a new session. */
     LIVE_CLUSTER_ENDED = 4, /* The run is done or failed, and all its history was reported. */
 };
 
@@ -28,6 +28,7 @@ struct live_cluster {
     struct observer *observer; /* Owned. */
     bool connected;
     /* Private: */
+    bool lost; /* The connection, since it was established. */
     struct zk *zk;
     struct zk_port port;
     struct zk_inbox *inbox;

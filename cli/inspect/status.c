@@ -12,8 +12,10 @@
 #include "cli/cluster_read.h"
 #include "cli/commands.h"
 #include "cli/inspect/held_shards.h"
+#include "cli/inspect/rate_changes.h"
 #include "cli/inspect/recorded.h"
 #include "cli/inspect/spare_hosts.h"
+#include "cli/inspect/table_status.h"
 #include "cli/output.h"
 #include "cli/run_folder.h"
 #include "cli/table.h"
@@ -21,14 +23,14 @@
 #include "common/base/clock.h"
 #include "common/base/json_codec.h"
 #include "common/base/minmax.h"
-#include "kernels/optimizer/schedule.h"
+#include "common/job/strategy.h"
 
 enum { PROBE_MS = 500, STEPS_MS = 300, POLL_MS = 2 };
 
 /* A task of the job, and the node that holds it. */
 struct task_state {
     struct task task;
-    bool present, has_step, has_slices;
+    bool present, has_step, has_slices, late;
     struct member member;    /* If present. */
     uint64_t step;           /* If has_step; only a ps has one. */
     uint32_t by_shm, by_tcp; /* Likewise: its connections with workers. */
@@ -47,6 +49,7 @@ struct view {
     uint32_t count;
     struct task_state tasks[TASKS_MAX];
     uint64_t step; /* The least step of all ps; without an answer the last recorded one. */
+    struct table_totals tables;
     uint64_t recorded_wall_ms; /* 0: this is the present state; else that of the record. */
 };
 
@@ -89,10 +92,13 @@ static enum tn_status read_tasks(struct zk_sync *sync, struct view *view, struct
 static void read_slices(struct zk_sync *sync, struct view *view)
 {
     uint32_t owned[WORKERS_MAX];
-    if (cluster_read_slices(sync, view->target.cluster, owned, NULL) != TN_OK) { return; }
+    bool late[WORKERS_MAX];
+    if (cluster_read_slices(sync, view->target.cluster, owned, late, NULL) != TN_OK) { return; }
     for (struct task_state *state = view->tasks; state < view->tasks + view->count; state++) {
         state->has_slices = state->task.role == ROLE_WORKER;
-        if (state->has_slices) { state->slices = owned[state->task.index]; }
+        if (!state->has_slices) { continue; }
+        state->slices = owned[state->task.index];
+        state->late = late[state->task.index];
     }
 }
 
@@ -105,11 +111,12 @@ static bool all_answered(struct step_poller *steps, const struct view *view)
         present += view->tasks[i].task.role == holders && view->tasks[i].present;
     }
     const uint32_t count = view->spec.ps > 0 ? view->spec.ps : view->spec.workers;
-    return step_poller_answered(steps, count) >= present;
+    return step_poller_answered(steps, count) >= present &&
+           (view->spec.ps == 0 || step_poller_answered_tables(steps, count) >= present);
 }
 
-/* Ask each ps for its step. The step of the cluster is the least of them; if no ps answers, it does
- * not change. */
+/* Ask each ps for its step and its tables. The step of the cluster is the least of them; if no ps
+ * answers, it does not change. */
 static void ask_steps(struct view *view)
 {
     struct step_poller *steps = NULL;
@@ -121,6 +128,7 @@ static void ask_steps(struct view *view)
                             view->tasks[i].member.incarnation);
         }
     }
+    if (view->spec.ps > 0) { step_poller_ask_tables(steps); }
     uint64_t until_ms = clock_monotonic_ms() + STEPS_MS;
     while (!all_answered(steps, view) && clock_monotonic_ms() < until_ms) {
         (void)poll(NULL, 0, POLL_MS);
@@ -138,6 +146,7 @@ static void ask_steps(struct view *view)
                                                  : u64_max(least, state->step);
         }
     }
+    table_totals_read(&view->tables, steps, view->spec.ps, view->run.generation);
     step_poller_close(steps);
     if (least != UINT64_MAX) { view->step = least; }
 }
@@ -155,7 +164,7 @@ static enum tn_status read_view(struct view *view, struct error *error)
     if (status == TN_OK) { status = read_tasks(sync, view, error); }
     if (status == TN_OK) { read_slices(sync, view); }
     if (status == TN_OK) {
-        held_shards_read(&view->held, sync, cluster, &view->run, role_of_holders(view->spec.ps));
+        held_shards_read(&view->held, sync, cluster, &view->run, view->spec.ps);
     }
     if (status == TN_OK) { status = spare_hosts_read(&view->spares, sync, cluster, error); }
     zk_sync_close(sync);
@@ -217,8 +226,11 @@ static bool is_chief(const struct view *view, const struct task_state *state)
 
 static const char *state_name(const struct view *view, const struct task_state *state)
 {
+    const bool unwanted = state->task.role == ROLE_WORKER && view->has_run &&
+                          !run_wants_worker(&view->run, state->task.index);
+    if (unwanted) { return state->present ? "leaving" : "off"; }
     if (!state->present) { return "missing"; }
-    if (state->task.role != ROLE_COORDINATOR) { return "up"; }
+    if (state->task.role != ROLE_COORDINATOR) { return state->late ? "late" : "up"; }
     return is_chief(view, state) ? "chief" : "candidate";
 }
 
@@ -253,8 +265,8 @@ static json_t *task_json(const struct view *view, const struct task_state *state
     json_object_set_new(object, "state", json_string(state_name(view, state)));
     json_object_set_new(object, "incarnation",
                         known ? json_integer((json_int_t)member->incarnation) : json_null());
-    if (known && *member->trouble) {
-        json_object_set_new(object, "trouble", json_string(member->trouble));
+    if (known && *member->problem) {
+        json_object_set_new(object, "problem", json_string(member->problem));
     }
     json_object_set_new(object, "step",
                         state->has_step ? json_integer((json_int_t)state->step) : json_null());
@@ -262,6 +274,11 @@ static json_t *task_json(const struct view *view, const struct task_state *state
                         state->has_step ? json_pack("{s:i, s:i}", "shm", (int)state->by_shm, "tcp",
                                                     (int)state->by_tcp)
                                         : json_null());
+    const uint32_t members = strategy_members(&view->job);
+    if (members > 1 && state->task.role == ROLE_WORKER) {
+        json_object_set_new(object, "group", json_integer(state->task.index / members));
+        json_object_set_new(object, "member", json_integer(state->task.index % members));
+    }
     json_object_set_new(object, "slices",
                         state->has_slices ? json_integer((json_int_t)state->slices) : json_null());
     return object;
@@ -294,30 +311,6 @@ static void add_inputs(json_t *root, const struct inputs *inputs)
                         inputs_have_data(inputs) ? json_string(digest) : json_null());
 }
 
-/* The rate of the next step, and the steps from which on `--resume` changed it. */
-static void add_rate(json_t *root, const struct view *view)
-{
-    const struct schedule schedule = schedule_of_job(&view->job);
-    json_t *steps = json_array();
-    for (uint32_t i = 0; i < view->job.train.before_count; i++) {
-        json_array_append_new(steps, json_integer((json_int_t)view->job.train.before[i].until));
-    }
-    json_object_set_new(root, "learning_rate", json_real(schedule_rate(&schedule, view->step)));
-    json_object_set_new(root, "rate_changed_at", steps);
-}
-
-static void print_rate(const struct view *view)
-{
-    const struct schedule schedule = schedule_of_job(&view->job);
-    const uint32_t count = view->job.train.before_count;
-    if (count == 0) { return; }
-    printf("learning rate: %.6g, changed at step", schedule_rate(&schedule, view->step));
-    for (uint32_t i = 0; i < count; i++) {
-        printf("%s %" PRIu64, i > 0 ? "," : "", view->job.train.before[i].until);
-    }
-    printf("\n");
-}
-
 static int print_json(const struct view *view)
 {
     const struct run *run = &view->run;
@@ -335,10 +328,11 @@ static int print_json(const struct view *view)
                   (json_int_t)run->committed_step, "zookeeper", "servers", servers_json(view));
     json_object_set_new(root, "skipped_checkpoints",
                         json_integer((json_int_t)run->skipped_checkpoints));
-    add_rate(root, view);
+    rate_changes_add(root, &view->job, view->step);
     add_inputs(root, &run->inputs);
     json_object_set_new(root, "held", held_shards_json(&view->held));
     json_object_set_new(root, "spares", spare_hosts_json(&view->spares));
+    table_status_add(root, &view->tables);
     if (view->recorded_wall_ms != 0) {
         char time[TIME_TEXT_MAX];
         clock_format(view->recorded_wall_ms, time);
@@ -347,12 +341,12 @@ static int print_json(const struct view *view)
     return output_json(root, JSON_INDENT(2));
 }
 
-static void print_trouble(const struct task_state *state)
+static void print_problem(const struct task_state *state)
 {
     char task[TASK_NAME_MAX];
-    if (!state->present || !*state->member.trouble) { return; }
+    if (!state->present || !*state->member.problem) { return; }
     task_format(state->task, ':', task, sizeof task);
-    printf("trouble: %s: %s\n", task, state->member.trouble);
+    printf("problem: %s: %s\n", task, state->member.problem);
 }
 
 static void print_head(const struct view *view)
@@ -370,7 +364,7 @@ static void print_head(const struct view *view)
     if (*run->reason) { printf("reason: %s\n", run->reason); }
     held_shards_print(&view->held);
     spare_hosts_print(&view->spares);
-    for (uint32_t i = 0; i < view->count; i++) { print_trouble(&view->tasks[i]); }
+    for (uint32_t i = 0; i < view->count; i++) { print_problem(&view->tasks[i]); }
     if (chief_is_present(view)) {
         const bool recorded = view->recorded_wall_ms != 0;
         const uint64_t now_ms = recorded ? view->recorded_wall_ms : clock_wall_ms();
@@ -390,7 +384,7 @@ static void print_head(const struct view *view)
         printf("skipped checkpoints: %" PRIu64 " (the disk could not follow; see the history)\n",
                run->skipped_checkpoints);
     }
-    print_rate(view);
+    rate_changes_print(&view->job, view->step);
     if (inputs_have_data(&run->inputs)) {
         char digest[33];
         event_text_digest(run->inputs.data, digest);
@@ -406,15 +400,26 @@ static const char *lane_name(const struct task_state *state)
     return state->by_tcp > 0 ? "tcp" : "-";
 }
 
+static void print_group(struct table *table, struct task task, uint32_t members)
+{
+    assert(members > 1);
+    if (task.role != ROLE_WORKER) {
+        table_cell(table, "-");
+        return;
+    }
+    table_cell(table, "%" PRIu32 ", member %" PRIu32, task.index / members, task.index % members);
+}
+
 static bool print_tasks(const struct view *view)
 {
     static const struct table_column columns[] = {
         {"TASK", TABLE_LEFT},  {"STATE", TABLE_LEFT},   {"PID", TABLE_RIGHT},
         {"STEP", TABLE_RIGHT}, {"SLICES", TABLE_RIGHT}, {"LANE", TABLE_LEFT},
-        {"HOST", TABLE_LEFT},  {"ADDRESS", TABLE_LEFT},
+        {"HOST", TABLE_LEFT},  {"ADDRESS", TABLE_LEFT}, {"GROUP", TABLE_LEFT},
     };
     struct table table;
-    table_init(&table, columns, sizeof columns / sizeof *columns);
+    const uint32_t members = strategy_members(&view->job);
+    table_init(&table, columns, sizeof columns / sizeof *columns - (members == 1));
     for (uint32_t i = 0; i < view->count; i++) {
         const struct task_state *state = &view->tasks[i];
         char task[TASK_NAME_MAX];
@@ -427,6 +432,7 @@ static bool print_tasks(const struct view *view)
         table_cell(&table, "%s", lane_name(state));
         table_cell(&table, "%s", state->present ? state->member.host : "-");
         table_cell(&table, "%s", state->present ? state->member.address : "-");
+        if (members > 1) { print_group(&table, state->task, members); }
     }
     return table_print(&table, stdout);
 }
@@ -454,6 +460,7 @@ static int print_tables(const struct view *view)
     print_head(view);
     putchar('\n');
     bool written = print_tasks(view);
+    written = table_status_print(&view->tables) && written;
     putchar('\n');
     return print_servers(view) && written ? TN_EXIT_OK : TN_EXIT_IO;
 }
@@ -485,6 +492,7 @@ int command_status(int argc, char **argv)
     } else {
         exit_code = output_is_json(output) ? print_json(view) : print_tables(view);
     }
+    table_totals_free(&view->tables);
     free(view);
     return exit_code;
 }

@@ -43,7 +43,7 @@ unsigned terminal_next(struct terminal *terminal);
 
 void terminal_size(uint32_t *columns, uint32_t *rows);
 
-/* Draw a frame over the last one. False: the terminal cannot be written any more. */
+/* Draw a frame over the last one. False: the terminal can no longer be written. */
 bool terminal_draw(const char *frame);
 
 /* The locale of the environment uses UTF-8. */

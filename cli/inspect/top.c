@@ -34,6 +34,7 @@ struct top {
     struct step_poller *steps;
     struct top_speed speed;
     struct top_ps_step ps[HOLDERS_MAX];
+    struct table_totals tables;
     struct top_view view;
     struct top_style style;
     bool full_screen; /* On a terminal and refreshed; else one frame. */
@@ -47,20 +48,42 @@ struct top {
 
 /* ------------------------------------------------------------- events */
 
-/* Only the newest of consecutive checkpoints is kept: they would push out all other events. */
-static void add_event(struct top *top, uint64_t wall_ms, bool checkpoint, const char *text)
+/* Events that come with progress, many in a second if steps are short. */
+static bool is_routine(enum history_kind kind)
+{
+    return kind == HISTORY_CHECKPOINT || kind == HISTORY_SKIPPED || kind == HISTORY_EVALUATED;
+}
+
+static void remove_event(struct top_view *view, uint32_t index)
+{
+    assert(index < view->event_count);
+    view->event_count--;
+    memmove(view->events + index, view->events + index + 1,
+            (view->event_count - index) * sizeof *view->events);
+}
+
+/* Removes the previous event of a routine kind, unless an event of another sort came after it: many
+ * routine events would push out all others, some before they were ever drawn. */
+static void forget_routine(struct top_view *view, enum history_kind kind)
+{
+    for (uint32_t i = view->event_count; i > 0 && is_routine(view->events[i - 1].kind); i--) {
+        if (view->events[i - 1].kind == kind) {
+            remove_event(view, i - 1);
+            return;
+        }
+    }
+}
+
+/* `kind`: of the entry in the history; HISTORY_KINDS: it has none. */
+static void add_event(struct top *top, uint64_t wall_ms, enum history_kind kind, const char *text)
 {
     struct top_view *view = &top->view;
-    const uint32_t count = view->event_count;
-    assert(count <= TOP_EVENTS_MAX);
-    if (checkpoint && count > 0 && view->events[count - 1].checkpoint) { view->event_count--; }
-    if (view->event_count == TOP_EVENTS_MAX) {
-        view->event_count--;
-        memmove(view->events, view->events + 1, view->event_count * sizeof *view->events);
-    }
+    assert(view->event_count <= TOP_EVENTS_MAX);
+    if (is_routine(kind)) { forget_routine(view, kind); }
+    if (view->event_count == TOP_EVENTS_MAX) { remove_event(view, 0); }
     struct top_event *event = &view->events[view->event_count++];
     event->wall_ms = wall_ms;
-    event->checkpoint = checkpoint;
+    event->kind = kind;
     snprintf(event->text, sizeof event->text, "%s", text);
 }
 
@@ -74,7 +97,7 @@ static void add_member(struct top *top)
     if (changed->task.role != ROLE_COORDINATOR) { return; }
     bool chief = observer->has_chief && observer->chief.incarnation == changed->member.incarnation;
     event_text_member(&changed->member, changed->present, chief, text);
-    add_event(top, clock_wall_ms(), false, text);
+    add_event(top, clock_wall_ms(), HISTORY_KINDS, text);
 }
 
 static void handle(struct top *top, const struct live_cluster_changes *changes)
@@ -82,20 +105,35 @@ static void handle(struct top *top, const struct live_cluster_changes *changes)
     char text[EVENT_TEXT_MAX];
     const struct history_entry *entry = &top->live.observer->entry;
     if (changes->live & LIVE_CLUSTER_DISCONNECTED) {
-        add_event(top, clock_wall_ms(), false, "lost the connection to ZooKeeper");
+        add_event(top, clock_wall_ms(), HISTORY_KINDS, "lost the connection to ZooKeeper");
     }
-    if ((changes->live & LIVE_CLUSTER_CONNECTED) && changes->settled_before) {
-        add_event(top, clock_wall_ms(), false, "connected to ZooKeeper again");
+    if (changes->live & LIVE_CLUSTER_RECONNECTED) {
+        add_event(top, clock_wall_ms(), HISTORY_KINDS, "connected to ZooKeeper again");
     }
     if (changes->settled_before && (changes->observer & OBSERVER_MEMBER)) { add_member(top); }
     if (changes->observer & OBSERVER_HISTORY) {
         event_text_history(entry, text);
-        add_event(top, entry->wall_ms, entry->kind == HISTORY_CHECKPOINT, text);
+        add_event(top, entry->wall_ms, entry->kind, text);
     }
     if (changes->live != 0 || changes->observer != 0) { top->dirty = true; }
 }
 
 /* ------------------------------------------------------------- samples */
+
+/* Ask the holders for their steps, and ps for their tables. */
+static void ask(struct top *top)
+{
+    step_poller_ask_all(top->steps, top->live.observer);
+    if (top->live.job.cluster.ps > 0) { step_poller_ask_tables(top->steps); }
+}
+
+static bool all_answered(const struct top *top, uint32_t present)
+{
+    const uint32_t count = top_holder_count(&top->live.job);
+    if (step_poller_answered(top->steps, count) < present) { return false; }
+    return top->live.job.cluster.ps == 0 ||
+           step_poller_answered_tables(top->steps, count) >= present;
+}
 
 static void sample(struct top *top, uint64_t now_ms)
 {
@@ -105,6 +143,7 @@ static void sample(struct top *top, uint64_t now_ms)
     for (uint32_t i = 0; i < top_holder_count(&top->live.job); i++) {
         top->ps[i].known = step_poller_get(top->steps, i, &top->ps[i].generation, &top->ps[i].step);
     }
+    table_totals_read(&top->tables, top->steps, top->live.job.cluster.ps, observer->run.generation);
     view->has_step = observer->has_run;
     if (step_poller_reached(top->steps, observer, &view->step)) {
         top_speed_add(&top->speed, view->step, now_ms);
@@ -120,7 +159,7 @@ static void ask_or_sample(struct top *top, uint64_t now_ms)
 {
     if (!top->full_screen || now_ms < top->due_ms) { return; }
     if (!top->asked) {
-        step_poller_ask_all(top->steps, top->live.observer);
+        ask(top);
         top->due_ms = now_ms + ANSWER_MS;
     } else {
         sample(top, now_ms);
@@ -145,6 +184,7 @@ static void compose(struct top *top)
     view->wall_ms = clock_wall_ms();
     view->speed = &top->speed;
     view->ps = top->ps;
+    view->tables = &top->tables;
     view->server_count = (uint32_t)live->target.server_count;
     for (uint32_t i = 0; i < view->server_count; i++) {
         struct top_server *server = &view->servers[i];
@@ -198,6 +238,7 @@ static enum tn_status follow_new_run(struct top *top, struct error *error)
     top->steps = NULL;
     memset(&top->speed, 0, sizeof top->speed);
     memset(top->ps, 0, sizeof top->ps);
+    table_totals_free(&top->tables);
     return step_poller_open(top->live.spec.key, &top->steps, error);
 }
 
@@ -258,11 +299,10 @@ static enum tn_status show_once(struct top *top, struct error *error)
     enum tn_status status = TN_OK;
     bool asked = false, complete = false;
     while (status == TN_OK && !top->over && !complete && clock_monotonic_ms() < until_ms) {
-        if (observer->settled && !asked) { step_poller_ask_all(top->steps, observer); }
+        if (observer->settled && !asked) { ask(top); }
         asked = observer->settled;
-        complete = asked && prober_is_complete(top->prober) &&
-                   step_poller_answered(top->steps, top_holder_count(&top->live.job)) >=
-                       ps_present(observer);
+        complete =
+            asked && prober_is_complete(top->prober) && all_answered(top, ps_present(observer));
         if (!complete) { status = turn(top, error); }
     }
     if (status != TN_OK) { return status; }
@@ -308,10 +348,9 @@ int command_top(int argc, char **argv)
     struct options options = {
         .command = "top",
         .synopsis = TARGET_SYNOPSIS,
-        .about =
-            "Show a running cluster: its speed, tasks, ZooKeeper servers and last events. q or "
-            "Ctrl-C leaves.\nReconnects when ZooKeeper is unreachable. If stdout is not a "
-            "terminal, prints one frame.",
+        .about = "Show a running cluster: its speed, tasks, ZooKeeper servers and last events. q "
+                 "or Ctrl-C ends it.\nReconnects if the connection to ZooKeeper is lost. If stdout "
+                 "is not a terminal, prints one frame.",
         .examples = "  tanist top --dir runs/fashion-mnist\n"
                     "  tanist top --zk h1:2181,h2:2181 --cluster NAME --interval 500\n"};
     target_options_add(&options, &given);
@@ -329,6 +368,7 @@ int command_top(int argc, char **argv)
     top->style.unicode = terminal_is_utf8();
     enum tn_status status = work(top, &given, &error);
     exit_code = status == TN_OK ? top->exit_code : command_failed(&error);
+    table_totals_free(&top->tables);
     free(top);
     return exit_code;
 }

@@ -2,27 +2,21 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/inspect/canvas.h"
+#include "cli/inspect/top_tables.h"
 #include "common/base/minmax.h"
 
-/* Columns: of the values in the head, and of the tables. */
 enum {
-    AT_VALUE = 12,
-    AT_STATE = 17,
-    AT_PID = 28,
-    AT_HOST = 37,
-    AT_AGE = 54,
-    AT_STEP = 66,
-    AT_BEHIND = 78,
+    AT_VALUE = 12, /* Column of the values in the head. */
     BAR_CELLS = 24,
     RATE_NOW = 5, /* Samples for the present rate and the ETA. */
     EVENTS_LEAST = 3,
     TASKS_LEAST = 2,
-    CLOCK_AT = 11, /* In "2026-11-20T21:36:49.123Z" */
-    CLOCK_SIZE = 12,
+    TABLE_LINES = 3, /* Beside those of tables: an empty one, the titles, the sums. */
 };
 
 /* ------------------------------------------------------------------ speed */
@@ -193,7 +187,7 @@ static void draw_saved(struct canvas *canvas, const struct run *run)
 }
 
 /* The time from `from_ms` to now; 0 if the clocks of two hosts disagree. */
-static void age_text(uint64_t now_ms, uint64_t from_ms, char *text, size_t size)
+void top_age_text(uint64_t now_ms, uint64_t from_ms, char *text, size_t size)
 {
     event_text_duration(now_ms - u64_min(now_ms, from_ms), text, size);
 }
@@ -207,7 +201,7 @@ static void draw_chief(struct canvas *canvas, const struct top_view *view)
         canvas_put(canvas, INK_BAD, "none");
     } else {
         task_format(record->task, ':', task, sizeof task);
-        age_text(view->wall_ms, record->since_wall_ms, term, sizeof term);
+        top_age_text(view->wall_ms, record->since_wall_ms, term, sizeof term);
         canvas_put(canvas, INK_BOLD, "%s", task);
         canvas_put(canvas, INK_PLAIN, " for %s, elected in %" PRIu64 " ms%s%s", term,
                    record->took_ms, *record->cause ? ": " : "", record->cause);
@@ -223,11 +217,11 @@ static void draw_reason(struct canvas *canvas, const struct run *run)
     end(canvas);
 }
 
-/* ----------------------------------------------------------------- tables */
+/* ------------------------------------------------------------------ frame */
 
 /* How many lines a table gets. */
 struct table_rows {
-    uint32_t tasks, events;
+    uint32_t tasks, tables, events;
 };
 
 uint32_t top_holder_count(const struct job *job)
@@ -235,133 +229,10 @@ uint32_t top_holder_count(const struct job *job)
     return job->cluster.ps > 0 ? job->cluster.ps : job->cluster.workers;
 }
 
-/* The highest step of a holder of the present generation. */
-static uint64_t highest_step(const struct top_view *view)
+static uint32_t table_count(const struct top_view *view)
 {
-    uint64_t most = 0;
-    for (uint32_t i = 0; i < top_holder_count(view->job); i++) {
-        const struct top_ps_step *ps = &view->ps[i];
-        if (ps->known && ps->generation == view->observer->run.generation) {
-            most = u64_max(most, ps->step);
-        }
-    }
-    return most;
+    return view->tables != NULL ? view->tables->count : 0;
 }
-
-static void draw_ps_step(struct canvas *canvas, const struct top_view *view, uint32_t index,
-                         uint64_t most)
-{
-    const struct top_ps_step *at = &view->ps[index];
-    assert(index < PS_MAX);
-    if (!at->known) { return; }
-    canvas_to(canvas, AT_STEP);
-    canvas_put(canvas, INK_PLAIN, "%" PRIu64, at->step);
-    canvas_to(canvas, AT_BEHIND);
-    if (at->generation != view->observer->run.generation) {
-        canvas_put(canvas, INK_WARN, "generation %" PRIu64, at->generation);
-    } else {
-        canvas_put(canvas, INK_PLAIN, "%" PRIu64, most - at->step);
-    }
-}
-
-static void draw_task(struct canvas *canvas, const struct top_view *view,
-                      const struct observed_task *row, uint64_t most)
-{
-    char task[TASK_NAME_MAX], age[32];
-    const bool chief = row == observer_chief(view->observer);
-    const bool candidate = row->task.role == ROLE_COORDINATOR;
-    task_format(row->task, ':', task, sizeof task);
-    canvas_put(canvas, chief ? INK_BOLD : INK_PLAIN, "%s", task);
-    canvas_to(canvas, AT_STATE);
-    if (!row->present) {
-        canvas_put(canvas, INK_BAD, "missing");
-        end(canvas);
-        return;
-    }
-    age_text(view->wall_ms, row->member.since_wall_ms, age, sizeof age);
-    canvas_put(canvas, chief ? INK_BOLD : INK_GOOD, "%s",
-               chief       ? "chief"
-               : candidate ? "candidate"
-                           : "up");
-    canvas_to(canvas, AT_PID);
-    canvas_put(canvas, INK_PLAIN, "%" PRIu64, row->member.pid);
-    canvas_to(canvas, AT_HOST);
-    canvas_put(canvas, INK_PLAIN, "%.16s", row->member.host);
-    canvas_to(canvas, AT_AGE);
-    canvas_put(canvas, INK_PLAIN, "%s", age);
-    if (row->task.role == role_of_holders(view->job->cluster.ps)) {
-        draw_ps_step(canvas, view, row->task.index, most);
-    }
-    end(canvas);
-}
-
-static void heading(struct canvas *canvas, const char *const titles[], const uint32_t at[])
-{
-    end(canvas);
-    for (int i = 0; titles[i] != NULL; i++) {
-        canvas_to(canvas, at[i]);
-        canvas_put(canvas, INK_DIM, "%s", titles[i]);
-    }
-    end(canvas);
-}
-
-static void draw_tasks(struct canvas *canvas, const struct top_view *view, uint32_t lines)
-{
-    assert(lines > 0 || view->observer->task_count == 0);
-    static const char *const titles[] = {"TASK", "STATE", "PID",    "HOST",
-                                         "AGE",  "STEP",  "BEHIND", NULL};
-    static const uint32_t at[] = {0, AT_STATE, AT_PID, AT_HOST, AT_AGE, AT_STEP, AT_BEHIND};
-    const struct observer *observer = view->observer;
-    const uint64_t most = highest_step(view);
-    const uint32_t count = observer->task_count;
-    const uint32_t shown = count > lines ? lines - 1 : count; /* The last line counts the rest. */
-    uint32_t missing = 0;
-    heading(canvas, titles, at);
-    for (uint32_t i = 0; i < shown; i++) { draw_task(canvas, view, &observer->tasks[i], most); }
-    for (uint32_t i = shown; i < count; i++) { missing += !observer->tasks[i].present; }
-    if (shown == count) { return; }
-    canvas_put(canvas, missing > 0 ? INK_BAD : INK_DIM, "%u more, %u of them missing",
-               count - shown, missing);
-    end(canvas);
-}
-
-static enum ink ink_of_mode(const char *mode)
-{
-    if (strcmp(mode, "down") == 0) { return INK_BAD; }
-    return strcmp(mode, "no quorum") == 0 ? INK_WARN : INK_GOOD;
-}
-
-static void draw_servers(struct canvas *canvas, const struct top_view *view)
-{
-    static const char *const titles[] = {"ZOOKEEPER", "MODE", NULL};
-    static const uint32_t at[] = {0, AT_PID};
-    heading(canvas, titles, at);
-    for (uint32_t i = 0; i < view->server_count; i++) {
-        const struct top_server *server = &view->servers[i];
-        canvas_put(canvas, INK_PLAIN, "%s", server->address);
-        canvas_to(canvas, AT_PID);
-        canvas_put(canvas, ink_of_mode(server->mode), "%s", *server->mode ? server->mode : "-");
-        end(canvas);
-    }
-}
-
-static void draw_events(struct canvas *canvas, const struct top_view *view, uint32_t lines)
-{
-    static const char *const titles[] = {"LAST EVENTS", NULL};
-    static const uint32_t at[] = {0};
-    assert(lines <= view->event_count);
-    if (lines == 0) { return; }
-    heading(canvas, titles, at);
-    for (uint32_t i = view->event_count - lines; i < view->event_count; i++) {
-        char time[TIME_TEXT_MAX];
-        clock_format(view->events[i].wall_ms, time);
-        canvas_put(canvas, INK_DIM, "%.*s", CLOCK_SIZE, time + CLOCK_AT);
-        canvas_put(canvas, INK_PLAIN, "  %s", view->events[i].text);
-        end(canvas);
-    }
-}
-
-/* ------------------------------------------------------------------ frame */
 
 /* Lower `*count` by `excess`, but not below `least`. Returns the excess that remains. */
 static uint32_t reduce(uint32_t *count, uint32_t least, uint32_t excess)
@@ -371,14 +242,23 @@ static uint32_t reduce(uint32_t *count, uint32_t least, uint32_t excess)
     return excess - taken;
 }
 
-/* When there are too few rows, old events are left out first, then tasks, then all events. */
+/* When there are too few rows, old events are left out first, then tables, then tasks, then all
+ * events. */
 static struct table_rows share_rows(const struct top_view *view, uint32_t head, uint32_t rows)
 {
-    struct table_rows shares = {.tasks = view->observer->task_count, .events = view->event_count};
+    struct table_rows shares = {
+        .tasks = view->observer->task_count,
+        .tables = u32_min(table_count(view), TOP_TABLES_MAX),
+        .events = view->event_count,
+    };
     uint32_t fixed = head + 2 + 2 + view->server_count + (view->event_count > 0 ? 2 : 0);
     uint32_t total = fixed + shares.tasks + shares.events;
+    if (shares.tables > 0) { total += shares.tables + TABLE_LINES; }
     if (rows == 0 || total <= rows) { return shares; }
     uint32_t excess = reduce(&shares.events, EVENTS_LEAST, total - rows);
+    const bool had_tables = shares.tables > 0;
+    excess = reduce(&shares.tables, 0, excess);
+    if (had_tables && shares.tables == 0) { excess -= u32_min(excess, TABLE_LINES); }
     excess = reduce(&shares.tasks, TASKS_LEAST, excess);
     (void)reduce(&shares.events, 0, excess);
     return shares;
@@ -415,8 +295,9 @@ size_t top_screen_draw(const struct top_view *view, const struct top_style *styl
     draw_chief(&canvas, view);
     if (*view->observer->run.reason) { draw_reason(&canvas, &view->observer->run); }
     const struct table_rows shares = share_rows(view, canvas.rows, style->rows);
-    draw_tasks(&canvas, view, shares.tasks);
-    draw_servers(&canvas, view);
-    draw_events(&canvas, view, shares.events);
+    top_draw_tasks(&canvas, view, shares.tasks);
+    top_draw_row_tables(&canvas, view, shares.tables);
+    top_draw_servers(&canvas, view);
+    top_draw_events(&canvas, view, shares.events);
     return cut(text, canvas.length, style->rows);
 }

@@ -8,11 +8,13 @@
 #include "agent/ensemble/zoo_cfg.h"
 #include "agent/observe/event_text.h"
 #include "agent/observe/observer.h"
-#include "common/cluster/job.h"
+#include "agent/observe/table_totals.h"
+#include "common/job/job.h"
 
 enum {
     TOP_SAMPLES_MAX = 60, /* Rates in the sparkline. */
     TOP_EVENTS_MAX = 10,
+    TOP_TABLES_MAX = 8,         /* The largest are shown. */
     TOP_FRAME_MAX = 256 * 1024, /* Bytes of a frame, with its NUL. */
 };
 
@@ -45,7 +47,7 @@ struct top_server {
 
 struct top_event {
     uint64_t wall_ms;
-    bool checkpoint; /* A checkpoint was committed. */
+    enum history_kind kind; /* HISTORY_KINDS: not from the history. */
     char text[EVENT_TEXT_MAX];
 };
 
@@ -59,7 +61,8 @@ struct top_view {
     bool has_step;
     uint64_t step;
     const struct top_speed *speed;
-    const struct top_ps_step *ps; /* By index, top_holder_count() of them. */
+    const struct top_ps_step *ps;      /* By index, top_holder_count() of them. */
+    const struct table_totals *tables; /* NULL or without tables: none are shown. */
     uint32_t server_count;
     struct top_server servers[ZOO_SERVERS_MAX];
     uint32_t event_count; /* Oldest first. */

@@ -137,18 +137,18 @@ static void print_member(struct watch *watch)
     print_event(watch, object, text);
 }
 
-static void print_trouble(struct watch *watch)
+static void print_problem(struct watch *watch)
 {
     const struct observer *observer = watch->live.observer;
     const struct observed_task *changed = &observer->tasks[observer->changed];
     char task[TASK_NAME_MAX], text[EVENT_TEXT_MAX];
     assert(observer->changed < observer->task_count);
-    const bool over = changed->member.trouble[0] == '\0';
+    const bool over = changed->member.problem[0] == '\0';
     task_format(changed->task, ':', task, sizeof task);
     snprintf(text, sizeof text, "%s: %s", task,
-             over ? "the trouble is over" : changed->member.trouble);
-    json_t *object = event_json(watch, over ? "trouble-over" : "trouble", task, NULL);
-    json_object_set_new(object, "cause", json_string(changed->member.trouble));
+             over ? "the problem is solved" : changed->member.problem);
+    json_t *object = event_json(watch, over ? "problem-solved" : "problem", task, NULL);
+    json_object_set_new(object, "cause", json_string(changed->member.problem));
     print_event(watch, object, text);
 }
 
@@ -181,12 +181,12 @@ static void print_changes(struct watch *watch, const struct live_cluster_changes
     if (changes->live & LIVE_CLUSTER_DISCONNECTED) {
         print_connection(watch, "zookeeper-lost", "lost the connection to ZooKeeper; reconnecting");
     }
-    if ((changes->live & LIVE_CLUSTER_CONNECTED) && changes->settled_before) {
+    if (changes->live & LIVE_CLUSTER_RECONNECTED) {
         print_connection(watch, "zookeeper-back", "connected to ZooKeeper again");
     }
     if (changes->observer & OBSERVER_SETTLED) { print_state(watch); }
     if (changes->settled_before && (changes->observer & OBSERVER_MEMBER)) { print_member(watch); }
-    if (changes->observer & OBSERVER_TROUBLE) { print_trouble(watch); }
+    if (changes->observer & OBSERVER_PROBLEM) { print_problem(watch); }
     if (changes->settled_before && (changes->observer & OBSERVER_CHIEF)) { print_elected(watch); }
     if (changes->observer & OBSERVER_HISTORY) { print_entry(watch); }
     if (changes->settled_before && (changes->observer & OBSERVER_RUN)) { print_phase(watch); }
@@ -261,9 +261,9 @@ int command_watch(int argc, char **argv)
     struct options options = {
         .command = "watch",
         .synopsis = TARGET_SYNOPSIS,
-        .about = "Print the present state, then elections, failures, recoveries and checkpoints as "
+        .about = "Print the current state, then elections, failures, recoveries and checkpoints as "
                  "they happen, one\nper line. Ends when the run ends, or with 0 on Ctrl-C. "
-                 "Reconnects when ZooKeeper is unreachable.",
+                 "Reconnects if the connection to ZooKeeper is lost.",
         .examples = "  tanist watch --dir runs/fashion-mnist\n"
                     "  tanist watch --zk h1:2181,h2:2181 --cluster NAME -o jsonl | jq .event\n"};
     target_options_add(&options, &given);

@@ -10,7 +10,10 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/model/checkpoint_files.h"
 #include "cli/model/saved_model.h"
+#include "cli/model/saved_rows.h"
+#include "cli/model/saved_rows_diff.h"
 #include "cli/output.h"
 #include "cli/table.h"
 
@@ -85,7 +88,14 @@ static struct change change_of(const float *first, const float *second, uint64_t
 /* A checkpoint with its parameters, also where evaluations use averages of them. */
 struct loaded {
     struct saved_model saved;
-    struct buffer *parameters; /* One reference. */
+    struct buffer *parameters;     /* One reference. */
+    struct checkpoint_files files; /* The rows of tables. */
+};
+
+/* Two checkpoints of one run, and how far the rows of each table are apart. */
+struct loaded_pair {
+    struct loaded *first, *second;
+    struct rows_diff *tables; /* Owned; by table. */
 };
 
 static enum tn_status load(struct loaded *loaded, const char *dir, const char *text,
@@ -102,6 +112,7 @@ static enum tn_status load(struct loaded *loaded, const char *dir, const char *t
 
 static void unload(struct loaded *loaded)
 {
+    checkpoint_files_free(&loaded->files);
     buffer_release(loaded->parameters);
     saved_model_close(&loaded->saved);
     free(loaded);
@@ -163,6 +174,44 @@ static json_t *shape_json(const struct variable *variable)
     return shape;
 }
 
+/* The tables, and the files that have their rows; nothing without tables. */
+static bool print_rows(const struct loaded *loaded)
+{
+    static const struct table_column columns[] = {
+        {"TABLE", TABLE_LEFT},
+        {"WIDTH", TABLE_RIGHT},
+        {"ROWS", TABLE_RIGHT},
+        {"BYTES", TABLE_RIGHT},
+    };
+    const struct row_set *set = &loaded->saved.tables.set;
+    struct table table;
+    if (set->count == 0) { return true; }
+    putchar('\n');
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (uint32_t t = 0; t < set->count; t++) {
+        const struct saved_rows_shape shape = saved_rows_shape(&loaded->saved, t);
+        table_cell(&table, "%s", shape.name);
+        table_cell(&table, "%" PRIu32, shape.width);
+        table_cell(&table, "%" PRIu64, shape.rows);
+        table_cell(&table, "%" PRIu64, saved_rows_bytes(&shape));
+    }
+    if (!table_print(&table, stdout)) { return false; }
+    putchar('\n');
+    return checkpoint_files_print(&loaded->files);
+}
+
+static json_t *rows_json(const struct loaded *loaded)
+{
+    json_t *list = json_array();
+    for (uint32_t t = 0; t < loaded->saved.tables.set.count; t++) {
+        const struct saved_rows_shape shape = saved_rows_shape(&loaded->saved, t);
+        json_array_append_new(list, json_pack("{s:s, s:i, s:I, s:I}", "name", shape.name, "width",
+                                              (int)shape.width, "rows", (json_int_t)shape.rows,
+                                              "bytes", (json_int_t)saved_rows_bytes(&shape)));
+    }
+    return list;
+}
+
 static int print_values(const struct loaded *loaded)
 {
     static const struct table_column columns[] = {
@@ -184,7 +233,7 @@ static int print_values(const struct loaded *loaded)
         cell(&table, figures.deviation);
         table_cell(&table, "%" PRIu64, figures.nans);
     }
-    return table_print(&table, stdout) ? TN_EXIT_OK : TN_EXIT_IO;
+    return table_print(&table, stdout) && print_rows(loaded) ? TN_EXIT_OK : TN_EXIT_IO;
 }
 
 static int print_values_json(const struct loaded *loaded)
@@ -201,14 +250,61 @@ static int print_values_json(const struct loaded *loaded)
                             number(figures.most), "mean", number(figures.mean), "deviation",
                             number(figures.deviation), "not_finite", (json_int_t)figures.nans));
     }
-    return output_json(json_pack("{s:i, s:I, s:I, s:o}", "version", 1, "checkpoint",
-                                 (json_int_t)loaded->saved.manifest.id, "step",
-                                 (json_int_t)loaded->saved.manifest.step, "variables", list),
-                       JSON_INDENT(2));
+    json_t *root = json_pack("{s:i, s:I, s:I, s:o}", "version", 1, "checkpoint",
+                             (json_int_t)loaded->saved.manifest.id, "step",
+                             (json_int_t)loaded->saved.manifest.step, "variables", list);
+    if (root != NULL && loaded->saved.tables.set.count > 0) {
+        json_object_set_new(root, "tables", rows_json(loaded));
+        json_object_set_new(root, "files", checkpoint_files_json(&loaded->files));
+    }
+    return output_json(root, JSON_INDENT(2));
 }
 
-static int print_changes(const struct loaded *first, const struct loaded *second)
+/* Nothing without tables. */
+static bool print_row_changes(const struct loaded_pair *pair)
 {
+    static const struct table_column columns[] = {
+        {"TABLE", TABLE_LEFT},     {"ADDED", TABLE_RIGHT},       {"REMOVED", TABLE_RIGHT},
+        {"CHANGED", TABLE_RIGHT},  {"MOST CHANGE", TABLE_RIGHT}, {"MEAN CHANGE", TABLE_RIGHT},
+        {"RELATIVE", TABLE_RIGHT},
+    };
+    const uint32_t count = pair->first->saved.tables.set.count;
+    struct table table;
+    if (count == 0) { return true; }
+    putchar('\n');
+    table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (uint32_t t = 0; t < count; t++) {
+        const struct rows_diff *diff = &pair->tables[t];
+        table_cell(&table, "%s", saved_rows_shape(&pair->first->saved, t).name);
+        table_cell(&table, "%" PRIu64, diff->added);
+        table_cell(&table, "%" PRIu64, diff->removed);
+        table_cell(&table, "%" PRIu64, diff->changed);
+        cell(&table, diff->most);
+        cell(&table, diff->mean);
+        cell(&table, diff->relative);
+    }
+    return table_print(&table, stdout);
+}
+
+static json_t *row_changes_json(const struct loaded_pair *pair)
+{
+    json_t *list = json_array();
+    for (uint32_t t = 0; t < pair->first->saved.tables.set.count; t++) {
+        const struct rows_diff *diff = &pair->tables[t];
+        const struct saved_rows_shape shape = saved_rows_shape(&pair->first->saved, t);
+        json_array_append_new(
+            list, json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "name", shape.name,
+                            "width", (int)shape.width, "rows", (json_int_t)shape.rows, "added",
+                            (json_int_t)diff->added, "removed", (json_int_t)diff->removed,
+                            "changed", (json_int_t)diff->changed, "most_change", number(diff->most),
+                            "mean_change", number(diff->mean), "relative", number(diff->relative)));
+    }
+    return list;
+}
+
+static int print_changes(const struct loaded_pair *pair)
+{
+    const struct loaded *first = pair->first, *second = pair->second;
     static const struct table_column columns[] = {
         {"VARIABLE", TABLE_LEFT},     {"SHAPE", TABLE_LEFT},        {"CHANGED", TABLE_RIGHT},
         {"MOST CHANGE", TABLE_RIGHT}, {"MEAN CHANGE", TABLE_RIGHT}, {"RELATIVE", TABLE_RIGHT},
@@ -227,7 +323,7 @@ static int print_changes(const struct loaded *first, const struct loaded *second
         cell(&table, change.mean);
         cell(&table, change.relative);
     }
-    return table_print(&table, stdout) ? TN_EXIT_OK : TN_EXIT_IO;
+    return table_print(&table, stdout) && print_row_changes(pair) ? TN_EXIT_OK : TN_EXIT_IO;
 }
 
 static json_t *checkpoint_json(const struct loaded *loaded)
@@ -236,8 +332,9 @@ static json_t *checkpoint_json(const struct loaded *loaded)
                      (json_int_t)loaded->saved.manifest.step);
 }
 
-static int print_changes_json(const struct loaded *first, const struct loaded *second)
+static int print_changes_json(const struct loaded_pair *pair)
 {
+    const struct loaded *first = pair->first, *second = pair->second;
     const struct variable_table *variables = &first->saved.model->table;
     json_t *list = json_array();
     for (uint32_t n = 0; n < variables->count; n++) {
@@ -251,13 +348,44 @@ static int print_changes_json(const struct loaded *first, const struct loaded *s
                       (json_int_t)change.changed, "most_change", number(change.most), "mean_change",
                       number(change.mean), "relative", number(change.relative)));
     }
-    return output_json(json_pack("{s:i, s:o, s:o, s:o}", "version", 1, "first",
-                                 checkpoint_json(first), "second", checkpoint_json(second),
-                                 "variables", list),
-                       JSON_INDENT(2));
+    json_t *root = json_pack("{s:i, s:o, s:o, s:o}", "version", 1, "first", checkpoint_json(first),
+                             "second", checkpoint_json(second), "variables", list);
+    if (root != NULL && first->saved.tables.set.count > 0) {
+        json_object_set_new(root, "tables", row_changes_json(pair));
+    }
+    return output_json(root, JSON_INDENT(2));
 }
 
 /* ------------------------------------------------------------- the actions */
+
+/* Also after a failed load, if the checkpoint was found. */
+static bool has_tables(const struct loaded *loaded)
+{
+    const struct saved_model *saved = &loaded->saved;
+    return saved->model != NULL && saved->manifest.id != 0 &&
+           saved->model->table.row_table_count > 0;
+}
+
+static enum tn_status list_files(struct loaded *loaded, struct error *error)
+{
+    return checkpoint_files_read(&loaded->files, loaded->saved.checkpoints, &loaded->saved.manifest,
+                                 error);
+}
+
+/* The checkpoint could not be loaded: the files of its rows, of which some may be the cause. */
+static void show_problems(const struct loaded *loaded, bool json)
+{
+    if (loaded->files.problems == 0) { return; }
+    if (!json) {
+        (void)checkpoint_files_print(&loaded->files);
+        return;
+    }
+    (void)output_json(json_pack("{s:i, s:I, s:I, s:o}", "version", 1, "checkpoint",
+                                (json_int_t)loaded->saved.manifest.id, "step",
+                                (json_int_t)loaded->saved.manifest.step, "files",
+                                checkpoint_files_json(&loaded->files)),
+                      JSON_INDENT(2));
+}
 
 int checkpoint_show(const char *dir, const char *id, bool json)
 {
@@ -265,33 +393,81 @@ int checkpoint_show(const char *dir, const char *id, bool json)
     struct loaded *loaded = new_loaded();
     if (loaded == NULL) { return TN_EXIT_ERROR; }
     int exit_code = TN_EXIT_OK;
-    if (load(loaded, dir, id, &error) != TN_OK) {
+    enum tn_status status = load(loaded, dir, id, &error);
+    if (has_tables(loaded)) {
+        struct error files_error = {0};
+        const enum tn_status listed = list_files(loaded, &files_error);
+        if (status == TN_OK && listed != TN_OK) {
+            error = files_error;
+            status = listed;
+        }
+    }
+    if (status != TN_OK) {
+        show_problems(loaded, json);
         exit_code = command_failed(&error);
     } else {
         exit_code = json ? print_values_json(loaded) : print_values(loaded);
     }
+    if (loaded->files.problems > 0) { exit_code = TN_EXIT_IO; } /* As `verify`. */
     unload(loaded);
     return exit_code;
+}
+
+/* The rows of a table of two checkpoints, which are one table of one run. */
+static enum tn_status diff_table(struct loaded_pair *pair, uint32_t table, struct error *error)
+{
+    struct saved_model *sides[] = {&pair->first->saved, &pair->second->saved};
+    void *keys[2] = {NULL}, *values[2] = {NULL};
+    struct rows_view views[2];
+    enum tn_status status = TN_OK;
+    for (size_t i = 0; i < 2 && status == TN_OK; i++) {
+        status = saved_rows_read(sides[i], table, SAVED_KEYS, &keys[i], error);
+        if (status == TN_OK) {
+            status = saved_rows_read(sides[i], table, SAVED_VALUES, &values[i], error);
+        }
+        views[i] = (struct rows_view){keys[i], values[i], saved_rows_shape(sides[i], table).rows};
+    }
+    if (status == TN_OK) {
+        const uint32_t width = saved_rows_shape(sides[0], table).width;
+        pair->tables[table] = rows_diff_of(&views[0], &views[1], width);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        free(keys[i]);
+        free(values[i]);
+    }
+    return status;
+}
+
+static enum tn_status diff_tables(struct loaded_pair *pair, struct error *error)
+{
+    const uint32_t count = pair->first->saved.tables.set.count;
+    enum tn_status status = TN_OK;
+    assert(pair->second->saved.tables.set.count == count);
+    pair->tables = calloc(count + 1, sizeof *pair->tables);
+    if (pair->tables == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    for (uint32_t t = 0; t < count && status == TN_OK; t++) { status = diff_table(pair, t, error); }
+    return status;
 }
 
 int checkpoint_diff(const char *dir, const char *first, const char *second, bool json)
 {
     struct error error = {0};
-    struct loaded *pair[] = {new_loaded(), new_loaded()};
+    struct loaded_pair pair = {.first = new_loaded(), .second = new_loaded()};
     int exit_code = TN_EXIT_ERROR;
-    if (pair[0] != NULL && pair[1] != NULL) {
-        if (load(pair[0], dir, first, &error) != TN_OK ||
-            load(pair[1], dir, second, &error) != TN_OK) {
+    if (pair.first != NULL && pair.second != NULL) {
+        if (load(pair.first, dir, first, &error) != TN_OK ||
+            load(pair.second, dir, second, &error) != TN_OK ||
+            diff_tables(&pair, &error) != TN_OK) {
             exit_code = command_failed(&error);
         } else {
-            exit_code =
-                json ? print_changes_json(pair[0], pair[1]) : print_changes(pair[0], pair[1]);
+            exit_code = json ? print_changes_json(&pair) : print_changes(&pair);
         }
-        unload(pair[0]);
-        unload(pair[1]);
+        unload(pair.first);
+        unload(pair.second);
+        free(pair.tables);
         return exit_code;
     }
-    free(pair[0]);
-    free(pair[1]);
+    free(pair.first);
+    free(pair.second);
     return exit_code;
 }

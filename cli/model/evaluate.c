@@ -103,7 +103,8 @@ static enum tn_status open_predictor(struct evaluating *evaluating, struct error
         .job = job,
         .model = evaluating->saved.model,
         .values = evaluating->saved.values->data,
-        .kernels = job_programs(job),
+        .kernels = job_programs_on_cpu(job),
+        .rows = saved_model_rows(&evaluating->saved),
         .batch = (uint32_t)u64_min(compute_slice_examples(job), evaluating->dataset->examples),
     };
     return predictor_open(&config, &evaluating->predictor, error);
@@ -215,10 +216,9 @@ int command_evaluate(int argc, char **argv)
         .synopsis = "DIR [OPTION]...",
         .about =
             "Evaluate a checkpoint of the run in DIR on its test set, or on other examples of the "
-            "same kind:\nloss, and of a classifier accuracy, precision, recall, F1, area under the "
-            "ROC curve and top-k, for\neach class as well; else mean absolute error, root of the "
-            "mean squared error and R squared. The run\nmay be in progress; none of its processes "
-            "is needed.",
+            "same kind:\nloss; for a classifier accuracy, precision, recall, F1, area under the "
+            "ROC curve and top-k, also for\neach class; otherwise mean absolute error, root of the "
+            "mean squared error and R squared. The run may\nbe active or not.",
         .examples = "  tanist evaluate runs/fashion-mnist\n"
                     "  tanist evaluate runs/fashion-mnist --data other-images --confusion\n"
                     "  tanist evaluate runs/fashion-mnist --checkpoint 12 -o json\n",
@@ -226,7 +226,7 @@ int command_evaluate(int argc, char **argv)
         .arguments_most = 1};
     if (evaluating == NULL) { return TN_EXIT_ERROR; }
     options_text(&options, "data", &evaluating->data, "PATH",
-                 "Other data of the job's data.type, in place of data.path.");
+                 "Other data of the job's data.type, instead of data.path.");
     options_choice(&options, 0, "split", &evaluating->split, split_names,
                    "The examples of the job: test (default), validation, or train.");
     options_text(&options, "checkpoint", &evaluating->checkpoint, "N",

@@ -9,11 +9,10 @@
 #include "cli/model/export.h"
 
 #include "cli/commands.h"
-#include "cli/model/saved_model.h"
+#include "cli/model/export_tensors.h"
+#include "cli/model/saved_rows.h"
 #include "cli/output.h"
-#include "kernels/optimizer.h"
 #include "model/export/onnx.h"
-#include "model/export/tensors.h"
 
 enum { FACTS = 6 };
 
@@ -27,11 +26,11 @@ static write_function write_safetensors, write_npz, write_onnx;
 static const struct format {
     const char *ending;
     write_function *write;
-    bool has_state;
+    bool has_state, has_tables;
 } formats[] = {
-    {".safetensors", write_safetensors, true},
-    {".npz", write_npz, true},
-    {".onnx", write_onnx, false},
+    {".safetensors", write_safetensors, true, true},
+    {".npz", write_npz, true, true},
+    {".onnx", write_onnx, false, false},
 };
 
 struct exporting {
@@ -40,9 +39,7 @@ struct exporting {
     bool state, prepared;
     const struct format *format;
     struct saved_model saved;
-    struct export_tensor *tensors; /* Owned. */
-    size_t count;
-    struct buffer *array; /* One that is not `saved.values`. */
+    struct export_tensors tensors;
     struct export_fact facts[FACTS + 1];
     char step[24], checkpoint_text[24], digest[DIGEST_TEXT_BYTES];
     uint64_t bytes;
@@ -71,93 +68,15 @@ static enum tn_status find_format(struct exporting *export, struct error *error)
                      export->to);
 }
 
-/* ------------------------------------------------------------- the tensors */
-
-/* The name of an array of a variable in the file; false: the variable does not use the array. */
-static bool name_tensor(const struct exporting *export, const struct optimizer *optimizer,
-                        uint32_t variable, uint32_t array, char name[static EXPORT_NAME_MAX])
-{
-    const char *variable_name = export->saved.model->table.variables[variable].name;
-    const struct variable_rule *rule = &optimizer->rules[variable];
-    const char *prefix = "";
-    if (array != saved_model_evaluated_array(&export->saved)) {
-        const uint32_t used =
-            rule->update == VARIABLE_OPTIMIZED ? optimizer_arrays(rule->optimizer) : 1;
-        if (array >= used) { return false; }
-        prefix = array == 0 ? "parameters" : optimizer_array_name(rule->optimizer, array);
-    }
-    int length = snprintf(name, EXPORT_NAME_MAX, "%s%s%s%s", *prefix ? "state/" : "", prefix,
-                          *prefix ? "/" : "", variable_name);
-    assert(length > 0 && length < EXPORT_NAME_MAX);
-    return true;
-}
-
-static void add_array(struct exporting *export, const struct optimizer *optimizer, uint32_t array)
-{
-    const struct variable_table *table = &export->saved.model->table;
-    for (uint32_t number = 0; number < table->count; number++) {
-        for (uint32_t i = 0; i < table->count; i++) {
-            const struct variable *variable = &table->variables[i];
-            struct export_tensor *tensor = &export->tensors[export->count];
-            if (variable->number != number ||
-                !name_tensor(export, optimizer, i, array, tensor->name)) {
-                continue;
-            }
-            tensor->rank = variable->rank;
-            memcpy(tensor->shape, variable->shape, sizeof tensor->shape);
-            tensor->array = array;
-            tensor->offset = variable->offset;
-            tensor->count = variable->count;
-            export->count++;
-        }
-    }
-}
-
-/* The values first, each array in the order in which the model has its variables. */
-static enum tn_status list_tensors(struct exporting *export, struct error *error)
-{
-    const struct variable_table *table = &export->saved.model->table;
-    const uint32_t arrays = export->saved.manifest.state_arrays;
-    export->tensors = calloc((size_t)table->count * arrays, sizeof *export->tensors);
-    if (export->tensors == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    struct optimizer *optimizer = malloc(sizeof *optimizer);
-    if (optimizer == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    *optimizer = optimizer_of_job(&export->saved.job, table);
-    const uint32_t evaluated = saved_model_evaluated_array(&export->saved);
-    add_array(export, optimizer, evaluated);
-    for (uint32_t a = 0; export->state && a < arrays; a++) {
-        if (a != evaluated) { add_array(export, optimizer, a); }
-    }
-    free(optimizer);
-    return TN_OK;
-}
-
-static enum tn_status give_array(void *ctx, uint32_t array, const float **values,
-                                 struct error *error)
-{
-    struct exporting *export = ctx;
-    if (array == saved_model_evaluated_array(&export->saved)) {
-        *values = export->saved.values->data;
-        return TN_OK;
-    }
-    buffer_release(export->array);
-    export->array = NULL;
-    enum tn_status status = saved_model_read(&export->saved, array, &export->array, error);
-    if (status != TN_OK) { return status; }
-    assert(export->array != NULL);
-    *values = export->array->data;
-    return TN_OK;
-}
-
 /* ------------------------------------------------------------- the command */
 
 static struct export_source source_of(struct exporting *export)
 {
-    return (struct export_source){.tensors = export->tensors,
-                                  .count = export->count,
+    return (struct export_source){.tensors = export->tensors.list,
+                                  .count = export->tensors.count,
                                   .facts = export->facts,
-                                  .array = give_array,
-                                  .ctx = export};
+                                  .array = export_tensors_array,
+                                  .ctx = &export->tensors};
 }
 
 static enum tn_status write_safetensors(struct exporting *export, struct partial_file *file,
@@ -178,7 +97,7 @@ static enum tn_status write_onnx(struct exporting *export, struct partial_file *
                                  struct error *error)
 {
     const struct job *job = &export->saved.job;
-    const bool two = job->model.loss == LOSS_SIGMOID_CROSS_ENTROPY;
+    const bool two = job->model.outputs == 1;
     const struct onnx_export onnx = {
         .graph = export->saved.model->graph,
         .table = &export->saved.model->table,
@@ -193,13 +112,15 @@ static enum tn_status write_onnx(struct exporting *export, struct partial_file *
     return export_onnx(&onnx, file, error);
 }
 
-static void note_facts(struct exporting *export)
+static enum tn_status note_facts(struct exporting *export, struct error *error)
 {
+    struct digest digest;
     const struct manifest *manifest = &export->saved.manifest;
     snprintf(export->step, sizeof export->step, "%" PRIu64, manifest->step);
     snprintf(export->checkpoint_text, sizeof export->checkpoint_text, "%" PRIu64, manifest->id);
-    digest_format(variable_table_digest(&export->saved.model->table, export->saved.values->data),
-                  export->digest);
+    enum tn_status status = saved_rows_digest(&export->saved, &digest, error);
+    if (status != TN_OK) { return status; }
+    digest_format(digest, export->digest);
     const struct export_fact facts[FACTS] = {
         {"format", "tanist"},
         {"job", export->saved.job.name},
@@ -209,13 +130,15 @@ static void note_facts(struct exporting *export)
         {export->saved.columns != NULL ? "columns" : NULL, export->saved.columns},
     };
     memcpy(export->facts, facts, sizeof facts);
+    return TN_OK;
 }
 
 static enum tn_status write_file(struct exporting *export, struct error *error)
 {
     struct partial_file file = {.file = NULL};
-    note_facts(export);
-    enum tn_status status = partial_file_open(&file, export->to, error);
+    enum tn_status status = note_facts(export, error);
+    if (status != TN_OK) { return status; }
+    status = partial_file_open(&file, export->to, error);
     if (status == TN_OK) { status = export->format->write(export, &file, error); }
     export->bytes = file.bytes;
     return partial_file_close(&file, status, error);
@@ -228,15 +151,25 @@ static int print(const struct exporting *export)
         return output_json(json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:s}", "version", 1,
                                      "file", export->to, "checkpoint", (json_int_t)manifest->id,
                                      "step", (json_int_t)manifest->step, "tensors",
-                                     (json_int_t) export->count, "parameters",
+                                     (json_int_t) export->tensors.count, "parameters",
                                      (json_int_t)manifest->parameter_count, "bytes",
                                      (json_int_t) export->bytes, "digest", export->digest),
                            JSON_INDENT(2));
     }
     int written = printf("%s: %zu tensor%s, %" PRIu64 " parameters, step %" PRIu64 ", digest %s\n",
-                         export->to, export->count, export->count == 1 ? "" : "s",
+                         export->to, export->tensors.count, export->tensors.count == 1 ? "" : "s",
                          manifest->parameter_count, manifest->step, export->digest);
     return written < 0 ? TN_EXIT_IO : TN_EXIT_OK;
+}
+
+static enum tn_status check_tables(const struct exporting *export, struct error *error)
+{
+    const struct variable_table *table = &export->saved.model->table;
+    if (export->format->has_tables || table->row_table_count == 0) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "--to %s: %s files have no place for the rows of the table '%s': give "
+                     ".safetensors or .npz",
+                     export->to, export->format->ending, table->row_tables[0].name);
 }
 
 static enum tn_status make_file(struct exporting *export, struct error *error)
@@ -245,14 +178,15 @@ static enum tn_status make_file(struct exporting *export, struct error *error)
     if (status == TN_OK) {
         status = saved_model_open(&export->saved, export->dir, export->checkpoint, error);
     }
-    if (status == TN_OK) { status = list_tensors(export, error); }
+    if (status == TN_OK) { status = check_tables(export, error); }
+    export->tensors.saved = &export->saved;
+    if (status == TN_OK) { status = export_tensors_open(&export->tensors, export->state, error); }
     return status == TN_OK ? write_file(export, error) : status;
 }
 
 static void close_exporting(struct exporting *export)
 {
-    buffer_release(export->array);
-    free(export->tensors);
+    export_tensors_close(&export->tensors);
     saved_model_close(&export->saved);
 }
 
@@ -285,11 +219,10 @@ int command_export(int argc, char **argv)
     struct options options = {
         .command = "export",
         .synopsis = "DIR --to FILE.(safetensors|npz|onnx) [OPTION]...",
-        .about =
-            "Write the parameters of the run in DIR to a file that other programs read. The ending "
-            "of FILE\ndecides the format; ONNX files have the network as well. The run may be in "
-            "progress; none of its\nprocesses is needed. With train.ema the file has the moving "
-            "averages, which evaluations use.",
+        .about = "Write the parameters of the run in DIR to a file for other programs. The "
+                 "extension of FILE\ndetermines the format; ONNX files also contain the network. "
+                 "The run may be active or not. With\ntrain.ema the file contains the moving "
+                 "averages, which evaluations use.",
         .examples = "  tanist export runs/fashion-mnist --to model.safetensors\n"
                     "  tanist export runs/fashion-mnist --to model.onnx\n"
                     "  tanist export runs/fashion-mnist --to model.npz --checkpoint 12 --state\n",
@@ -300,10 +233,10 @@ int command_export(int argc, char **argv)
     options_text(&options, "checkpoint", &export->checkpoint, "N",
                  "A checkpoint of `tanist checkpoints list`, or `best`; default the newest.");
     options_flag(&options, 0, "state", &export->state,
-                 "Also write the optimizer's state, as state/ARRAY/VARIABLE.");
+                 "Also write the optimizer's state, as state/ARRAY/VARIABLE and TABLE/state.");
     options_flag(&options, 0, "prepared", &export->prepared,
-                 "Of ONNX files: the input is that of the model, without nodes that make it of "
-                 "columns.");
+                 "For ONNX files: use the input of the model, without the nodes that compute it "
+                 "from columns.");
     output_option_text(&options, &export->output);
     if (options_parse(&options, argc, argv, &exit_code)) {
         export->dir = options.arguments[0];

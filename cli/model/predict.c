@@ -37,7 +37,8 @@ static enum tn_status open_predictor(struct predicting *predicting, struct error
         .job = job,
         .model = predicting->saved.model,
         .values = predicting->saved.values->data,
-        .kernels = job_programs(job),
+        .kernels = job_programs_on_cpu(job),
+        .rows = saved_model_rows(&predicting->saved),
         .batch = BATCH,
     };
     return predictor_open(&config, &predicting->predictor, error);
@@ -55,7 +56,14 @@ static enum tn_status open_batch(struct predicting *predicting, struct error *er
     } else {
         predicting->batch.inputs = calloc(inputs, sizeof *predicting->batch.inputs);
     }
-    if (predicting->batch.input_bytes == NULL && predicting->batch.inputs == NULL) {
+    if (fields.keys != NULL) {
+        predicting->batch.keys_each = fields.keys_each;
+        predicting->batch.keys =
+            calloc((size_t)BATCH * fields.keys_each, sizeof *predicting->batch.keys);
+    }
+    const bool has_inputs =
+        predicting->batch.input_bytes != NULL || predicting->batch.inputs != NULL;
+    if (!has_inputs || (fields.keys != NULL && predicting->batch.keys == NULL)) {
         return error_set(error, TN_ENOMEM, "out of memory for a batch");
     }
     return prediction_rows_open(predicting->data, &predicting->saved.job, predicting->saved.columns,
@@ -89,6 +97,10 @@ static enum tn_status predict_batch(struct predicting *predicting, uint32_t coun
     } else if (fields.inputs != NULL) {
         assert(predicting->batch.inputs != NULL);
         memcpy(fields.inputs, predicting->batch.inputs, inputs * sizeof *fields.inputs);
+    }
+    if (fields.keys != NULL) {
+        const size_t keys = (size_t)count * fields.keys_each;
+        memcpy(fields.keys, predicting->batch.keys, keys * sizeof *fields.keys);
     }
     status = predictor_run(predicting->predictor, count, NULL, &scores, error);
     return status == TN_OK ? prediction_writer_add(&predicting->writer, scores, count, error)
@@ -140,6 +152,7 @@ static int work(struct predicting *predicting)
     prediction_rows_close(predicting->rows);
     free(predicting->batch.inputs);
     free(predicting->batch.input_bytes);
+    free(predicting->batch.keys);
     predictor_close(predicting->predictor);
     saved_model_close(&predicting->saved);
     return status == TN_OK ? TN_EXIT_OK : command_failed(&error);
@@ -152,14 +165,11 @@ int command_predict(int argc, char **argv)
     struct options options = {
         .command = "predict",
         .synopsis = "DIR --data FILE [OPTION]...",
-        .about =
-            "Predict by a checkpoint of the run in DIR: for each example, in the order of FILE, "
-            "the "
-            "class and\nthe probabilities of all classes, or numbers. FILE has the inputs of the "
-            "model and no labels: a line\nof numbers for each example, separated by commas or "
-            "tabs, "
-            "with or without a header; an array in\n.npy; or images in IDX. `-` reads lines from "
-            "stdin.",
+        .about = "Predict with a checkpoint of the run in DIR: for each example, in the order of "
+                 "FILE, the class and\nthe probabilities of all classes, or numbers. FILE has the "
+                 "inputs of the model and no labels: a line\nof numbers for each example, "
+                 "separated by commas or tabs, with or without a header; an array in\n.npy; or "
+                 "images in IDX. `-` reads lines from stdin.",
         .examples = "  tanist predict runs/fashion-mnist --data new.npy >predictions.csv\n"
                     "  tanist predict runs/house-prices --data - -o json <new.csv\n"
                     "  tanist predict runs/house-prices --data new.csv -o npy --to predicted.npy\n",
@@ -169,7 +179,7 @@ int command_predict(int argc, char **argv)
     predicting->format = formats[PREDICTION_CSV];
     options_text(&options, "data", &predicting->data, "FILE", "The examples; `-` is stdin.");
     options_choice(&options, 'o', "output", &predicting->format, formats,
-                   "Format of the predictions; default csv. json: an object a line.");
+                   "Format of the predictions; default csv. json: one object a line.");
     options_text(&options, "to", &predicting->to, "FILE",
                  "Write to FILE, which appears when it is complete; default stdout.");
     options_text(&options, "checkpoint", &predicting->checkpoint, "N",

@@ -7,7 +7,7 @@
 #ifndef CLI_MODEL_PREDICTION_ROWS_H
 #define CLI_MODEL_PREDICTION_ROWS_H
 
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "model/training.h"
 
 struct dataset;

@@ -99,6 +99,54 @@ static enum tn_status check_model(const struct saved_model *saved, struct error 
                      manifest->id, manifest->parameter_count, table->parameter_count);
 }
 
+static enum tn_status read_array(const struct saved_model *saved, uint32_t array,
+                                 const struct store_rows *rows, struct buffer **out,
+                                 struct error *error)
+{
+    struct store_metadata metadata;
+    const size_t bytes = saved->manifest.parameter_count * sizeof(float);
+    assert(array < saved->manifest.state_arrays);
+    *out = buffer_acquire(saved->pool, bytes);
+    if (*out == NULL) {
+        return error_set(error, TN_ENOMEM, "out of memory for %zu bytes of parameters", bytes);
+    }
+    (*out)->size = bytes;
+    struct store_read_request request = {
+        .manifest = &saved->manifest, .count = saved->manifest.parameter_count, .rows = *rows};
+    request.arrays[array].buffer = *out;
+    enum tn_status status = store_read_range(saved->checkpoints, &request, NULL, &metadata, error);
+    if (status == TN_OK) { return TN_OK; }
+    buffer_release(*out);
+    *out = NULL;
+    return status;
+}
+
+/* The values, and the rows of tables: of a run in one process they are in files of their own, of a
+ * cluster beside the shards. */
+static enum tn_status read_values(struct saved_model *saved, struct error *error)
+{
+    struct store_rows rows = {0};
+    const bool own_files = saved->manifest.chain_count > 0;
+    if (!own_files) {
+        rows.tables = saved->tables.set.tables;
+        rows.count = saved->tables.set.count;
+    }
+    enum tn_status status =
+        read_array(saved, saved_model_evaluated_array(saved), &rows, &saved->values, error);
+    if (status != TN_OK || !own_files) { return status; }
+    status = tables_load(&saved->tables, saved->checkpoints, &saved->manifest, error);
+    if (status == TN_OK) { return TN_OK; }
+    buffer_release(saved->values);
+    saved->values = NULL;
+    return error_context(error, "checkpoint %" PRIu64, saved->manifest.id);
+}
+
+enum tn_status saved_model_read(const struct saved_model *saved, uint32_t array,
+                                struct buffer **out, struct error *error)
+{
+    return read_array(saved, array, &(struct store_rows){0}, out, error);
+}
+
 /* A run in progress may remove its oldest checkpoint while it is being read. */
 static enum tn_status load(struct saved_model *saved, const char *checkpoint, struct error *error)
 {
@@ -110,7 +158,7 @@ static enum tn_status load(struct saved_model *saved, const char *checkpoint, st
         if (saved->manifest.id == before) { return TN_ENOENT; } /* The same shard is missing. */
         status = check_model(saved, error);
         if (status != TN_OK) { return status; }
-        status = saved_model_read(saved, saved_model_evaluated_array(saved), &saved->values, error);
+        status = read_values(saved, error);
     }
     return status;
 }
@@ -126,15 +174,6 @@ static enum tn_status read_columns(struct saved_model *saved, const char *dir, s
     return files_read(path, COLUMNS_BYTES_MAX, &saved->columns, &size, error);
 }
 
-static enum tn_status refuse_tables(const struct model *model, struct error *error)
-{
-    if (model->table.row_table_count == 0) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "the model has the table '%s', whose rows this command does not read yet: use "
-                     "the evaluations of `tanist run --local`",
-                     model->table.row_tables[0].name);
-}
-
 enum tn_status saved_model_open(struct saved_model *saved, const char *dir, const char *checkpoint,
                                 struct error *error)
 {
@@ -147,7 +186,7 @@ enum tn_status saved_model_open(struct saved_model *saved, const char *dir, cons
     saved->job.model.map_count = 0;
     if (status == TN_OK) { status = read_columns(saved, dir, error); }
     if (status == TN_OK) { status = model_open(&saved->job, &saved->model, error); }
-    if (status == TN_OK) { status = refuse_tables(saved->model, error); }
+    if (status == TN_OK) { status = tables_open(&saved->tables, &saved->job, saved->model, error); }
     if (status != TN_OK) { return status; }
     saved->pool = buffer_pool_create(0);
     if (saved->pool == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
@@ -174,12 +213,13 @@ enum tn_status saved_model_load(struct saved_model *saved, uint64_t checkpoint, 
         store_get_manifest(saved->checkpoints, checkpoint, &saved->manifest, error);
     if (status == TN_OK) { status = check_model(saved, error); }
     if (status != TN_OK) { return status; }
-    return saved_model_read(saved, saved_model_evaluated_array(saved), &saved->values, error);
+    return read_values(saved, error);
 }
 
 void saved_model_close(struct saved_model *saved)
 {
     buffer_release(saved->values);
+    tables_close(&saved->tables);
     model_close(saved->model);
     free(saved->columns);
     buffer_pool_destroy(saved->pool);
@@ -189,25 +229,9 @@ void saved_model_close(struct saved_model *saved)
     saved->values = NULL;
 }
 
-enum tn_status saved_model_read(const struct saved_model *saved, uint32_t array,
-                                struct buffer **out, struct error *error)
+const struct row_source *saved_model_rows(const struct saved_model *saved)
 {
-    struct store_metadata metadata;
-    const size_t bytes = saved->manifest.parameter_count * sizeof(float);
-    assert(array < saved->manifest.state_arrays);
-    *out = buffer_acquire(saved->pool, bytes);
-    if (*out == NULL) {
-        return error_set(error, TN_ENOMEM, "out of memory for %zu bytes of parameters", bytes);
-    }
-    (*out)->size = bytes;
-    struct store_read_request request = {.manifest = &saved->manifest,
-                                         .count = saved->manifest.parameter_count};
-    request.arrays[array].buffer = *out;
-    enum tn_status status = store_read_range(saved->checkpoints, &request, NULL, &metadata, error);
-    if (status == TN_OK) { return TN_OK; }
-    buffer_release(*out);
-    *out = NULL;
-    return status;
+    return saved->tables.set.count > 0 ? &saved->tables.source : NULL;
 }
 
 uint32_t saved_model_evaluated_array(const struct saved_model *saved)

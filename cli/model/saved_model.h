@@ -9,8 +9,9 @@
 
 #include "cli/run_folder.h"
 #include "common/base/buffer.h"
-#include "common/cluster/job.h"
 #include "common/cluster/manifest.h"
+#include "common/job/job.h"
+#include "local/tables.h"
 #include "model/model.h"
 
 struct saved_model {
@@ -23,11 +24,13 @@ struct saved_model {
     struct buffer_pool *pool; /* Owned. */
     /* The values that evaluations use: the parameters, or with train.ema their moving average. */
     struct buffer *values; /* Owned. */
+    struct tables tables;  /* The rows of the model's tables. Owned. */
 };
 
 /*
  * Open the run in `dir` and its checkpoint: a number, "best" (C17), or with NULL the newest one.
- * All shards are verified.
+ * All shards are verified. The rows of tables are loaded as a whole. `saved` does not move while it
+ * is open.
  *
  *   TN_EINVAL    the folder has no run or not this checkpoint, or the model has changed
  *   TN_ENOENT    a file of the model does not exist, or a shard is not in the folder: the error has
@@ -41,7 +44,7 @@ MUST_CHECK enum tn_status saved_model_open(struct saved_model *saved, const char
 void saved_model_close(struct saved_model *saved);
 
 /* For a process of the run: the checkpoints in `dir` of a job whose model is open, which the caller
- * closes. None is loaded. TN_ENOMEM. */
+ * closes and which has no tables. None is loaded. TN_ENOMEM. */
 MUST_CHECK enum tn_status saved_model_use(struct saved_model *saved, const char *dir,
                                           const struct job *job, struct model *model,
                                           struct error *error);
@@ -54,6 +57,9 @@ MUST_CHECK enum tn_status saved_model_load(struct saved_model *saved, uint64_t c
  * saved_model_close(). Errors as above. */
 MUST_CHECK enum tn_status saved_model_read(const struct saved_model *saved, uint32_t array,
                                            struct buffer **out, struct error *error);
+
+/* The rows of the tables, for programs; NULL: the model has none. */
+const struct row_source *saved_model_rows(const struct saved_model *saved);
 
 /* The array of `values`. */
 uint32_t saved_model_evaluated_array(const struct saved_model *saved);

@@ -180,16 +180,15 @@ int command_drain(int argc, char **argv)
     struct options options = {
         .command = "drain",
         .synopsis = "--host HOST " TARGET_SYNOPSIS,
-        .about =
-            "Let all nodes of one host leave without the loss of a step, as SIGTERM to its "
-            "agent does: training\nstops at a checkpoint if the host has a ps, else it continues; "
-            "slices move to other workers. The agent\nends; start it again to bring the "
-            "tasks back.",
+        .about = "Stop all nodes of one host without losing a step, as SIGTERM to its agent does. "
+                 "If the host has a ps,\ntraining stops at a checkpoint; otherwise it continues, "
+                 "and slices move to other workers. The agent\nexits; start it again to bring the "
+                 "tasks back.",
         .examples = "  tanist drain --host 10.0.0.2 --zk h1:2181,h2:2181 --cluster NAME\n"};
     target_options_add(&options, &given);
     options_text(&options, "host", &name, "HOST", "Address (--host of the agent) or name.");
     options_number(&options, "deadline", &deadline_s, "SECONDS",
-                   "When to kill the nodes that are left; 1 to 55, default 25.");
+                   "When to kill nodes that still run; 1 to 55, default 25.");
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     struct target target;
     struct error error = {0};

@@ -1,5 +1,7 @@
 /* cli/operate/requests.c: `tanist stop`, `resign`, `pause` and `resume`: an operator's request to
  * the chief, and the wait for its effect. */
+#include "cli/operate/requests.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -13,46 +15,41 @@
 #include "common/base/clock.h"
 #include "common/cluster/requests.h"
 
-enum { EFFECT_S = 60, POLL_MS = 20 };
+enum { POLL_MS = 20 };
 
-/* The state by which the effect of a request is recognised. */
-struct state {
-    struct run run;
-    uint64_t epoch; /* Epoch of the chief record; 0: no coordinator has been chief yet. */
-};
-
-struct operation {
-    const char *name, *about;
-    enum request_kind kind;
-    bool (*has_effect)(const struct state *before, const struct state *now);
-    const char *done; /* Printed then. */
-};
-
-static bool stopped(const struct state *before, const struct state *now)
+static bool stopped(const struct operation *operation, const struct operation_state *before,
+                    const struct operation_state *now)
 {
+    (void)operation;
     (void)before;
     return run_is_over(&now->run);
 }
 
-static bool resigned(const struct state *before, const struct state *now)
+static bool resigned(const struct operation *operation, const struct operation_state *before,
+                     const struct operation_state *now)
 {
+    (void)operation;
     return now->epoch > before->epoch;
 }
 
-static bool paused(const struct state *before, const struct state *now)
+static bool paused(const struct operation *operation, const struct operation_state *before,
+                   const struct operation_state *now)
 {
+    (void)operation;
     (void)before;
     return now->run.pause_requested && now->run.phase != RUN_RUNNING;
 }
 
-static bool resumed(const struct state *before, const struct state *now)
+static bool resumed(const struct operation *operation, const struct operation_state *before,
+                    const struct operation_state *now)
 {
+    (void)operation;
     (void)before;
     return !now->run.pause_requested;
 }
 
-static enum tn_status read_state(struct zk_sync *sync, const char *cluster, struct state *out,
-                                 struct error *error)
+static enum tn_status read_state(struct zk_sync *sync, const char *cluster,
+                                 struct operation_state *out, struct error *error)
 {
     struct chief_record record = {0};
     enum tn_status status = cluster_read_run(sync, cluster, &out->run, error);
@@ -62,8 +59,31 @@ static enum tn_status read_state(struct zk_sync *sync, const char *cluster, stru
     return status == TN_ENOENT ? TN_OK : status;
 }
 
-static enum tn_status fail_run_over(const struct operation *operation, const struct state *state,
-                                    struct error *error)
+/* Whether the run is only about to begin: the process that creates a cluster writes /run after
+ * /spec; and an agent that starts a run again finds the end of the former one in /run, and sets it
+ * back, so that an end counts once the agent of the folder has exited. */
+static bool is_about_to_begin(enum tn_status status, const struct target *target,
+                              const struct operation_state *state)
+{
+    if (status != TN_OK) { return status == TN_ENOENT; }
+    return run_is_over(&state->run) && target->dir != NULL && run_folder_in_use(target->dir);
+}
+
+static enum tn_status read_first_state(struct zk_sync *sync, const struct target *target,
+                                       uint64_t timeout_ms, struct operation_state *out,
+                                       struct error *error)
+{
+    const uint64_t until_ms = clock_monotonic_ms() + timeout_ms;
+    enum tn_status status = read_state(sync, target->cluster, out, error);
+    while (is_about_to_begin(status, target, out) && clock_monotonic_ms() < until_ms) {
+        (void)poll(NULL, 0, POLL_MS);
+        status = read_state(sync, target->cluster, out, error);
+    }
+    return status;
+}
+
+static enum tn_status fail_run_over(const struct operation *operation,
+                                    const struct operation_state *state, struct error *error)
 {
     return error_set(error, TN_EUNHEALTHY, "the run has ended (phase %s): there is nothing to %s",
                      run_phase_name(state->run.phase), operation->name);
@@ -71,11 +91,11 @@ static enum tn_status fail_run_over(const struct operation *operation, const str
 
 static enum tn_status wait_effect(const struct operation *operation, struct zk_sync *sync,
                                   const char *cluster, uint64_t timeout_ms,
-                                  const struct state *before, const struct sent_request *sent,
-                                  struct error *error)
+                                  const struct operation_state *before,
+                                  const struct sent_request *sent, struct error *error)
 {
     struct wait_notice notice = wait_notice_start(clock_monotonic_ms());
-    struct state now = *before;
+    struct operation_state now = *before;
     for (uint64_t now_ms = notice.start_ms; now_ms < notice.start_ms + timeout_ms;
          now_ms = clock_monotonic_ms()) {
         if (wait_notice_due(&notice, now_ms)) {
@@ -87,7 +107,7 @@ static enum tn_status wait_effect(const struct operation *operation, struct zk_s
         }
         enum tn_status status = read_state(sync, cluster, &now, error);
         if (status != TN_OK) { return status; }
-        if (operation->has_effect(before, &now)) { return TN_OK; }
+        if (operation->has_effect(operation, before, &now)) { return TN_OK; }
         if (run_is_over(&now.run)) { return fail_run_over(operation, &now, error); }
         (void)poll(NULL, 0, POLL_MS);
     }
@@ -105,13 +125,14 @@ static enum tn_status wait_effect(const struct operation *operation, struct zk_s
 static enum tn_status judge_by_folder(const struct operation *operation, const char *dir,
                                       uint64_t timeout_ms, struct error *error)
 {
-    struct state last = {0};
+    struct operation_state last = {0};
     const uint64_t until_ms = clock_monotonic_ms() + timeout_ms;
     while (run_folder_in_use(dir) && clock_monotonic_ms() < until_ms) {
         (void)poll(NULL, 0, POLL_MS);
     }
     if (run_folder_in_use(dir) || !cluster_read_ended(dir, &last.run)) { return error->status; }
-    return operation->has_effect(&last, &last) ? TN_OK : fail_run_over(operation, &last, error);
+    return operation->has_effect(operation, &last, &last) ? TN_OK
+                                                          : fail_run_over(operation, &last, error);
 }
 
 static enum tn_status request(const struct operation *operation, struct target *target,
@@ -119,18 +140,19 @@ static enum tn_status request(const struct operation *operation, struct target *
 {
     struct zk_sync *sync = NULL;
     struct spec spec;
-    struct state before = {0};
+    struct operation_state before = {0};
     struct sent_request sent;
     assert(operation->kind < REQUEST_KINDS);
     enum tn_status status = target_open(target, &sync, &spec, NULL, error);
     if (status != TN_OK) { return status; }
-    status = read_state(sync, target->cluster, &before, error);
-    bool already = status == TN_OK && operation->has_effect(&before, &before);
+    if (operation->check != NULL) { status = operation->check(operation, &spec, error); }
+    if (status == TN_OK) { status = read_first_state(sync, target, timeout_ms, &before, error); }
+    bool already = status == TN_OK && operation->has_effect(operation, &before, &before);
     if (status == TN_OK && !already && run_is_over(&before.run)) {
         status = fail_run_over(operation, &before, error);
     }
     if (status == TN_OK && !already) {
-        const struct request request = {.kind = operation->kind};
+        const struct request request = {.kind = operation->kind, .step = operation->number};
         status = request_send(sync, target->cluster, &request, &sent, error);
     }
     if (status == TN_OK && !already) {
@@ -140,10 +162,19 @@ static enum tn_status request(const struct operation *operation, struct target *
     return status;
 }
 
+enum tn_status operation_request(const struct operation *operation, struct target *target,
+                                 uint64_t timeout_ms, struct error *error)
+{
+    enum tn_status status = request(operation, target, timeout_ms, error);
+    const bool unreachable = status == TN_ECONNECT || status == TN_ETIMEDOUT;
+    if (!unreachable || target->dir == NULL) { return status; }
+    return judge_by_folder(operation, target->dir, timeout_ms, error);
+}
+
 static int command(const struct operation *operation, int argc, char **argv)
 {
     struct target_options given = {0};
-    struct option_number timeout_s = {.value = EFFECT_S};
+    struct option_number timeout_s = {.value = OPERATION_EFFECT_S};
     char examples[256];
     int exit_code = 0;
     assert(operation->has_effect != NULL);
@@ -162,10 +193,8 @@ static int command(const struct operation *operation, int argc, char **argv)
     struct target target;
     struct error error = {0};
     enum tn_status status = target_find(&given, &target, &error);
-    if (status == TN_OK) { status = request(operation, &target, timeout_s.value * 1000, &error); }
-    const bool unreachable = status == TN_ECONNECT || status == TN_ETIMEDOUT;
-    if (unreachable && target.dir != NULL) {
-        status = judge_by_folder(operation, target.dir, timeout_s.value * 1000, &error);
+    if (status == TN_OK) {
+        status = operation_request(operation, &target, timeout_s.value * 1000, &error);
     }
     if (status != TN_OK) { return command_failed(&error); }
     fprintf(stderr, "%s: %s\n", target.cluster, operation->done);

@@ -198,15 +198,15 @@ int command_restore(int argc, char **argv)
         .command = "restore",
         .synopsis = "(--from DIR | --accept-loss STEP) (--dir DIR | --zk CONNECT) [OPTION]...",
         .about = "Decide how a run continues that is held because a checkpoint cannot be loaded. "
-                 "`tanist status` names the\nshards that are missing. When their files are back "
-                 "where they were, restart that ps instead.",
+                 "`tanist status` names the\nmissing shards. If you can restore their files, do "
+                 "that and restart the ps instead of using this command.",
         .examples = "  tanist restore --from /backup/checkpoints --dir runs/fashion-mnist\n"
                     "  tanist restore --accept-loss 2000 --zk h1:2181,h2:2181 --cluster NAME\n"};
     options_text(&options, "from", &folder, "DIR",
                  "Also look for shards in DIR, or DIR/checkpoints, on the hosts of the ps that "
                  "lack them.");
     options_number(&options, "accept-loss", &step, "STEP",
-                   "Give up the steps after STEP: load the newest checkpoint at or before it; 0: "
+                   "Give up the steps after STEP: load the newest checkpoint at or before STEP; 0: "
                    "start over.");
     target_options_add(&options, &given);
     options_number(&options, "timeout", &timeout_s, "SECONDS",

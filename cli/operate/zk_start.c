@@ -340,10 +340,11 @@ int zk_start(int argc, char **argv)
     };
     struct zk_servers servers;
     int code = TN_EXIT_OK;
-    options_flag(&options, 'f', "foreground", &start.foreground,
-                 "Stay, and stop the servers when this command ends (Ctrl-C, SIGTERM, SIGKILL).");
+    options_flag(
+        &options, 'f', "foreground", &start.foreground,
+        "Keep running, and stop the servers when this command ends (Ctrl-C, SIGTERM, SIGKILL).");
     options_flag(&options, 'q', "quiet", &start.quiet,
-                 "Print errors only: neither waits nor the connect string.");
+                 "Print only errors: no messages about waiting, and no connect string.");
     options_number(&options, "wait", &start.wait_s, "SECONDS",
                    "How long to wait until all serve; default 60. 0: do not wait, or without limit "
                    "with --foreground.");

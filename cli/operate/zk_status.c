@@ -103,8 +103,8 @@ int zk_status(int argc, char **argv)
     struct options options = {
         .command = "zk status",
         .synopsis = "ZOO.cfg... [OPTION]...",
-        .about = "Show the ZooKeeper servers of these files: process, mode, last transaction.\n"
-                 "Exit status 5 when less than a majority of them serves.",
+        .about = "Show the ZooKeeper servers of these files: process, mode, last "
+                 "transaction.\nExit status 5 if fewer than a majority of them serve.",
         .examples = "  tanist zk status deploy/zookeeper/zoo*.cfg\n"
                     "  tanist zk status deploy/zookeeper/zoo*.cfg -o json\n",
         .arguments_least = 1,

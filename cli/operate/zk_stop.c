@@ -76,9 +76,9 @@ int zk_stop(int argc, char **argv)
         .command = "zk stop",
         .synopsis = "ZOO.cfg...",
         .about =
-            "Stop the ZooKeeper servers that `tanist zk start` started from these files.\n"
-            "Their data stays. A server that is not running is not an error. A file that cannot be "
-            "read is one,\nbut the servers of the other files are stopped.",
+            "Stop the ZooKeeper servers that `tanist zk start` started from these files.\nTheir "
+            "data is kept. A server that is not running is not an error. If a file cannot be read, "
+            "that is\nan error, but the servers of the other files are stopped.",
         .examples = "  tanist zk stop deploy/zookeeper/zoo1.cfg deploy/zookeeper/zoo2.cfg "
                     "deploy/zookeeper/zoo3.cfg\n",
         .arguments_least = 1,

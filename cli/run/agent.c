@@ -9,7 +9,7 @@
 #include "cli/run/local_options.h"
 #include "cli/run/validate.h"
 #include "common/base/minmax.h"
-#include "common/cluster/cluster_spec.h"
+#include "common/job/cluster_spec.h"
 #include "data/job_columns.h"
 
 enum { WAIT_S = 60, RANGE_TEXT_MAX = TASK_NAME_MAX + 16 };

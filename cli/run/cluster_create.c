@@ -10,7 +10,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/cluster/bootstrap.h"
-#include "common/cluster/reach.h"
+#include "common/cluster/reachability.h"
+#include "common/job/job_resume.h"
 
 static enum tn_status create_znode(struct zk_sync *sync, const char *path, struct error *error)
 {
@@ -56,7 +57,10 @@ static enum tn_status name_difference(const struct job *job, const struct spec *
                                                  strlen(found->job_json), "/spec", NULL) != TN_OK) {
         return error->status;
     }
-    if (!job_difference(&existing, job, difference)) { return error->status; }
+    if (!job_difference(&existing, job, difference)) {
+        const enum tn_status status = job_resume_check_order(&existing, job, error);
+        return status != TN_OK ? status : error->status;
+    }
     return error_set(
         error, TN_EINVAL,
         "the cluster \"%s\" was created for another job: %s; rename the job (--set name=...), or "
@@ -76,6 +80,7 @@ enum tn_status cluster_create(struct zk_sync *sync, const struct job *job,
                           .coordinators = job->cluster.coordinators,
                           .ps = job->cluster.ps,
                           .workers = job->cluster.workers,
+                          .workers_least = job->cluster.workers_least,
                           .evaluators = job->cluster.evaluators,
                           .created_wall_ms = clock_wall_ms(),
                           .job_json = job_to_json(job)};
@@ -128,10 +133,11 @@ static enum tn_status refuse_numbers(const struct job *job, const struct spec *s
     } numbers[] = {
         {"cluster.workers", job->cluster.workers, spec->workers},
         {"cluster.evaluators", job->cluster.evaluators, spec->evaluators},
+        {"the least of cluster.workers", job->cluster.workers_least, spec->workers_least},
         {"cluster.coordinators", job->cluster.coordinators, spec->coordinators},
     };
     size_t at = 0;
-    while (at < 2 && numbers[at].here == numbers[at].running) { at++; }
+    while (at < 3 && numbers[at].here == numbers[at].running) { at++; }
     return error_set(error, TN_EINVAL,
                      "%s is %" PRIu32 " here, but the cluster \"%s\" is running with %" PRIu32
                      ": give every host and coordinator the same job file and host lists, or end "
@@ -141,7 +147,9 @@ static enum tn_status refuse_numbers(const struct job *job, const struct spec *s
 
 static bool declares(const struct spec *spec, const struct job *job)
 {
-    return spec->workers == job->cluster.workers && spec->evaluators == job->cluster.evaluators &&
+    return spec->workers == job->cluster.workers &&
+           spec->workers_least == job->cluster.workers_least &&
+           spec->evaluators == job->cluster.evaluators &&
            spec->coordinators == job->cluster.coordinators;
 }
 
@@ -150,8 +158,12 @@ char *cluster_spec_of(const struct spec *spec, const struct job *job, struct spe
     *out = *spec;
     out->job_json = job_to_json(job);
     out->job_hash = job_hash(job);
+    /* Nodes of another division of the parameters are nodes of another cluster (T1). */
+    if (spec->ps != job->cluster.ps) { out->key = clock_new_incarnation(); }
     out->coordinators = job->cluster.coordinators;
+    out->ps = job->cluster.ps;
     out->workers = job->cluster.workers;
+    out->workers_least = job->cluster.workers_least;
     out->evaluators = job->cluster.evaluators;
     char *text = out->job_json != NULL ? spec_encode(out) : NULL;
     if (text == NULL) {
@@ -246,18 +258,18 @@ static enum tn_status check_member(struct zk_sync *sync, const char *path, const
 {
     struct zk_sync_data data;
     struct member member;
-    char machine[MACHINE_MAX], other[MACHINE_ADDRESS_MAX], text[REACH_TEXT_MAX];
+    char machine[MACHINE_MAX], other[MACHINE_ADDRESS_MAX], text[REACHABILITY_TEXT_MAX];
     enum tn_status status = zk_sync_read(sync, path, &data, error);
     if (status != TN_OK) { return status == TN_ENOENT ? TN_OK : status; }
     status = member_decode(data.data, data.size, &member, NULL);
     free(data.data);
     if (status != TN_OK) { return TN_OK; } /* Z1: logged and ignored by the nodes that follow it. */
     machine_identity(machine);
-    const enum reach reach = reach_of(address, machine, &member);
-    if (reach == REACH_GOOD) { return TN_OK; }
+    const enum reachability reach = reachability_of(address, machine, &member);
+    if (reach == REACHABLE) { return TN_OK; }
     machine_other_address(other);
-    reach_describe(reach, flag, address, other, &member, text);
-    if (reach == REACH_NOT_US) { return error_set(error, TN_EINVAL, "%s", text); }
+    reachability_describe(reach, flag, address, other, &member, text);
+    if (reach == REACHABILITY_NOT_US) { return error_set(error, TN_EINVAL, "%s", text); }
     log_warn("%s", text);
     return TN_OK;
 }

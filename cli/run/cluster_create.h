@@ -6,9 +6,9 @@
 #ifndef CLI_RUN_CLUSTER_CREATE_H
 #define CLI_RUN_CLUSTER_CREATE_H
 
-#include "common/cluster/job.h"
 #include "common/cluster/variables.h"
 #include "common/cluster/znodes.h"
+#include "common/job/job.h"
 #include "common/zk/zk_sync.h"
 
 /* Create the chroot of the connect string if it does not exist, readable and writable for all:

@@ -231,8 +231,9 @@ static int command_show(int argc, char **argv)
 {
     struct options options = {
         .command = "data show",
-        .about = "Show the data of a job: examples, columns with their ranges and missing values, "
-                 "the first rows, and the digest\nthat all workers must have.",
+        .about = "Show the data of a job: the number of examples, the columns with their ranges "
+                 "and missing values, the first\nrows, and the digest, which must be the same for "
+                 "all workers.",
         .examples = "  tanist data show examples/csv/shops.json\n",
     };
     return command(&options, show, argc, argv);
@@ -242,9 +243,8 @@ static int command_check(int argc, char **argv)
 {
     struct options options = {
         .command = "data check",
-        .about =
-            "Read all data of a job as training and evaluations do, and print the place of the "
-            "first value that is not valid.\nExit status: 0 all are valid, 3 one is not.",
+        .about = "Read all data of a job as training and evaluations do, and print the place of "
+                 "the first invalid value.\nExit status: 0 all values are valid, 3 one is not.",
         .examples = "  tanist data check examples/csv/shops.json\n",
     };
     return command(&options, check, argc, argv);
@@ -253,8 +253,9 @@ static int command_check(int argc, char **argv)
 int command_data(int argc, char **argv)
 {
     static const struct subcommand list[] = {
-        {"show", "Show columns, ranges, missing values, first rows, digest.", command_show},
-        {"check", "Read everything, and name the first value that is not valid.", command_check},
+        {"show", "Show the columns with ranges and missing values, the first rows, and the digest.",
+         command_show},
+        {"check", "Read all data, and report the first invalid value.", command_check},
     };
     static const struct subcommands commands = {
         .prefix = "data ",

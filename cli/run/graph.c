@@ -193,7 +193,7 @@ static int print_dot(const struct view *view)
 static enum tn_status find_backend(const struct job *job, const struct backend **out,
                                    struct error *error)
 {
-    if (job->train.kernels == JOB_KERNELS_PORTABLE) { return backend_portable(NULL, out, error); }
+    if (job->train.kernels != JOB_KERNELS_OPENBLAS) { return backend_portable(NULL, out, error); }
     *out = backend_kernels_reference();
     return TN_OK;
 }

@@ -24,7 +24,7 @@ void local_options_add(struct options *options, struct local_options *given, con
                   "Override a key of the job file (see `tanist help job`).");
     options_flag(options, 0, "resume", &given->resume,
                  "Continue from the last checkpoint even if the run has finished, or with another "
-                 "learning rate.");
+                 "learning rate or number of ps.");
     zk_options_add(options, &given->zk);
     options_number(options, "wait", &given->wait, "SECONDS", wait_help);
     options_flag(options, 0, "allow-chaos", &given->allow_chaos,
@@ -32,8 +32,8 @@ void local_options_add(struct options *options, struct local_options *given, con
     options_flag(options, 'q', "quiet", &given->quiet, "Print no progress on stderr.");
     options_flag(options, 'v', "verbose", &given->verbose, "Print debug messages on stderr.");
     log_options_add(options, &given->log,
-                    "Least important messages in the logs of this command and its nodes; default "
-                    "warn, in JSON info; of nodes info.");
+                    "Lowest level of messages that are logged; default for this command warn (with "
+                    "--log-format json: info), for its nodes info.");
     options_number(
         options, "log-max-size", &given->log_bytes, "BYTES",
         "Size at which a log of a node or server is rotated; default 16777216. Three old "

@@ -12,11 +12,13 @@
 #include "agent/observe/run_note.h"
 #include "cli/cluster_read.h"
 #include "cli/run/cluster_create.h"
+#include "cli/run/live_change.h"
 #include "cli/run/node.h"
-#include "cli/run/rate_change.h"
+#include "cli/run/resume_change.h"
 #include "cli/run/root_acl.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/log.h"
 #include "common/cluster/bootstrap.h"
 
 enum { CONNECTIONS_PER_TASK = 3, CONNECTIONS_OF_COMMANDS = 200 };
@@ -31,6 +33,7 @@ void local_run_init(struct local_run *run)
 {
     run->folder.lock = -1;
     run->started_ms = clock_monotonic_ms();
+    run->started_wall_ms = clock_wall_ms();
     snprintf(run->listen_host, sizeof run->listen_host, "127.0.0.1");
     progress_init(&run->progress, &run->job, run->started_ms);
     if (isatty(STDERR_FILENO) == 0) { run->progress.line_ms = PROGRESS_LOG_MS; }
@@ -91,9 +94,9 @@ static enum tn_status continue_run(struct local_run *run, struct zk_sync *sync, 
 {
     struct run found;
     enum tn_status status = cluster_read_run(sync, run->job.name, &found, error);
-    /* No node runs, so every request is left over from a client that gave up. */
+    /* No node runs, so every older request is left over from a command that gave up. */
     if (status == TN_OK && !run->one_of_many) {
-        status = bootstrap_clear_requests(sync, run->job.name, error);
+        status = bootstrap_clear_requests(sync, run->job.name, run->started_wall_ms, error);
     }
     if (status != TN_OK || (found.generation == 0 && !run_is_over(&found))) { return status; }
     /* Other agents may be running it. An agent that comes late to a finished run only reports that.
@@ -103,7 +106,7 @@ static enum tn_status continue_run(struct local_run *run, struct zk_sync *sync, 
                    "continuing the %srun in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",
                    found.phase == RUN_DONE ? "finished " : "", run->folder.dir,
                    found.committed_checkpoint, found.committed_step);
-    status = bootstrap_reform(sync, run->job.name, NULL, 0, error);
+    status = bootstrap_reform(sync, run->job.name, NULL, 0, run->started_wall_ms, error);
     /* Refused: another agent did the same a moment before. */
     return status == TN_EREFUSED && run->one_of_many ? TN_OK : status;
 }
@@ -116,7 +119,7 @@ static enum tn_status create_cluster(struct local_run *run, struct zk_sync *sync
         status = cluster_check_no_nodes(sync, run->job.name, error);
     }
     if (status == TN_OK) { status = remove_finished_run(run, sync, error); }
-    if (status == TN_OK) { status = rate_change_of_cluster(run, sync, error); }
+    if (status == TN_OK) { status = resume_change_of_cluster(run, sync, error); }
     if (status == TN_OK) {
         status = cluster_create(sync, &run->job, &run->variables, 0, spec, error);
     }
@@ -214,6 +217,35 @@ static enum tn_status restore(void *ctx, struct error *error)
     zk_sync_close(sync);
     free(spec.job_json);
     return status == TN_OK ? use_cluster(run, &spec, error) : status;
+}
+
+static enum tn_status check_change(void *ctx, const struct change_request *request,
+                                   const struct run *now, char text[static CHANGE_TEXT_MAX],
+                                   struct error *error)
+{
+    return live_change_check(ctx, request, now, text, error);
+}
+
+/* S14: no node runs. Without the job file of the changed job no node could start, and it is written
+ * again with the next attempt. */
+static enum tn_status apply_change(void *ctx, const struct change_request *request,
+                                   uint64_t *generation, struct error *error)
+{
+    struct local_run *run = ctx;
+    struct zk_sync *sync = NULL;
+    struct spec spec = {0};
+    enum tn_status status = open_session(run, RESTORE_MS, &sync, error);
+    if (status == TN_OK) {
+        status = live_change_write(run, sync, request, &spec, generation, error);
+    }
+    zk_sync_close(sync);
+    free(spec.job_json);
+    if (status != TN_OK) { return status; }
+    status = run_folder_write_job(&run->folder, &run->job, error);
+    if (status == TN_OK) { status = use_cluster(run, &spec, error); }
+    if (status == TN_OK) { return TN_OK; }
+    log_warn("the job is changed, but not its nodes yet, retrying: %s", error->text);
+    return TN_ETIMEDOUT;
 }
 
 /* ------------------------------------------------------------- running */
@@ -322,15 +354,19 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
                                         .connect_timeout_ms = run->connect_timeout_ms,
                                         .prepare = prepare,
                                         .restore = restore,
+                                        .check_change = run->one_of_many ? NULL : check_change,
+                                        .apply_change = apply_change,
                                         .notify = on_event,
                                         .ctx = run};
+    char workers[JOB_WORKERS_TEXT_MAX];
+    job_workers_text(&run->job, workers);
     progress_print(&run->progress, clock_monotonic_ms(),
-                   "%s: %s mode, %u coordinators, %u ps, %u workers; ZooKeeper %s; files in %s",
+                   "%s: %s mode, %u coordinators, %u ps, %s workers; ZooKeeper %s; files in %s",
                    run->job.name, cluster_mode_name(&run->job), run->job.cluster.coordinators,
-                   run->job.cluster.ps, run->job.cluster.workers, run->connect, run->folder.dir);
+                   run->job.cluster.ps, workers, run->connect, run->folder.dir);
     recorder_open(&run->recorder, run->folder.dir, &run->job, &run->variables);
     if (run->folder.continued) {
-        meter_change(&run->recorder.meter, &run->folder.before, &run->job);
+        metrics_collector_change(&run->recorder.collector, &run->folder.before, &run->job);
     }
     status = explain(run, agent_run(&config, &run->agent_result, error), error);
     recorder_close(&run->recorder, run->steps);

@@ -44,10 +44,10 @@ struct local_run {
     struct step_poller *steps;
     struct recorder recorder;
     struct run_hooks hooks;
-    char rate_text[RUN_TEXT_MAX]; /* The change of the learning rate; "": none. */
-    uint64_t rate_step;           /* From this step on. */
-    uint64_t cluster_made_ms;     /* Identifies the cluster of the folder's files; 0: none. */
-    uint64_t started_ms;
+    char change_text[RUN_TEXT_MAX]; /* The change that `--resume` has made; "": none. */
+    uint64_t change_step;           /* From this step on. */
+    uint64_t cluster_made_ms;       /* Identifies the cluster of the folder's files; 0: none. */
+    uint64_t started_ms, started_wall_ms;
     uint64_t key; /* The key of the cluster; 0: unknown yet. */
     char key_variable[64];
     char *environment[2];

@@ -10,11 +10,12 @@
 #include "common/base/files.h"
 #include "common/base/minmax.h"
 #include "common/cluster/slices.h"
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 #include "common/net/lane.h"
 #include "coordinator/assign.h"
 #include "data/dataset.h"
 #include "graph/program.h"
+#include "group/member_memory.h"
 #include "kernels/job_kernels.h"
 #include "kernels/optimizer.h"
 #include "model/model.h"
@@ -45,13 +46,21 @@ static struct slice_set slices_of(const struct assignment *assignment, uint32_t 
     return set;
 }
 
+/* The nodes that worker `index` computes in a step. */
+static uint32_t nodes_of(const struct job *job, const struct assignment *assignment, uint32_t index,
+                         struct slice_node nodes[SLICES_MAX])
+{
+    const struct slice_set set = slices_of(assignment, index);
+    return slices_cover(job->train.slices, &set, nodes);
+}
+
 /* The nodes that worker `index` pushes in a step, and the levels below the largest of them. */
 static uint32_t pushes_of(const struct job *job, const struct assignment *assignment,
                           uint32_t index, uint32_t *levels)
 {
     struct slice_node nodes[SLICES_MAX];
     const struct slice_set set = slices_of(assignment, index);
-    const uint32_t count = slices_cover(job->train.slices, &set, nodes);
+    const uint32_t count = nodes_of(job, assignment, index, nodes);
     *levels = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t depth = 0;
@@ -77,46 +86,91 @@ static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint
 
 /* A worker without ps has all values and the state, the pushes to its range of two steps, and the
  * sums of two steps. */
-static void plan_replicas(const struct job *job, uint64_t bytes, uint32_t arrays, uint32_t pushes,
-                          struct memory_plan *plan)
+static void plan_replicas(const struct job *job, const struct variable_table *variables,
+                          uint32_t arrays, uint32_t pushes, struct memory_plan *plan)
 {
-    const struct ps_memory all = plan_ps(job, bytes / sizeof(float), arrays, 2);
+    const uint64_t bytes = variables->parameter_count * sizeof(float);
+    const struct ps_memory all = plan_ps(job, variables->parameter_count, arrays, 2);
+    struct worker_memory *worker = &plan->member[0];
     const uint64_t lanes = (uint64_t)plan->workers * (plan->workers - 1);
-    plan->worker.values = all.values + all.state + all.next + all.saving;
-    plan->worker.gradients += all.pushed + 2 * bytes * pushes / plan->workers;
+    worker->values = all.values + all.state + all.next + all.saving;
+    worker->gradients += all.pushed + 2 * bytes * pushes / job_workers_least(job);
     if (job->transport.lane != LANE_TCP) { plan->lanes_bytes = lanes * LANE_BYTES; }
 }
 
+/* The pushes of a step, of all workers and of the one with the most, with what it keeps beside. */
+static void count_pushes(const struct job *job, uint32_t workers, uint32_t *all, uint32_t *most)
+{
+    struct assignment assignment;
+    uint32_t levels;
+    *all = *most = 0;
+    assign_all(job, workers, &assignment);
+    for (uint32_t w = 0; w < workers; w++) {
+        const uint32_t pushes = pushes_of(job, &assignment, w, &levels);
+        *all += pushes;
+        *most = u32_max(*most, pushes + levels);
+    }
+}
+
+/* The values that a worker task has: in a group, those of its ps. */
+static uint64_t count_values(const struct job *job, const struct variable_table *variables,
+                             uint32_t member)
+{
+    const uint32_t members = strategy_members(job);
+    uint64_t count = 0;
+    assert(member < members);
+    if (members == 1) { return variables->parameter_count; }
+    for (uint32_t p = member; p < job->cluster.ps; p += members) {
+        count += variable_table_shard(variables, job->cluster.ps, p).count;
+    }
+    return count;
+}
+
+static void find_largest(struct memory_plan *plan)
+{
+    assert(plan->members >= 1 && plan->members <= GROUP_TASKS_MAX);
+    plan->worker = plan->member[0];
+    for (uint32_t m = 1; m < plan->members; m++) {
+        const struct worker_memory *member = &plan->member[m];
+        if (memory_of_worker(member) > memory_of_worker(&plan->worker)) { plan->worker = *member; }
+    }
+}
+
+/* In a range of workers, the greater number needs the most on ps and in all, the smaller one the
+ * most for each worker. */
 void memory_plan_parameters(const struct job *job, const struct variable_table *variables,
                             struct memory_plan *plan)
 {
     assert(job->cluster.ps <= PS_MAX && job->cluster.workers >= 1);
-    const uint32_t workers = u32_min(job->cluster.workers, job->train.slices);
     const uint32_t arrays = optimizer_of_job(job, variables).arrays;
-    const uint64_t bytes = variables->parameter_count * sizeof(float);
-    uint32_t all = 0, most = 0, levels;
-    struct assignment assignment;
-    assign_all(job, workers, &assignment);
-    for (uint32_t w = 0; w < workers; w++) {
-        uint32_t pushes = pushes_of(job, &assignment, w, &levels);
-        all += pushes;
-        most = u32_max(most, pushes + levels);
-    }
+    const uint32_t members = strategy_members(job);
+    /* Members of a group also keep the values that a ps has sent until the head takes them. */
+    const uint64_t copies = members > 1 ? 3 : 2 * (job->train.ema > 0 ? 2 : 1);
+    uint32_t all, least_all, ignored, most;
+    count_pushes(job, u32_min(job->cluster.workers / members, job->train.slices), &all, &ignored);
+    count_pushes(job, u32_min(job_workers_least(job) / members, job->train.slices), &least_all,
+                 &most);
     *plan = (struct memory_plan){
         .ps_count = job->cluster.ps,
         .workers = job->cluster.workers,
+        .members = members,
         .others = job->cluster.coordinators + job->zookeeper.servers,
         .others_bytes = (uint64_t)job->cluster.coordinators * PROCESS_BYTES +
                         (uint64_t)job->zookeeper.servers * SERVER_BYTES,
-        .worker = {.values = bytes * 2 * (job->train.ema > 0 ? 2 : 1), .gradients = bytes * most},
     };
-    if (plan->ps_count == 0) { plan_replicas(job, bytes, arrays, all, plan); }
+    for (uint32_t m = 0; m < members; m++) {
+        const uint64_t bytes = count_values(job, variables, m) * sizeof(float);
+        plan->member[m] =
+            (struct worker_memory){.values = bytes * copies, .gradients = bytes * most};
+    }
+    if (plan->ps_count == 0) { plan_replicas(job, variables, arrays, least_all, plan); }
+    find_largest(plan);
     for (uint32_t p = 0; p < plan->ps_count; p++) {
         uint64_t count = variable_table_shard(variables, plan->ps_count, p).count;
         plan->ps[p] = plan_ps(job, count, arrays, all);
         if (job->transport.lane == LANE_TCP) { continue; }
         const uint64_t body = count * sizeof(float) * (job->train.ema > 0 ? 2 : 1);
-        plan->lanes_bytes += job->cluster.workers * lane_used_bytes(body);
+        plan->lanes_bytes += job->cluster.workers / members * lane_used_bytes(body);
     }
 }
 
@@ -131,7 +185,8 @@ static uint64_t bytes_of_data(const struct dataset *data)
 }
 
 static enum tn_status plan_program(const struct job *job, const struct model *model,
-                                   enum tn_mode mode, uint64_t *bytes, struct error *error)
+                                   enum tn_mode mode, uint32_t examples, uint32_t slices,
+                                   uint64_t *bytes, struct error *error)
 {
     uint64_t offsets[VARIABLES_MAX], needed = 0;
     for (uint32_t i = 0; i < model->table.count; i++) {
@@ -140,33 +195,115 @@ static enum tn_status plan_program(const struct job *job, const struct model *mo
     const struct tn_program_options options = {.struct_size = sizeof options,
                                                .variable_offsets = offsets,
                                                .mode = mode,
-                                               .examples = compute_slice_examples(job),
-                                               .kernels = job_programs(job)};
-    const enum tn_status status = program_bytes(model->graph, &options, &needed, error);
+                                               .examples = examples,
+                                               .kernels = job_programs_on_cpu(job)};
+    const enum tn_status status = program_bytes(model->graph, &options, slices, &needed, error);
     *bytes += needed;
     return status;
+}
+
+/* The programs that compute all slices of a node in one run: one for each size of node. A model
+ * whose operations cannot do that has none. */
+static uint64_t joined_programs(const struct job *job, const struct model *model,
+                                const struct assignment *assignment, uint32_t worker)
+{
+    struct slice_node nodes[SLICES_MAX];
+    const uint32_t count = nodes_of(job, assignment, worker, nodes);
+    bool counted[SLICES_MAX + 1] = {false};
+    uint64_t bytes = 0;
+    uint32_t examples;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t slices = nodes[i].count;
+        if (counted[slices] || !compute_joins(job, &model->table, nodes[i], &examples)) {
+            continue;
+        }
+        (void)plan_program(job, model, TN_TRAIN, examples * slices, slices, &bytes, NULL);
+        counted[slices] = true;
+    }
+    return bytes;
+}
+
+/* Those of the worker that needs most. */
+static uint64_t plan_joined(const struct job *job, const struct model *model)
+{
+    const uint32_t workers = u32_min(job->cluster.workers, job->train.slices);
+    struct assignment assignment;
+    uint64_t most = 0;
+    if (job->train.kernels == JOB_KERNELS_CUDA) { return 0; } /* Slices run one by one. */
+    assign_all(job, workers, &assignment);
+    for (uint32_t w = 0; w < workers; w++) {
+        most = u64_max(most, joined_programs(job, model, &assignment, w));
+    }
+    return most;
+}
+
+/* A worker that has the whole model. */
+static enum tn_status plan_whole(const struct job *job, const struct model *model,
+                                 struct worker_memory *worker, struct error *error)
+{
+    enum tn_status status = TN_OK;
+    for (int mode = TN_TRAIN; mode <= TN_EVALUATE && status == TN_OK; mode++) {
+        status = plan_program(job, model, (enum tn_mode)mode, compute_slice_examples(job), 0,
+                              &worker->programs, error);
+    }
+    if (status == TN_OK) { worker->programs += plan_joined(job, model); }
+    return status;
+}
+
+/* The members of a group, each of which has the programs of its parts. */
+static enum tn_status plan_members(const struct job *job, const struct model *model,
+                                   struct memory_plan *plan, struct error *error)
+{
+    struct training_cut cut = {.tasks = 0};
+    struct evaluation_cut evaluation = {.result_count = 0};
+    enum tn_status status = training_cut_create(model->graph, plan->members, &cut, error);
+    if (status == TN_OK) { status = evaluation_cut_create(&cut, &evaluation, error); }
+    for (uint32_t m = 0; m < plan->members && status == TN_OK; m++) {
+        const struct member_memory_config config = {
+            .cut = &cut,
+            .evaluation = &evaluation,
+            .task = m,
+            .slices = job->train.slices,
+            .batch = job->train.batch,
+            .chunk = compute_slice_examples(job),
+            .kernels = job_programs_on_cpu(job),
+        };
+        status = member_memory_plan(&config, &plan->member[m].programs, error);
+    }
+    evaluation_cut_free(&evaluation);
+    training_cut_free(&cut);
+    return status;
+}
+
+static void plan_data(const struct job *job, struct memory_plan *plan)
+{
+    struct dataset *train = NULL, *evaluated = NULL;
+    struct error unused; /* `tanist data check` finds faults of data. */
+    enum tn_status status = dataset_open(job, DATASET_TRAIN, &train, &unused);
+    if (status == TN_OK) {
+        status = dataset_open_beside(job, dataset_evaluated_split(job), train, &evaluated, &unused);
+    }
+    plan->has_data = status == TN_OK;
+    for (uint32_t m = 0; m < plan->members && status == TN_OK; m++) {
+        plan->member[m].data = bytes_of_data(train) + bytes_of_data(evaluated);
+    }
+    dataset_close(evaluated);
+    dataset_close(train);
 }
 
 enum tn_status memory_plan_worker(const struct job *job, struct memory_plan *plan,
                                   struct error *error)
 {
     struct model *model = NULL;
-    struct dataset *train = NULL, *evaluated = NULL;
-    struct error unused; /* `tanist data check` finds faults of data. */
     enum tn_status status = model_open(job, &model, error);
-    for (int mode = TN_TRAIN; mode <= TN_EVALUATE && status == TN_OK; mode++) {
-        status = plan_program(job, model, (enum tn_mode)mode, &plan->worker.programs, error);
+    if (status == TN_OK) {
+        status = plan->members > 1 ? plan_members(job, model, plan, error)
+                                   : plan_whole(job, model, &plan->member[0], error);
     }
     model_close(model);
     if (status != TN_OK) { return status; }
-    status = dataset_open(job, DATASET_TRAIN, &train, &unused);
-    if (status == TN_OK) {
-        status = dataset_open_beside(job, dataset_evaluated_split(job), train, &evaluated, &unused);
-    }
-    plan->has_data = status == TN_OK;
-    if (status == TN_OK) { plan->worker.data = bytes_of_data(train) + bytes_of_data(evaluated); }
-    dataset_close(evaluated);
-    dataset_close(train);
+    plan_data(job, plan);
+    find_largest(plan);
     return TN_OK;
 }
 
@@ -182,8 +319,10 @@ uint64_t memory_of_worker(const struct worker_memory *worker)
 
 uint64_t memory_of_all(const struct memory_plan *plan)
 {
-    uint64_t bytes =
-        plan->others_bytes + plan->lanes_bytes + plan->workers * memory_of_worker(&plan->worker);
+    uint64_t bytes = plan->others_bytes + plan->lanes_bytes;
+    for (uint32_t m = 0; m < plan->members; m++) {
+        bytes += plan->workers / plan->members * memory_of_worker(&plan->member[m]);
+    }
     for (uint32_t p = 0; p < plan->ps_count; p++) { bytes += memory_of_ps(&plan->ps[p]); }
     return bytes;
 }
@@ -223,7 +362,7 @@ static uint32_t least_ps(const struct job *job, const struct variable_table *var
     struct variable_table any = *variables;
     struct job other = *job;
     any.shard_count = 0; /* Ranges, which are the most even. */
-    for (uint32_t count = 1; count <= PS_MAX; count++) {
+    for (uint32_t count = strategy_members(job); count <= PS_MAX; count++) {
         struct memory_plan plan;
         other.cluster.ps = count;
         if (variable_table_check_ps(&any, count, NULL) != TN_OK) { return 0; }

@@ -2,7 +2,7 @@
  * cli/run/memory_plan.h: the memory that each task of a job will need, predicted before anything is
  * started, and whether a machine has it.
  *
- * A ps holds the values of the present step and of the next one, the optimizer's state, which is
+ * A ps holds the values of the current step and of the next one, the optimizer's state, which is
  * updated in place, and the pushed sums of one step; while a checkpoint is written, values and
  * state of that step as well. A
  * worker holds the values of two steps, a gradient for each node of the slice tree that it pushes
@@ -18,12 +18,13 @@
 #include <stdbool.h>
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
 #include "common/cluster/variables.h"
+#include "common/job/job.h"
+#include "common/job/strategy.h"
 
 /* Bytes. */
 struct ps_memory {
-    uint64_t values, state; /* The present step's. */
+    uint64_t values, state; /* The current step's. */
     uint64_t next;          /* The next step's values. */
     uint64_t pushed;
     uint64_t saving; /* While a checkpoint is written; 0: there are none but the last one. */
@@ -32,7 +33,7 @@ struct ps_memory {
 struct worker_memory {
     uint64_t values; /* Two steps. */
     uint64_t gradients;
-    uint64_t programs; /* Intermediate values and batches. */
+    uint64_t programs; /* Intermediate values and batches; in a group, those of its parts. */
     uint64_t data;
 };
 
@@ -41,8 +42,10 @@ struct memory_plan {
     uint64_t others_bytes;
     uint64_t lanes_bytes; /* One for each worker and ps, which share it; 0: they use TCP. */
     struct ps_memory ps[PS_MAX];
-    struct worker_memory worker; /* The largest one. */
-    bool has_data;               /* worker.data is known. */
+    uint32_t members; /* Worker tasks that are one worker: 1, or those of a group. */
+    struct worker_memory member[GROUP_TASKS_MAX]; /* By member. */
+    struct worker_memory worker;                  /* That of the member with the most. */
+    bool has_data;                                /* worker.data is known. */
 };
 
 /* The plan of a job that was checked, with its table of variables. `programs` and `data` of the

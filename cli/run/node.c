@@ -21,11 +21,12 @@
 #include "common/base/minmax.h"
 #include "common/base/time_spent.h"
 #include "common/cluster/bootstrap.h"
-#include "common/cluster/cluster_spec.h"
 #include "common/cluster/report.h"
-#include "common/cluster/strategy.h"
-#include "common/cluster/variable_rules.h"
 #include "common/faults/failpoint.h"
+#include "common/job/cluster_spec.h"
+#include "common/job/strategy.h"
+#include "common/job/table_rules.h"
+#include "common/job/variable_rules.h"
 #include "ps/norms.h"
 
 enum { WAIT_S = 60, POLL_MS = 200 };
@@ -62,7 +63,7 @@ static void add_options(struct options *options, struct node_options *o)
                  "All workers, as in TensorFlow.");
     options_number(options, "wait", &o->wait, "SECONDS",
                    "How long to wait for ZooKeeper and for the cluster; default 60.");
-    log_options_add(options, &o->log, "Least important messages that are logged; default info.");
+    log_options_add(options, &o->log, "Lowest level of messages that are logged; default info.");
     options_number(options, "incarnation", &o->incarnation, "N", NULL);
     options_text(options, "session-file", &o->session_file, "FILE", NULL);
     options_text(options, "log-file", &o->log_file, "FILE", NULL);
@@ -166,6 +167,7 @@ static enum tn_status resolve(const struct node_options *o, enum role role,
     status = model_open(&setup->job, &setup->model, error);
     if (status == TN_OK) { setup->variables = setup->model->table; }
     if (status == TN_OK) { status = variable_rules_check(&setup->job, &setup->variables, error); }
+    if (status == TN_OK) { status = table_rules_check(&setup->job, &setup->variables, error); }
     if (status != TN_OK) { return status; }
     return variable_table_check_ps(&setup->variables, strategy_shards(&setup->job), error);
 }
@@ -324,8 +326,9 @@ static uint32_t largest_body(const struct node_setup *setup)
 {
     const struct job *job = &setup->job;
     if (setup->task.role == ROLE_COORDINATOR) { return REPORT_BYTES; }
-    /* Frames with rows of tables have the size of a chunk. */
-    if (setup->variables.row_table_count > 0) { return WIRE_CHUNK_BYTES; }
+    /* Frames with rows of tables, or between members of a group, have the size of a chunk. */
+    const bool is_member = setup->task.role == ROLE_WORKER && strategy_members(job) > 1;
+    if (setup->variables.row_table_count > 0 || is_member) { return WIRE_CHUNK_BYTES; }
     uint64_t largest = 0, copies = job->train.ema > 0 ? 2 : 1; /* With the average. */
     for (uint32_t i = 0; i < strategy_shards(job); i++) {
         largest = u64_max(largest,
@@ -335,12 +338,13 @@ static uint32_t largest_body(const struct node_setup *setup)
                              WIRE_CHUNK_BYTES);
 }
 
-/* Workers of a run without ps ask each other. */
+/* Workers of a run without ps ask each other; those of a group exchange values. */
 static bool dials_only(const struct node_setup *setup)
 {
     const enum role role = setup->task.role;
-    const bool has_ps = strategy_of_job(&setup->job)->kind != STRATEGY_MIRROR;
-    return (role == ROLE_WORKER && has_ps) || role == ROLE_EVALUATOR;
+    return (role == ROLE_WORKER && strategy_of_job(&setup->job)->has_ps &&
+            strategy_members(&setup->job) == 1) ||
+           role == ROLE_EVALUATOR;
 }
 
 static enum tn_status open_runtime(struct node_setup *setup, struct error *error)

@@ -8,8 +8,8 @@
 #define CLI_RUN_NODE_H
 
 #include "cli/zk_options.h"
-#include "common/cluster/job.h"
 #include "common/cluster/variables.h"
+#include "common/job/job.h"
 #include "common/node/node.h"
 #include "common/node/runtime.h"
 #include "model/model.h"

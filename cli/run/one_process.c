@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "agent/observe/event_text.h"
-#include "cli/run/rate_change.h"
+#include "cli/run/resume_change.h"
 #include "cli/run/training_parts.h"
 #include "cli/stop_signal.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "common/cluster/early_stop.h"
+#include "common/job/early_stop.h"
 #include "local/local.h"
 
 static void note_seconds(struct local_run *run, uint64_t now_ms)
@@ -35,16 +35,16 @@ static void on_noted(void *ctx, const struct run *now, const struct history_entr
     note_seconds(run, now_ms);
 }
 
-/* The learning rate is another one from now on. */
+/* The job is another one from now on. */
 static void note_change(struct local_run *run, const struct run *now)
 {
     struct history_entry entry = {.kind = HISTORY_CHANGED,
                                   .wall_ms = clock_wall_ms(),
                                   .epoch = now->epoch,
                                   .generation = now->generation,
-                                  .step = run->rate_step};
-    if (run->rate_text[0] == '\0') { return; }
-    memcpy(entry.cause, run->rate_text, sizeof entry.cause);
+                                  .step = run->change_step};
+    if (run->change_text[0] == '\0') { return; }
+    memcpy(entry.cause, run->change_text, sizeof entry.cause);
     on_noted(run, now, &entry);
 }
 
@@ -145,7 +145,7 @@ static enum tn_status train(struct local_run *run, const struct training_parts *
     read_earlier(run, now);
     recorder_open(&run->recorder, run->folder.dir, &run->job, &run->variables);
     if (run->folder.continued) {
-        meter_change(&run->recorder.meter, &run->folder.before, &run->job);
+        metrics_collector_change(&run->recorder.collector, &run->folder.before, &run->job);
     }
     enum tn_status status = local_run_job(&config, now, error);
     recorder_close(&run->recorder, NULL);
@@ -167,7 +167,7 @@ enum tn_status one_process_work(struct local_run *run, struct error *error)
     if (status != TN_OK) { return status; }
     progress_print(&run->progress, clock_monotonic_ms(), "%s: sync mode, one process; files in %s",
                    run->job.name, run->folder.dir);
-    status = rate_change_of_process(run, checkpoints, error);
+    status = resume_change_of_process(run, checkpoints, error);
     if (status != TN_OK) { return status; }
     status = training_parts_open(&parts, &run->job, error);
     if (status == TN_OK) { status = train(run, &parts, checkpoints, error); }

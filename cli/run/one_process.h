@@ -12,7 +12,7 @@
 /*
  * Run the job of `run`, which is checked, in its open folder. Sets `agent_result` and `result` as
  * local_run_work() does. Handles SIGINT and SIGTERM from now on: the first saves a checkpoint of
- * the present step and returns, a second one ends the process.
+ * the current step and returns, a second one ends the process.
  *
  * Errors are those of training_parts_open() and local_run_job().
  */

@@ -1,5 +1,5 @@
 /* cli/run/plan.c: `tanist plan`: which ps owns which part of a job's parameters, how even that is,
- * and the memory that each task will need. */
+ * and the memory that each task will need. Without ps, each worker has all parameters. */
 #include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/run/memory_plan.h"
+#include "cli/run/plan_tables.h"
 #include "cli/run/validate.h"
 #include "cli/table.h"
 #include "common/base/minmax.h"
@@ -46,6 +47,7 @@ static uint64_t bytes_of(const struct placement *shard)
 /* The surplus of the largest shard over the mean: 0.1 is 10 %. */
 static double imbalance(const struct view *view)
 {
+    if (view->job.cluster.ps == 0) { return 0; }
     uint64_t most = 0;
     for (uint32_t p = 0; p < view->job.cluster.ps; p++) {
         most = u64_max(most, shard_of(view, p).count);
@@ -60,26 +62,52 @@ static double mib(uint64_t bytes)
     return (double)bytes / (1024 * 1024);
 }
 
+/* In a group, one line for each member. */
+static bool print_worker(const struct memory_plan *memory, uint32_t member)
+{
+    const struct worker_memory *worker = &memory->member[member];
+    char name[32] = "workers";
+    if (memory->members > 1) { snprintf(name, sizeof name, "member %" PRIu32, member); }
+    assert(member < memory->members);
+    return printf("memory of %s %.1f MiB each: values %.1f, gradients %.1f, programs %.1f, data "
+                  "%.1f%s\n",
+                  name, mib(memory_of_worker(worker)), mib(worker->values), mib(worker->gradients),
+                  mib(worker->programs), mib(worker->data),
+                  memory->has_data ? "" : " (unknown: they cannot be opened here)") >= 0;
+}
+
 static int print_memory(const struct memory_plan *memory)
 {
     const struct ps_memory *ps = &memory->ps[0];
-    const struct worker_memory *worker = &memory->worker;
-    int written =
-        printf("\nmemory of ps:0    %.1f MiB: values %.1f, state %.1f, next step %.1f, pushed "
-               "gradients %.1f, while saving %.1f\n"
-               "memory of workers %.1f MiB each: values %.1f, gradients %.1f, programs %.1f, data "
-               "%.1f%s\n"
-               "all tasks on one machine: %.1f MiB, of which shared by workers and ps to exchange "
-               "frames %.1f; this machine has %.1f MiB\n",
-               mib(memory_of_ps(ps)), mib(ps->values), mib(ps->state), mib(ps->next),
-               mib(ps->pushed), mib(ps->saving), mib(memory_of_worker(worker)), mib(worker->values),
-               mib(worker->gradients), mib(worker->programs), mib(worker->data),
-               memory->has_data ? "" : " (unknown: they cannot be opened here)",
+    int written = 0;
+    if (memory->ps_count > 0) {
+        written = printf("memory of ps:0    %.1f MiB: values %.1f, state %.1f, next step %.1f, "
+                         "pushed gradients %.1f, while saving %.1f\n",
+                         mib(memory_of_ps(ps)), mib(ps->values), mib(ps->state), mib(ps->next),
+                         mib(ps->pushed), mib(ps->saving));
+    }
+    if (written < 0) { return TN_EXIT_IO; }
+    for (uint32_t m = 0; m < memory->members; m++) {
+        if (!print_worker(memory, m)) { return TN_EXIT_IO; }
+    }
+    written =
+        printf("all tasks on one machine: %.1f MiB, of which shared by nodes to exchange frames "
+               "%.1f; this machine has %.1f MiB\n",
                mib(memory_of_all(memory)), mib(memory->lanes_bytes), mib(memory_of_machine()));
     return written < 0 ? TN_EXIT_IO : TN_EXIT_OK;
 }
 
-static int print_table(const struct view *view)
+static int print_replicas(const struct view *view)
+{
+    char workers[JOB_WORKERS_TEXT_MAX];
+    job_workers_text(&view->job, workers);
+    int written = printf("%" PRIu64 " parameters, which each of the %s workers has, with the state "
+                         "of the optimizer; the job runs no ps\n\n",
+                         view->variables->parameter_count, workers);
+    return written < 0 ? TN_EXIT_IO : print_memory(&view->memory);
+}
+
+static int print_shards(const struct view *view)
 {
     static const struct table_column columns[] = {
         {"PS", TABLE_LEFT},     {"VARIABLES", TABLE_RIGHT},  {"PARAMETERS", TABLE_RIGHT},
@@ -103,10 +131,11 @@ static int print_table(const struct view *view)
     if (!table_print(&table, stdout)) { return TN_EXIT_IO; }
     int written =
         printf("\n%" PRIu64 " parameters by placement.strategy \"%s\"; the largest shard "
-               "has %.2f %% more than the mean\n",
+               "has %.2f %% more than the mean\n\n",
                view->variables->parameter_count,
                placement_strategy_name(view->job.placement.strategy), 100 * imbalance(view));
-    return written < 0 ? TN_EXIT_IO : print_memory(&view->memory);
+    if (written < 0 || print_memory(&view->memory) != TN_EXIT_OK) { return TN_EXIT_IO; }
+    return plan_tables_print(&view->job, view->variables) ? TN_EXIT_OK : TN_EXIT_IO;
 }
 
 static json_t *worker_json(const struct worker_memory *worker)
@@ -127,8 +156,12 @@ static json_t *ps_json(const struct ps_memory *ps)
 
 static json_t *memory_json(const struct memory_plan *memory)
 {
-    return json_pack("{s:o, s:I, s:I, s:I}", "worker", worker_json(&memory->worker), "lanes",
-                     (json_int_t)memory->lanes_bytes, "all_tasks",
+    json_t *members = memory->members > 1 ? json_array() : NULL;
+    for (uint32_t m = 0; m < memory->members && members != NULL; m++) {
+        json_array_append_new(members, worker_json(&memory->member[m]));
+    }
+    return json_pack("{s:o, s:o*, s:I, s:I, s:I}", "worker", worker_json(&memory->worker),
+                     "members", members, "lanes", (json_int_t)memory->lanes_bytes, "all_tasks",
                      (json_int_t)memory_of_all(memory), "machine", (json_int_t)memory_of_machine());
 }
 
@@ -156,10 +189,11 @@ static int print_json(const struct view *view)
         json_array_append_new(shards, shard_json(view, p));
     }
     return output_json(
-        json_pack("{s:i, s:s, s:s, s:I, s:f, s:o, s:o}", "version", 1, "job", view->job.name,
+        json_pack("{s:i, s:s, s:s, s:I, s:f, s:o, s:o, s:o}", "version", 1, "job", view->job.name,
                   "strategy", placement_strategy_name(view->job.placement.strategy), "parameters",
                   (json_int_t)view->variables->parameter_count, "imbalance", imbalance(view),
-                  "shards", shards, "memory", memory_json(&view->memory)),
+                  "shards", shards, "tables", plan_tables_json(&view->job, view->variables),
+                  "memory", memory_json(&view->memory)),
         JSON_INDENT(2));
 }
 
@@ -169,15 +203,12 @@ static enum tn_status read_job(struct view *view, const char *path,
     view->variables = calloc(1, sizeof *view->variables);
     if (view->variables == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     enum tn_status status = load_job(&view->job, path, settings, error);
-    if (status == TN_OK && view->job.cluster.ps == 0) {
-        status = error_set(error, TN_EINVAL,
-                           "strategy.type is mirror: there are no ps to divide the parameters "
-                           "among; give --set strategy.type=ps");
-    }
     if (status == TN_OK) { status = model_describe(&view->job, view->variables, error); }
     if (status != TN_OK) { return status; }
     view->arrays = optimizer_of_job(&view->job, view->variables).arrays;
-    status = variable_table_check_ps(view->variables, view->job.cluster.ps, error);
+    if (view->job.cluster.ps > 0) {
+        status = variable_table_check_ps(view->variables, view->job.cluster.ps, error);
+    }
     if (status != TN_OK) { return status; }
     memory_plan_parameters(&view->job, view->variables, &view->memory);
     return memory_plan_worker(&view->job, &view->memory, error);
@@ -207,7 +238,8 @@ int command_plan(int argc, char **argv)
     enum tn_status status = read_job(&view, options.arguments[0], &settings, &error);
     exit_code = status != TN_OK               ? command_failed(&error)
                 : strcmp(format, "json") == 0 ? print_json(&view)
-                                              : print_table(&view);
+                : view.job.cluster.ps > 0     ? print_shards(&view)
+                                              : print_replicas(&view);
     free(view.variables);
     return exit_code;
 }

@@ -202,6 +202,7 @@ void progress_handle(struct progress *progress, const struct agent_event *event)
     case AGENT_SPARE:
     case AGENT_UNREACHABLE:
     case AGENT_DRAINING:
+    case AGENT_CHANGING:
     case AGENT_SIGNAL_SENT:
     case AGENT_CHILD_DIED: progress_print(progress, event->now_ms, "%s", event->text); break;
     case AGENT_DISCONNECTED:

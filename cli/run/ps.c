@@ -17,6 +17,7 @@ struct ps_parts {
     struct node_store store;
     void *memory; /* The agent's, mapped; NULL: none. */
     size_t memory_bytes;
+    struct cell_arena_size rows;
     struct kept_memory kept;
     struct ps *ps;
 };
@@ -26,7 +27,8 @@ static void open_memory(struct ps_parts *parts, const struct node_setup *setup)
 {
     struct error error;
     const uint32_t index = setup->task.index;
-    parts->memory_bytes = ps_kept_bytes(&setup->job, &setup->variables, index);
+    parts->rows = kept_file_rows();
+    parts->memory_bytes = ps_kept_bytes(&setup->job, &setup->variables, index, parts->rows);
     if (setup->memory < 0 || parts->memory_bytes == 0) { return; }
     parts->memory = kept_file_map(setup->memory, parts->memory_bytes, &error);
     if (parts->memory == NULL) {
@@ -42,7 +44,7 @@ static enum tn_status open_ps(struct node_setup *setup, void **out, struct error
     enum tn_status status = kernels_open(job_kernels(&setup->job), &parts->kernels, error);
     if (status == TN_OK) { open_memory(parts, setup); }
     if (parts->memory != NULL && !ps_kept_open(&parts->kept, parts->memory, &setup->job,
-                                               &setup->variables, setup->task.index)) {
+                                               &setup->variables, setup->task.index, parts->rows)) {
         return error_set(error, TN_ENOMEM, "out of memory");
     }
     return status == TN_OK ? node_store_prepare(&parts->store, setup, error) : status;

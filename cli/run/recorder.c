@@ -24,12 +24,12 @@ void recorder_open(struct recorder *recorder, const char *dir, const struct job 
     assert(dir != NULL);
     *recorder = (struct recorder){.dir = dir};
     note_failure(recorder, run_history_open(&recorder->history, dir, &error), &error);
-    meter_open(&recorder->meter, dir, job, variables);
+    metrics_collector_open(&recorder->collector, dir, job, variables);
 }
 
 void recorder_close(struct recorder *recorder, struct step_poller *steps)
 {
-    meter_close(&recorder->meter, steps);
+    metrics_collector_close(&recorder->collector, steps);
     run_history_close(&recorder->history);
 }
 
@@ -79,12 +79,12 @@ void recorder_handle(struct recorder *recorder, const struct agent_event *event,
 {
     if (event->observer == NULL || recorder->dir == NULL) { return; }
     if (event->type == AGENT_HISTORY && run_history_add(&recorder->history, event->observer)) {
-        meter_note(&recorder->meter, &event->observer->entry);
+        metrics_collector_note(&recorder->collector, &event->observer->entry);
     }
     if (event->type != AGENT_RUN && event->type != AGENT_TICK && event->type != AGENT_SETTLED) {
         return;
     }
-    meter_handle(&recorder->meter, event, steps);
+    metrics_collector_handle(&recorder->collector, event, steps);
     if (is_due(recorder, event)) { write_record(recorder, event, steps); }
 }
 
@@ -102,13 +102,13 @@ static void write_if_due(struct recorder *recorder, const struct run *run, uint6
 
 void recorder_loaded(struct recorder *recorder, const struct run *run)
 {
-    meter_loaded(&recorder->meter, run);
+    metrics_collector_loaded(&recorder->collector, run);
 }
 
 void recorder_step(struct recorder *recorder, const struct run *run, uint64_t step, double loss,
                    uint64_t now_ms)
 {
-    meter_step(&recorder->meter, step, loss);
+    metrics_collector_step(&recorder->collector, step, loss);
     write_if_due(recorder, run, step, false, now_ms);
 }
 
@@ -116,7 +116,7 @@ void recorder_note(struct recorder *recorder, const struct run *run,
                    const struct history_entry *entry, uint64_t now_ms)
 {
     run_history_append(&recorder->history, entry);
-    meter_note(&recorder->meter, entry);
+    metrics_collector_note(&recorder->collector, entry);
     /* A kill must not lose what only the record knows. */
     const bool lasting = entry->kind == HISTORY_SKIPPED || entry->kind == HISTORY_FALLBACK;
     write_if_due(recorder, run, entry->step, lasting, now_ms);

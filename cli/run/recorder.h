@@ -1,7 +1,7 @@
 /*
  * cli/run/recorder.h: keeps the record of a run in its folder (agent/observe/run_record.h) up to
  * date: at once when the phase, the chief or a task changes, otherwise every RECORDER_MS; and its
- * metrics (cli/run/meter.h).
+ * metrics (cli/run/metrics_collector.h).
  *
  * Threads: the main thread. Blocking: on the disk. A disk that refuses the record is logged once.
  */
@@ -11,14 +11,14 @@
 #include "agent/agent.h"
 #include "agent/observe/run_record.h"
 #include "agent/observe/step_poller.h"
-#include "cli/run/meter.h"
+#include "cli/run/metrics_collector.h"
 
 enum { RECORDER_MS = 2000 };
 
 struct recorder {
     const char *dir; /* Borrowed. */
     struct run_history history;
-    struct meter meter;
+    struct metrics_collector collector;
     bool failed;            /* The failure was logged. */
     uint64_t written_at_ms; /* 0: never. */
     /* The state in the last record: */

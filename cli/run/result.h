@@ -7,8 +7,8 @@
 
 #include "common/base/digest.h"
 #include "common/base/error.h"
-#include "common/cluster/job.h"
 #include "common/cluster/znodes.h"
+#include "common/job/job.h"
 
 struct result {
     const struct job *job;

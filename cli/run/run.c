@@ -13,7 +13,7 @@
 #include "cli/run/stored_digest.h"
 #include "cli/run/validate.h"
 #include "cli/run/warm_options.h"
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 #include "data/dataset.h"
 #include "data/job_columns.h"
 #include "model/model.h"

@@ -8,9 +8,9 @@
 #define CLI_RUN_RUN_HOOKS_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
 #include "common/cluster/run.h"
 #include "common/cluster/znodes.h"
+#include "common/job/job.h"
 #include "common/zk/zk_sync.h"
 #include "tanist/model.h"
 

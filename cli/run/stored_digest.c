@@ -101,7 +101,8 @@ static enum tn_status add_shards(const char *folder, const struct manifest *mani
 {
     struct row_set set;
     struct store_metadata metadata;
-    enum tn_status status = row_set_open(&set, job, variables, true, error);
+    enum tn_status status = row_set_open(&set, job, variables, (struct row_part){.ps_count = 0},
+                                         true, (struct cell_owner){.arena = NULL}, error);
     if (status != TN_OK) { return status; }
     const struct store_read_request request = {
         .manifest = manifest,

@@ -10,9 +10,9 @@
 #include "cli/run/result.h"
 #include "common/base/digest.h"
 #include "common/base/error.h"
-#include "common/cluster/job.h"
 #include "common/cluster/run.h"
 #include "common/cluster/variables.h"
+#include "common/job/job.h"
 
 /*
  * Set `text` to the digest of the parameters in the last committed checkpoint of `run`, as its

@@ -8,8 +8,8 @@
 #define CLI_RUN_SUMMARIES_GRAPH_H
 
 #include "agent/observe/proto.h"
-#include "common/cluster/job.h"
 #include "common/cluster/variables.h"
+#include "common/job/job.h"
 
 /* A variable on several ps has the device of the first. Empty if the graph cannot be built here, as
  * without the file of an ONNX model. Free it with proto_free(). */

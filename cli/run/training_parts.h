@@ -10,7 +10,7 @@
 
 #include "common/base/error.h"
 #include "common/cluster/inputs.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "data/dataset.h"
 #include "kernels/kernels.h"
 #include "model/model.h"

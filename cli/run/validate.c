@@ -4,8 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/cluster/strategy.h"
-#include "common/cluster/variable_rules.h"
+#include "common/job/strategy.h"
+#include "common/job/table_rules.h"
+#include "common/job/variable_rules.h"
 #include "data/dataset.h"
 #include "data/job_columns.h"
 #include "kernels/optimizer.h"
@@ -125,6 +126,7 @@ enum tn_status validate_job(const struct job *job, struct variable_table *variab
     enum tn_status status = job_check(job, error);
     if (status == TN_OK) { status = model_describe(job, variables, error); }
     if (status == TN_OK) { status = variable_rules_check(job, variables, error); }
+    if (status == TN_OK) { status = table_rules_check(job, variables, error); }
     if (status == TN_OK) {
         status = variable_table_check_ps(variables, strategy_shards(job), error);
     }

@@ -8,8 +8,8 @@
 #define CLI_RUN_VALIDATE_H
 
 #include "cli/options.h"
-#include "common/cluster/job.h"
 #include "common/cluster/variables.h"
+#include "common/job/job.h"
 
 /* Read the job that a command was given, or with NULL the defaults of this program's own model
  * (job_has_program()). Errors are those of job_read_file(). */

@@ -15,11 +15,12 @@
 void warm_options_add(struct options *options, struct warm_options *given)
 {
     options_text(options, "warm-start", &given->from, "FILE|DIR",
-                 "Begin with the parameters in a safetensors file, or of another run.");
-    options_texts(options, "map", &given->map, "VARIABLES=TENSORS",
-                  "Other names there: 'hidden1/*=encoder/*'.");
+                 "Start with the parameters in a safetensors file, or with those of another run.");
+    options_texts(
+        options, "map", &given->map, "VARIABLES=TENSORS",
+        "Names of tensors that differ from those of their variables: 'hidden1/*=encoder/*'.");
     options_texts(options, "freeze", &given->freeze, "PATTERN",
-                  "Do not train the variables whose names match.");
+                  "Do not train the variables whose names match the pattern.");
 }
 
 static bool is_folder(const char *path)

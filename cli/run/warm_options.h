@@ -8,7 +8,7 @@
 #define CLI_RUN_WARM_OPTIONS_H
 
 #include "cli/options.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 
 struct warm_options {
     const char *from; /* A file, or the folder of a run. */

@@ -8,8 +8,9 @@
 #include "cli/run/node.h"
 #include "cli/run/node_store.h"
 #include "cli/run/training_parts.h"
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
 #include "data/source/index.h"
+#include "group/group_worker.h"
 #include "mirror/mirror_worker.h"
 
 struct worker_parts {
@@ -24,7 +25,7 @@ static enum tn_status open_worker(struct node_setup *setup, void **out, struct e
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     index_use(setup->dir);
     enum tn_status status = training_parts_open(&parts->training, &setup->job, error);
-    const bool has_ps = strategy_of_job(&setup->job)->kind != STRATEGY_MIRROR;
+    const bool has_ps = strategy_of_job(&setup->job)->has_ps;
     return status == TN_OK && !has_ps ? node_store_prepare(&parts->store, setup, error) : status;
 }
 
@@ -61,6 +62,18 @@ static enum tn_status run_with_ps(struct node_setup *setup, const struct worker_
     return TN_OK;
 }
 
+static enum tn_status run_group(struct node_setup *setup, const struct worker_config *config,
+                                int *exit_code, struct error *error)
+{
+    struct group_worker *worker = NULL;
+    enum tn_status status = group_worker_create(config, &worker, error);
+    if (status != TN_OK) { return status; }
+    const struct node node = group_worker_node(worker);
+    *exit_code = runtime_run(setup->runtime, &node);
+    group_worker_destroy(worker);
+    return TN_OK;
+}
+
 static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit_code,
                                  struct error *error)
 {
@@ -77,9 +90,10 @@ static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit
                                          .inputs = parts->training.inputs,
                                          .details =
                                              setup->session_file != NULL ? setup->dir : NULL};
-    return strategy_of_job(&setup->job)->kind == STRATEGY_MIRROR
-               ? run_mirror(setup, parts, &config, exit_code, error)
-               : run_with_ps(setup, &config, exit_code, error);
+    if (strategy_members(&setup->job) > 1) { return run_group(setup, &config, exit_code, error); }
+    return strategy_of_job(&setup->job)->has_ps
+               ? run_with_ps(setup, &config, exit_code, error)
+               : run_mirror(setup, parts, &config, exit_code, error);
 }
 
 static void close_worker(void *role)

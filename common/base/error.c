@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tanist/base.h"
+
 #undef error_set /* The function itself; see the header. */
 enum tn_status error_set(struct error *error, enum tn_status status, const char *format, ...)
 {
@@ -37,6 +39,17 @@ enum tn_status error_context(struct error *error, const char *format, ...)
         inner[keep < sizeof inner ? keep : sizeof inner - 1] = '\0';
         int more = snprintf(error->text + length, space, ": %s", inner);
         if (more < 0) { error->text[length] = '\0'; }
+    }
+    return error->status;
+}
+
+enum tn_status error_export(const struct error *error, struct tn_error *out)
+{
+    assert(error != NULL);
+    _Static_assert((int)TN_ERROR_TEXT_MAX == (int)ERROR_TEXT_MAX, "a text fits");
+    if (out != NULL) {
+        out->status = error->status;
+        memcpy(out->text, error->text, sizeof out->text);
     }
     return error->status;
 }

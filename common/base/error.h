@@ -29,6 +29,11 @@ enum tn_status error_set(struct error *error, enum tn_status status, const char 
 #define error_set(error, status, ...) ((void)(error_set)(error, status, __VA_ARGS__), (status))
 #endif
 
+struct tn_error;
+
+/* Copy `error` to a public error (tanist/base.h; NULL: nothing). Returns its status. */
+enum tn_status error_export(const struct error *error, struct tn_error *out);
+
 /* Put "context: " in front of the error's text. Returns the error's status. */
 enum tn_status error_context(struct error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

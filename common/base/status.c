@@ -24,6 +24,7 @@ enum tn_exit tanist_exit_code(enum tn_status status)
     case TN_ECORRUPT: return TN_EXIT_IO;
     case TN_EUNHEALTHY: return TN_EXIT_UNHEALTHY;
     case TN_EEXPIRED: return TN_EXIT_SESSION_EXPIRED;
+    case TN_EDEVICE: return TN_EXIT_DEVICE_FAILED;
     default: return TN_EXIT_ERROR;
     }
 }

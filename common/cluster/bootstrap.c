@@ -158,8 +158,24 @@ enum tn_status bootstrap_create(struct zk_sync *sync, const char *cluster,
     return status;
 }
 
+/* Delete the request unless it was made since then. One that cannot be read is left over, too. */
+static enum tn_status clear_request(struct zk_sync *sync, const char *path, uint64_t since_wall_ms,
+                                    struct error *error)
+{
+    struct zk_sync_data data;
+    struct request request;
+    enum tn_status status = zk_sync_read(sync, path, &data, error);
+    if (status != TN_OK) { return status; }
+    const bool is_new = request_decode(data.data, data.size, &request, NULL) == TN_OK &&
+                        request.wall_ms >= since_wall_ms;
+    free(data.data);
+    if (is_new) { return TN_OK; }
+    const struct zk_write write = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
+    return zk_sync_write(sync, &write, 1, error);
+}
+
 enum tn_status bootstrap_clear_requests(struct zk_sync *sync, const char *cluster,
-                                        struct error *error)
+                                        uint64_t since_wall_ms, struct error *error)
 {
     assert(sync != NULL);
     char path[ZK_PATH_MAX], rest[ZK_PATH_MAX];
@@ -170,16 +186,27 @@ enum tn_status bootstrap_clear_requests(struct zk_sync *sync, const char *cluste
     for (size_t i = 0; status == TN_OK && i < found.count; i++) {
         snprintf(rest, sizeof rest, "requests/%.100s", found.names[i]);
         znode_path(path, cluster, rest);
-        const struct zk_write write = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
-        status = zk_sync_write(sync, &write, 1, error);
+        status = clear_request(sync, path, since_wall_ms, error);
         if (status == TN_ENOENT) { status = TN_OK; }
     }
     zk_sync_list_free(&found);
     return status;
 }
 
+void bootstrap_reformed(struct run *run)
+{
+    run->phase = RUN_FORMING;
+    run->save_checkpoint = run->save_step = run->gate = 0;
+    run->pause_requested = run->ending = false;
+    run->revision = 0;
+    run->reason[0] = '\0';
+    /* Nothing that was trained remains, so that other workers and data may begin. */
+    if (run->committed_checkpoint == 0) { run->inputs = (struct inputs){0}; }
+}
+
 enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster,
-                                const struct zk_write *writes, uint32_t count, struct error *error)
+                                const struct zk_write *writes, uint32_t count,
+                                uint64_t since_wall_ms, struct error *error)
 {
     assert(sync != NULL);
     assert(count <= REFORM_WRITES_MAX);
@@ -192,15 +219,9 @@ enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster,
     status = run_decode(data.data, data.size, &run, error);
     free(data.data);
     if (status != TN_OK || (run.phase == RUN_FORMING && count == 0)) { return status; }
-    status = bootstrap_clear_requests(sync, cluster, error);
+    status = bootstrap_clear_requests(sync, cluster, since_wall_ms, error);
     if (status != TN_OK) { return status; }
-    run.phase = RUN_FORMING;
-    run.save_checkpoint = run.save_step = run.gate = 0;
-    run.pause_requested = run.ending = false;
-    run.revision = 0;
-    run.reason[0] = '\0';
-    /* Nothing that was trained remains, so that other workers and data may begin. */
-    if (run.committed_checkpoint == 0) { run.inputs = (struct inputs){0}; }
+    bootstrap_reformed(&run);
     struct zk_write all[REFORM_WRITES_MAX + 1] = {{.kind = ZK_SET,
                                                    .path = path,
                                                    .data = text,

@@ -52,17 +52,22 @@ MUST_CHECK enum tn_status bootstrap_create(struct zk_sync *sync, const char *clu
 MUST_CHECK enum tn_status bootstrap_read_spec(struct zk_sync *sync, const char *cluster,
                                               struct spec *out, struct error *error);
 
-/* Delete all requests of operators. Only while no node runs. Blocks. TN_OK also when there is no
- * such cluster. */
+/* Delete the requests of operators that were made before `since_wall_ms`, the start of the calling
+ * process: they are left over from commands that gave up. A later one is for the run that begins.
+ * Only while no node runs. Blocks. TN_OK also if the cluster does not exist. */
 MUST_CHECK enum tn_status bootstrap_clear_requests(struct zk_sync *sync, const char *cluster,
-                                                   struct error *error);
+                                                   uint64_t since_wall_ms, struct error *error);
+
+/* Change a run that is done, failed or interrupted, so that it forms again. Pure. */
+void bootstrap_reformed(struct run *run);
 
 /* Make a run that is done, failed or interrupted start again from its last committed checkpoint:
- * delete the requests of operators, and set /run to forming, together with `count` other `writes`:
- * either all are done, or none. Only while no node runs. Blocks. TN_ENOENT: no such cluster;
- * TN_EREFUSED: one of the znodes was changed at the same time. */
+ * delete the requests of operators as bootstrap_clear_requests() does, and set /run to forming,
+ * together with `count` other `writes`: either all are done, or none. Only while no node runs.
+ * Blocks. TN_ENOENT: no such cluster; TN_EREFUSED: one of the znodes was changed at the same time.
+ */
 MUST_CHECK enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster,
                                            const struct zk_write *writes, uint32_t count,
-                                           struct error *error);
+                                           uint64_t since_wall_ms, struct error *error);
 
 #endif

@@ -73,10 +73,12 @@ struct manifest {
     struct manifest_rows chain[MANIFEST_CHAIN_MAX];
 };
 
-/* The fields that all checkpoints of a job share: model, seed, slices, optimizer, mode, and the
- * range of each shard. The rest is 0. `state_arrays`: 1 to MANIFEST_ARRAYS_MAX. */
-void manifest_init(struct manifest *manifest, const struct job *job,
-                   const struct variable_table *variables, uint32_t state_arrays);
+/* The lowest id of a checkpoint that can have files of table rows in common with checkpoint `id`:
+ * ids are in blocks of MANIFEST_CHAIN_MAX, and no chain of files has some of two blocks. */
+static inline uint64_t manifest_chain_begin(uint64_t id)
+{
+    return id - id % MANIFEST_CHAIN_MAX;
+}
 
 /* Check that `manifest` can be a checkpoint: every field within its bounds, shards contiguous from
  * 0 to `parameter_count`. TN_EINVAL: the error names the field, its value and what is expected. */

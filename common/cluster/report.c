@@ -13,7 +13,7 @@
 #include "common/base/utf8.h"
 
 /* The format of the body; changes with the order or meaning of the fields. */
-#define REPORT_MAGIC UINT64_C(0x3431545250524e54) /* "TNRPRT14" */
+#define REPORT_MAGIC UINT64_C(0x3531545250524e54) /* "TNRPRT15" */
 
 struct cursor {
     uint8_t *out; /* NULL: reading. */
@@ -44,6 +44,7 @@ static void real(struct cursor *cursor, double *value)
 /* Encoding and decoding use this list, so that they cannot differ. */
 static void fields(struct cursor *cursor, struct report *report)
 {
+    static_assert(SLICES_WORDS == 4, "all of `late` is listed");
     uint64_t *const integers[] = {
         &report->incarnation,
         &report->sequence,
@@ -79,6 +80,12 @@ static void fields(struct cursor *cursor, struct report *report)
         &report->inputs.data[1],
         &report->evaluated_checkpoint,
         &report->slice_ns,
+        &report->late.words[0],
+        &report->late.words[1],
+        &report->late.words[2],
+        &report->late.words[3],
+        &report->late_after_ms,
+        &report->late_periods,
     };
     for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++) {
         integer(cursor, integers[i]);
@@ -127,6 +134,8 @@ static enum tn_status check_counters(const struct report *report, struct error *
         {"evaluation.step", report->evaluation.step == STEP_NONE ? 0 : report->evaluation.step},
         {"evaluated_checkpoint", report->evaluated_checkpoint},
         {"slice_ns", report->slice_ns},
+        {"late_after_ms", report->late_after_ms},
+        {"late_periods", report->late_periods},
     };
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
         if (counters[i].value <= COUNTER_MAX) { continue; }

@@ -11,6 +11,7 @@
 
 #include "common/base/error.h"
 #include "common/cluster/run.h"
+#include "common/cluster/slices.h"
 #include "common/cluster/task.h"
 
 enum { REPORT_BYTES = 2048 }; /* Encoded; unused bytes are zero. */
@@ -46,6 +47,11 @@ struct report {
     uint64_t disk_last_checkpoint; /* Highest id on its disk, of committed checkpoints or not. */
     uint64_t
         waits_for_checkpoint; /* Training waits until this step is ordered or skipped; 0: no. */
+    /* C23: the slices of the current step whose gradients are late (M12: or whose workers owe a
+     * sum): they are lacking since the first one was here for `late_periods` times `late_after_ms`.
+     * None is late: all are 0. */
+    struct slice_set late;
+    uint64_t late_after_ms, late_periods;
     uint64_t gate; /* That of /run, if this ps holds nothing of a later step, and will not; or 0. */
 
     /* Worker only. */

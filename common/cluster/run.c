@@ -30,6 +30,11 @@ bool run_is_over(const struct run *run)
     return run->phase == RUN_DONE || run->phase == RUN_FAILED;
 }
 
+bool run_wants_worker(const struct run *run, uint32_t index)
+{
+    return run->workers == 0 || index < run->workers;
+}
+
 uint64_t run_limit(const struct run *run)
 {
     return run->gate != 0 ? u64_min(run->until, run->gate) : run->until;

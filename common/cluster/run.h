@@ -106,6 +106,9 @@ struct run {
     uint64_t gate;          /* A ps leaves: until it is back, no step from this one on; 0: none. */
     uint64_t evaluate_step; /* Evaluate the values of this step; STEP_NONE: no. */
     bool pause_requested;   /* Paused by an operator. */
+    /* C22: the number of workers that the run has, those with the lowest indexes; 0: all workers of
+     * the job. */
+    uint32_t workers;
     struct recovery recovery;
     struct evaluation evaluation; /* The newest. */
     uint64_t best_step;  /* The best evaluation by train.stop.metric; 0: none with a number. */
@@ -141,6 +144,9 @@ struct run {
 
 /* Done or failed: nodes exit. */
 bool run_is_over(const struct run *run);
+
+/* C22: whether the run shall have this worker. */
+bool run_wants_worker(const struct run *run, uint32_t index);
 
 /* Nodes compute the steps below this one. */
 uint64_t run_limit(const struct run *run);

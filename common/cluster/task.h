@@ -21,7 +21,8 @@ enum {
     TASK_NAME_MAX = 32,
 };
 
-/* The tasks that hold values in a cluster with so many ps: these, or without ps the workers. */
+/* The tasks that hold values in a cluster with this number of ps: the ps or, if there are none, the
+ * workers. */
 static inline enum role role_of_holders(uint32_t ps)
 {
     return ps > 0 ? ROLE_PS : ROLE_WORKER;

@@ -80,65 +80,6 @@ void znode_checkpoint_path(char path[static 256], const char *cluster, uint64_t 
     znode_path(path, cluster, rest);
 }
 
-/* ------------------------------------------------------------------- names */
-
-static const char *const history_kind_names[HISTORY_KINDS + 1] = {
-    [HISTORY_ELECTED] = "elected",       [HISTORY_TASK_UP] = "task-up",
-    [HISTORY_TASK_LOST] = "task-lost",   [HISTORY_PAUSED] = "paused",
-    [HISTORY_RECOVERED] = "recovered",   [HISTORY_RUNNING] = "running",
-    [HISTORY_CHECKPOINT] = "checkpoint", [HISTORY_FALLBACK] = "fallback",
-    [HISTORY_EVALUATED] = "evaluated",   [HISTORY_DONE] = "done",
-    [HISTORY_FAILED] = "failed",         [HISTORY_HELD] = "held",
-    [HISTORY_SKIPPED] = "skipped",       [HISTORY_CHANGED] = "changed",
-};
-
-static const char *const request_kind_names[REQUEST_KINDS + 1] = {
-    [REQUEST_STOP] = "stop",
-    [REQUEST_RESIGN] = "resign",
-    [REQUEST_PAUSE] = "pause",
-    [REQUEST_RESUME] = "resume",
-    [REQUEST_CHECKPOINT] = "checkpoint",
-    [REQUEST_RESTORE] = "restore",
-    [REQUEST_ACCEPT_LOSS] = "accept-loss",
-    [REQUEST_DRAIN] = "drain",
-};
-
-static const char *const kill_signal_names[KILL_SIGNALS + 1] = {
-    [KILL_SIGKILL] = "KILL",
-    [KILL_SIGTERM] = "TERM",
-    [KILL_SIGSTOP] = "STOP",
-    [KILL_SIGCONT] = "CONT",
-};
-
-const char *history_kind_name(enum history_kind kind)
-{
-    assert(kind < HISTORY_KINDS);
-    return history_kind_names[kind];
-}
-
-const char *request_kind_name(enum request_kind kind)
-{
-    assert(kind < REQUEST_KINDS);
-    return request_kind_names[kind];
-}
-
-const char *kill_signal_name(enum kill_signal signal)
-{
-    assert(signal < KILL_SIGNALS);
-    return kill_signal_names[signal];
-}
-
-bool kill_signal_parse(const char *name, enum kill_signal *out)
-{
-    assert(name != NULL);
-    for (int i = 0; i < KILL_SIGNALS; i++) {
-        if (strcmp(name, kill_signal_names[i]) != 0) { continue; }
-        *out = (enum kill_signal)i;
-        return true;
-    }
-    return false;
-}
-
 /* ------------------------------------------------------------------ tables */
 
 static json_t *build_task(const void *member)
@@ -249,6 +190,7 @@ static const struct json_field run_fields[] = {
     {"gate", FIELD_UINT, AT(gate)},
     {"evaluate_step", FIELD_UINT, AT(evaluate_step), .none = "null"},
     {"held", FIELD_BOOL, AT(pause_requested)},
+    {"workers", FIELD_UINT, AT(workers), .most = WORKERS_MAX, .optional = true},
     {"recovery", FIELD_OBJECT, AT(recovery), .table = &recovery_table},
     {"evaluation", FIELD_OBJECT, AT(evaluation), .table = &evaluation_table},
     {"best_step", FIELD_UINT, AT(best_step), .optional = true},
@@ -303,7 +245,7 @@ static const struct json_field member_fields[] = {
     {"host", FIELD_TEXT, AT(host)},
     {"address", FIELD_TEXT, AT(address)},
     {"machine", FIELD_TEXT, AT(machine), .optional = true},
-    {"trouble", FIELD_TEXT, AT(trouble)},
+    {"problem", FIELD_TEXT, AT(problem)},
 };
 TABLE(member);
 #undef RECORD
@@ -368,6 +310,7 @@ static const struct json_field spec_fields[] = {
     {"coordinators", FIELD_UINT, AT(coordinators)},
     {"ps", FIELD_UINT, AT(ps)},
     {"workers", FIELD_UINT, AT(workers)},
+    {"workers_least", FIELD_UINT, AT(workers_least), .optional = true},
     {"evaluators", FIELD_UINT, AT(evaluators), .optional = true},
     {"created_ms", FIELD_UINT, AT(created_wall_ms)},
 };
@@ -386,6 +329,8 @@ static const struct json_field assignment_fields[] = {
     {"generation", FIELD_UINT, AT(generation)},
     {"workers", FIELD_LIST, AT(worker), .element = &slice_owner,
      .length_offset = offsetof(struct assignment, slice_count)},
+    {"late", FIELD_LIST, AT(late), .element = &slice_owner,
+     .length_offset = offsetof(struct assignment, late_count), .optional = true},
 };
 TABLE(assignment);
 #undef RECORD

@@ -37,7 +37,7 @@ enum {
     CLUSTER_NAME_MAX = 64,
     HOST_NAME_MAX_BYTES = 64,
     ZNODE_JSON_MAX = 16 * 1024,
-    MEMBER_TROUBLE_MAX = 320,
+    MEMBER_PROBLEM_MAX = 320,
 };
 enum { DRAIN_MOST_MS = 55000 }; /* Less than NODE_DRAIN_MS. */
 enum { HISTORY_MAX = 1000 };    /* The chief deletes older entries. */
@@ -59,6 +59,7 @@ struct spec {
     uint64_t variables_hash;
     uint64_t graph_hash; /* The graph that all nodes must have; 0: unknown. */
     uint32_t coordinators, ps, workers, evaluators;
+    uint32_t workers_least; /* `workers` is a range that begins here; 0: a single number. */
     uint64_t created_wall_ms;
     int32_t version; /* The version of the znode, not part of its contents. */
     char *job_json;  /* The job file as given, for display. Owned; free(). May be NULL. */
@@ -84,7 +85,7 @@ struct member {
     char host[HOST_NAME_MAX_BYTES];
     char address[TRANSPORT_ADDRESS_MAX];
     char machine[MACHINE_MAX];        /* machine_identity(); "" if it is unknown. */
-    char trouble[MEMBER_TROUBLE_MAX]; /* Why it cannot work, and the remedy; "": it can. */
+    char problem[MEMBER_PROBLEM_MAX]; /* Why it cannot work, and the remedy; "": it can. */
 };
 
 struct exit_note {
@@ -97,6 +98,9 @@ struct assignment {
     uint64_t generation;
     uint32_t slice_count;
     uint16_t worker[SLICES_MAX]; /* Index of the worker that owns each slice; UINT16_MAX: none. */
+    /* C23: workers that get no slices because they were late, in ascending order. */
+    uint32_t late_count;
+    uint16_t late[WORKERS_MAX];
 };
 
 enum history_kind {
@@ -113,7 +117,9 @@ enum history_kind {
     HISTORY_HELD,       /* `checkpoint` of `step` cannot be loaded by `task`; nothing is loaded. */
     HISTORY_DONE,
     HISTORY_FAILED,
-    HISTORY_CHANGED, /* `--resume` changed the learning rate from `step` on: `cause`. */
+    HISTORY_CHANGED,  /* `--resume` or `tanist scale` changed the job from `step` on: `cause`. */
+    HISTORY_LATE,     /* `task` was late, and others compute its slices. */
+    HISTORY_RETURNED, /* `task` gets slices again, `took_ms` later. */
     HISTORY_KINDS
 };
 
@@ -127,6 +133,8 @@ struct history_entry {
     struct metrics metrics; /* The same. */
     char cause[RUN_TEXT_MAX];
 };
+/* All names, NULL-ended. */
+extern const char *const history_kind_names[];
 const char *history_kind_name(
     enum history_kind kind); /* "elected", "task-lost", ... Static storage. */
 
@@ -139,15 +147,17 @@ enum request_kind {
     REQUEST_RESTORE,     /* Held: load the newest checkpoint, with shards also from `path`. */
     REQUEST_DRAIN,       /* In /drains, to the agent of a host: leave within `step` ms. */
     REQUEST_ACCEPT_LOSS, /* Held: load the newest loadable checkpoint not beyond `step`. */
+    REQUEST_SCALE,       /* The run shall have `step` workers (C22). */
     REQUEST_KINDS
 };
 struct request {
     enum request_kind kind;
     uint64_t wall_ms;
     char by[HOST_NAME_MAX_BYTES];
-    uint64_t step;               /* ACCEPT_LOSS; 0: the initial values. */
+    uint64_t step;               /* ACCEPT_LOSS: 0: the initial values. DRAIN, SCALE. */
     char path[RESTORE_PATH_MAX]; /* RESTORE. */
 };
+extern const char *const request_kind_names[];
 const char *request_kind_name(enum request_kind kind);
 
 enum kill_signal { KILL_SIGKILL, KILL_SIGTERM, KILL_SIGSTOP, KILL_SIGCONT, KILL_SIGNALS };
@@ -158,6 +168,7 @@ struct kill_request {
     uint64_t wall_ms;
     char by[HOST_NAME_MAX_BYTES];
 };
+extern const char *const kill_signal_names[];
 const char *kill_signal_name(enum kill_signal signal); /* "KILL", "TERM", ... Static storage. */
 bool kill_signal_parse(const char *name, enum kill_signal *out);
 

@@ -37,12 +37,17 @@
     X("ckpt.before_commit", "chief", 0, "every shard is reported, the manifest not created")       \
     X("ckpt.after_commit", "chief", 0, "the manifest is created, older ones not deleted")          \
     X("worker.before_push", "worker", 0, "a gradient, or a part, is about to be sent to a ps")     \
+    X("group.before_order", "worker", 0, "the head is about to order its group to compute slices") \
+    X("group.computed", "worker", 0, "a member has its part of a gradient, no node knows it")      \
+    X("group.before_swap", "worker", 0, "the next values are complete at a member, not in use")    \
     X("worker.evaluated", "worker", 0, "has evaluated, result not reported")                       \
     X("ps.mid_step", "ps", 0, "some slices of the step have arrived, not all")                     \
     X("ps.before_apply", "ps", 0, "all slices have arrived, the update not applied")               \
+    X("ps.mid_rows", "ps", 0, "a row of the step is half written")                                 \
     X("ps.mid_apply", "ps", 0, "a block of the step is updated, not yet noted as updated")         \
     X("ps.before_keep", "ps", 0, "the update is applied, the kept memory has the step before")     \
     X("ps.applied_before_ack", "ps", 0, "the update is applied, no worker has an answer")          \
+    X("ps.mid_recover", "ps", 0, "the rows that a killed ps has left are found, not in use yet")   \
     X("ckpt.before_sync", "ps", 1, "the shard is written under a temporary name, not synced")      \
     X("ckpt.before_rename", "ps", 1, "the shard is synced, not renamed")                           \
     X("ckpt.before_report", "ps", 0, "the shard is durable, not reported")                         \

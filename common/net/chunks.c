@@ -24,6 +24,10 @@ const char *chunks_fault(struct chunks *chunks, const struct frame_header *heade
     /* Bytes that travel before it. */
     const uint64_t before =
         wire_is_last_first(header->type) ? total - header->offset - bytes : header->offset;
+    if (same && before > 0 && chunks->skipped) {
+        *kind = CHUNK_REPEATED;
+        return NULL;
+    }
     if (same && before + bytes <= chunks->have && (chunks->incomplete || before > 0)) {
         *kind = CHUNK_REPEATED;
         return NULL;
@@ -35,6 +39,12 @@ const char *chunks_fault(struct chunks *chunks, const struct frame_header *heade
     if (!chunks->incomplete) { chunks->first = *header; }
     chunks->have = before + bytes;
     chunks->incomplete = chunks->have < total;
+    chunks->skipped = false;
     *kind = chunks->incomplete ? CHUNK_MORE : CHUNK_LAST;
     return NULL;
+}
+
+void chunks_skip(struct chunks *chunks, const struct frame_header *header)
+{
+    *chunks = (struct chunks){.first = *header, .skipped = true, .invalid = chunks->invalid};
 }

@@ -20,18 +20,23 @@ struct chunks {
     uint64_t have;             /* Bytes of that body which have arrived. */
     uint32_t number;           /* The number of the last accepted chunk, by arrival, from 0. */
     bool incomplete;           /* Chunks of it are still to come. */
+    bool skipped;              /* The receiver does not want it. */
     bool invalid; /* The owner closes the connection, and ignores what still arrives. */
 };
 
 enum chunk_kind {
     CHUNK_LAST,     /* The body is complete. */
     CHUNK_MORE,     /* Others follow. */
-    CHUNK_REPEATED, /* It has arrived already: ignore it. */
+    CHUNK_REPEATED, /* It has arrived already, or is of a skipped body: ignore it. */
 };
 
 /* Why `header` does not follow the headers that have arrived on the connection, or NULL. `total` is
  * the size of the whole body, which the receiver knows; not what the sender claims. */
 const char *chunks_fault(struct chunks *chunks, const struct frame_header *header, uint64_t total,
                          uint32_t chunk_bytes, enum chunk_kind *kind);
+
+/* The receiver does not want the body of `header`, at its first chunk or at a later one: its other
+ * chunks will be CHUNK_REPEATED, and another body may begin. */
+void chunks_skip(struct chunks *chunks, const struct frame_header *header);
 
 #endif

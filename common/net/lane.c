@@ -86,11 +86,11 @@ static void give_up(struct lane *lane)
     errno = cause;
 }
 
-int lane_create(struct lane *lane, int bell_fd)
+int lane_create(struct lane *lane, int doorbell_fd)
 {
     *lane = (struct lane){0};
     int fd = -1;
-    lane->peer = memory_file_map(bell_fd, BELL_BYTES);
+    lane->peer = memory_file_map(doorbell_fd, DOORBELL_BYTES);
     if (lane->peer != NULL && allocate(lane)) {
         fd = memory_file_create("tanist-lane", LANE_BYTES, &lane->memory->bytes);
     }
@@ -102,10 +102,10 @@ int lane_create(struct lane *lane, int bell_fd)
     return fd;
 }
 
-bool lane_open(struct lane *lane, int fd, int bell_fd)
+bool lane_open(struct lane *lane, int fd, int doorbell_fd)
 {
     *lane = (struct lane){0};
-    lane->peer = memory_file_map(bell_fd, BELL_BYTES);
+    lane->peer = memory_file_map(doorbell_fd, DOORBELL_BYTES);
     if (lane->peer != NULL && allocate(lane)) {
         lane->memory->bytes = memory_file_map(fd, LANE_BYTES);
     }
@@ -120,7 +120,7 @@ bool lane_open(struct lane *lane, int fd, int bell_fd)
 void lane_close(struct lane *lane)
 {
     if (lane->memory != NULL) { release(lane->memory); }
-    if (lane->peer != NULL) { (void)munmap(lane->peer, BELL_BYTES); }
+    if (lane->peer != NULL) { (void)munmap(lane->peer, DOORBELL_BYTES); }
     *lane = (struct lane){0};
 }
 
@@ -142,7 +142,7 @@ bool lane_send(struct lane *lane, const struct iovec *pieces, unsigned count, si
 {
     assert(lane->memory != NULL && lane->peer != NULL);
     const bool valid = ring_write(&lane->out, pieces, count, sent);
-    if (valid && *sent > 0) { bell_ring(lane->peer, *sent < total(pieces, count)); }
+    if (valid && *sent > 0) { doorbell_ring(lane->peer, *sent < total(pieces, count)); }
     return valid;
 }
 
@@ -150,7 +150,7 @@ bool lane_receive(struct lane *lane, const struct iovec *places, unsigned count,
 {
     assert(lane->memory != NULL && lane->peer != NULL);
     const bool valid = ring_read(&lane->in, places, count, received);
-    if (valid && ring_takes_space_request(&lane->in)) { bell_ring(lane->peer, true); }
+    if (valid && ring_takes_space_request(&lane->in)) { doorbell_ring(lane->peer, true); }
     return valid;
 }
 

@@ -1,6 +1,6 @@
 /*
  * common/net/lane.h: the memory of a connection whose ends share a host: a ring for each direction,
- * slots for the bodies of frames, and the bell of the peer. A stream of bytes in place of the
+ * slots for the bodies of frames, and the doorbell of the peer. A stream of bytes in place of the
  * connection's TCP stream, and beside it bodies that the receiver uses where the sender put them.
  *
  * The memory stays mapped as long as a body of the peer is in use, also after lane_close() and
@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "common/base/bell.h"
 #include "common/base/buffer.h"
+#include "common/base/doorbell.h"
 #include "common/net/ring.h"
 #include "common/net/slots.h"
 
@@ -37,15 +37,15 @@ struct lane {
     struct ring_producer out;
     struct ring_consumer in;
     struct slots_sender bodies;
-    struct bell_page *peer; /* The peer's bell. */
+    struct doorbell_page *peer; /* The peer's doorbell. */
 };
 
-/* Create the memory, for the accepting end; `bell_fd` is the peer's. Returns the descriptor of the
- * memory, which the caller sends to the peer and closes; -1 and errno: not possible. */
-int lane_create(struct lane *lane, int bell_fd);
+/* Create the memory, for the accepting end; `doorbell_fd` is the peer's. Returns the descriptor of
+ * the memory, which the caller sends to the peer and closes; -1 and errno: not possible. */
+int lane_create(struct lane *lane, int doorbell_fd);
 /* Map the memory that the accepting end has created. False and errno: not possible, EINVAL: it is
  * not a lane of this release. The descriptors stay the caller's. */
-bool lane_open(struct lane *lane, int fd, int bell_fd);
+bool lane_open(struct lane *lane, int fd, int doorbell_fd);
 void lane_close(struct lane *lane); /* Also of a lane that is all zero. */
 
 /* The memory that a lane takes whose bodies have `bytes` bytes: its pages exist once they are
@@ -53,7 +53,7 @@ void lane_close(struct lane *lane); /* Also of a lane that is all zero. */
 uint64_t lane_used_bytes(uint64_t bytes);
 
 /* Send as much as there is space for, and notify the peer. If not everything was sent, it rings our
- * bell when there is space. False: the peer has broken the rings. */
+ * doorbell when there is space. False: the peer has broken the rings. */
 bool lane_send(struct lane *lane, const struct iovec *pieces, unsigned count, size_t *sent);
 /* Receive what waits, up to the size of the places. False: the peer has broken the rings. */
 bool lane_receive(struct lane *lane, const struct iovec *places, unsigned count, size_t *received);

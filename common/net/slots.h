@@ -6,9 +6,10 @@
  * The number of a slot travels in the header of its frame, through the ring of the lane
  * (common/net/ring.h), which orders the body before it. A slot is free if it was returned as often
  * as it was lent. Each end counts in memory of its own and publishes only the returns, so a sender
- * that dies while it copies leaves a slot that no frame names. What the peer writes is input: it
- * can make slots unusable, which only costs the sender a copy through the ring, and the contents of
- * a body, which are numbers and never decoded, but no address.
+ * that dies while it copies leaves a slot that no frame names. The memory that the peer writes is
+ * untrusted: a peer can make slots unusable, which only costs the sender a copy through the ring,
+ * and can change the contents of a body, which are numbers and are never decoded. It cannot
+ * influence an address.
  *
  * Threads: one at a time for each end, but slots may be returned by any.
  */
@@ -55,7 +56,7 @@ unsigned slots_put(struct slots_sender *sender, const void *body, size_t bytes);
 /* The body of `bytes` bytes in slot `number`, which the sender has named; 64-byte aligned. NULL: it
  * cannot have put it there. */
 void *slots_take(struct slots_receiver *receiver, unsigned number, size_t bytes);
-/* The taken body in slot `number` is not used any more. */
+/* The body that was taken from slot `number` is no longer used. */
 void slots_return(struct slots_receiver *receiver, unsigned number);
 
 #endif

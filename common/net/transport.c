@@ -188,7 +188,7 @@ static void tick(struct transport *transport)
     if (transport->accept_later) { accept_next(transport); }
     bool stopping = transport->stopping;
     pthread_mutex_unlock(&transport->mutex);
-    /* A peer that died at the wrong moment has not rung the bell. */
+    /* A peer that died at the wrong moment has not rung the doorbell. */
     if (transport->host.lanes != NULL) { (void)lanes_poll(transport->host.lanes); }
     /* A dial may have taken its slot before we closed all, and have started after. */
     if (stopping) { shut_all(transport); }
@@ -421,9 +421,9 @@ bool transport_poll(struct transport *transport)
     return transport->host.lanes != NULL && lanes_poll(transport->host.lanes);
 }
 
-struct bell *transport_bell(struct transport *transport)
+struct doorbell *transport_doorbell(struct transport *transport)
 {
-    return transport->host.lanes == NULL ? NULL : &transport->host.lanes->bell;
+    return transport->host.lanes == NULL ? NULL : &transport->host.lanes->doorbell;
 }
 
 void transport_address(const struct transport *transport, char *text, size_t size)

@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/bell.h"
 #include "common/base/buffer.h"
+#include "common/base/doorbell.h"
 #include "common/base/error.h"
 #include "common/net/wire.h"
 
@@ -124,7 +124,7 @@ bool transport_poll(struct transport *transport);
 
 /* Rings when transport_poll() has something to do. Borrowed; its owner is the thread that polls.
  * NULL: the transport has no lanes, and need not be polled. */
-struct bell *transport_bell(struct transport *transport);
+struct doorbell *transport_doorbell(struct transport *transport);
 
 /* The address that peers dial, with the port that was picked: "tcp://127.0.0.1:40123"; `listen` as
  * given if no port is opened. */

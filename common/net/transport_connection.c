@@ -246,7 +246,7 @@ static void end_dial(struct connection *connection, int result)
         return;
     }
     connection->silent_ticks = 0;
-    if (connection_lane_call(connection)) { /* connection_lane_called() continues. */
+    if (connection_lane_request(connection)) { /* connection_lane_answered() continues. */
         pthread_mutex_unlock(&connection->mutex);
         return;
     }

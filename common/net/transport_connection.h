@@ -35,7 +35,7 @@
 #include "common/net/frame_reader.h"
 #include "common/net/frame_writer.h"
 #include "common/net/lane.h"
-#include "common/net/lane_door.h"
+#include "common/net/lane_listener.h"
 #include "common/net/transport.h"
 
 enum {
@@ -66,10 +66,10 @@ enum connection_phase {
 };
 
 enum connection_lane_state {
-    CONNECTION_LANE_NONE,     /* Frames travel over the stream. */
-    CONNECTION_LANE_CALLED,   /* We dialed, and wait for the answer of the peer's door, ... */
-    CONNECTION_LANE_AGREEING, /* ... and then for that to our nonce. */
-    CONNECTION_LANE_ACTIVE,   /* Frames travel over the lane, heartbeats over the stream. */
+    CONNECTION_LANE_NONE,      /* Frames travel over the stream. */
+    CONNECTION_LANE_REQUESTED, /* We dialed, and wait for the answer of the peer's listener, ... */
+    CONNECTION_LANE_AGREEING,  /* ... and then for that to our nonce. */
+    CONNECTION_LANE_ACTIVE,    /* Frames travel over the lane, heartbeats over the stream. */
 };
 
 struct connection_lane {
@@ -140,8 +140,8 @@ void connection_shut(struct connection *connection);
  * connections when it continues. */
 void connection_tick(struct connection *connection);
 
-/* The peer's door has answered on `fd`, or has not in time. Takes `fd`. */
-void connection_lane_called(struct connection *connection, int fd);
+/* The peer's listener has answered on `fd`, or has not in time. Takes `fd`. */
+void connection_lane_answered(struct connection *connection, int fd);
 /* Deliver the frames that have arrived on the lane, and send those that wait for space. True:
  * something was done. One thread at a time, without the mutex. */
 bool connection_poll(struct connection *connection);

@@ -58,7 +58,7 @@ static void activate(struct connection *connection)
 
 /* -------------------------------------------------------------- agreeing */
 
-bool connection_lane_call(struct connection *connection)
+bool connection_lane_request(struct connection *connection)
 {
     struct lanes *lanes = connection->host->lanes;
     char address[TRANSPORT_ADDRESS_MAX], reason[LANE_REASON_MAX];
@@ -69,17 +69,17 @@ bool connection_lane_call(struct connection *connection)
         return false;
     }
     const uint64_t cluster = connection->host->config.cluster;
-    int fd = lane_call(cluster, address, lanes->bell.fd, &connection->lane.nonce, reason);
+    int fd = lane_request(cluster, address, lanes->doorbell.fd, &connection->lane.nonce, reason);
     if (fd < 0) {
         log_refusal(connection, reason);
         return false;
     }
-    if (!lanes_add_call(lanes, connection, fd)) {
+    if (!lanes_add_request(lanes, connection, fd)) {
         log_refusal(connection, "too many connections open at once");
         close(fd);
         return false;
     }
-    connection->lane.state = CONNECTION_LANE_CALLED;
+    connection->lane.state = CONNECTION_LANE_REQUESTED;
     return true;
 }
 
@@ -102,13 +102,13 @@ static struct frame_header nonce_frame(const struct lane_nonce *nonce, bool agre
     };
 }
 
-void connection_lane_called(struct connection *connection, int fd)
+void connection_lane_answered(struct connection *connection, int fd)
 {
     struct connection_lane *lane = &connection->lane;
     char reason[LANE_REASON_MAX] = "out of memory";
     pthread_mutex_lock(&connection->mutex);
-    assert(lane->state == CONNECTION_LANE_CALLED && connection->pending > 0);
-    bool opened = lane_call_answer(fd, &lane->nonce, &lane->lane, reason);
+    assert(lane->state == CONNECTION_LANE_REQUESTED && connection->pending > 0);
+    bool opened = lane_request_answer(fd, &lane->nonce, &lane->lane, reason);
     close(fd);
     if (connection->phase == CONNECTION_CLOSING) {
         connection_end_operation(connection);
@@ -126,13 +126,13 @@ void connection_lane_called(struct connection *connection, int fd)
     pthread_mutex_unlock(&connection->mutex);
 }
 
-/* A peer that dialed us names the lane that it has got at our door. */
+/* A peer that dialed us names the lane that it has got at our listener. */
 static void accept_lane(struct connection *connection, const struct lane_nonce *nonce)
 {
     struct lanes *lanes = connection->host->lanes;
     struct lane lane = {0};
-    bool agreed =
-        lanes != NULL && prepare_reader(connection) && lane_door_take(&lanes->door, nonce, &lane);
+    bool agreed = lanes != NULL && prepare_reader(connection) &&
+                  lane_listener_take(&lanes->listener, nonce, &lane);
     pthread_mutex_lock(&connection->mutex);
     if (connection->phase != CONNECTION_GREETING) {
         pthread_mutex_unlock(&connection->mutex);

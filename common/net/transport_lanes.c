@@ -10,7 +10,7 @@
 
 #include "common/base/clock.h"
 
-enum { POLLED_MAX = 1 + 1 + LANE_GUESTS_MAX + LANE_CALLS_MAX };
+enum { POLLED_MAX = 1 + 1 + LANE_CLIENTS_MAX + LANE_REQUESTS_MAX };
 
 /* --------------------------------------------------------------- polling */
 
@@ -49,13 +49,13 @@ void lanes_remove(struct lanes *lanes, struct connection *connection)
 static void *run_helper(void *arg)
 {
     struct lanes *lanes = arg;
-    const enum bell_waiter who = lanes->helper_waits_as;
+    const enum doorbell_waiter who = lanes->helper_waits_as;
     while (!atomic_load(&lanes->stopping)) {
-        const uint32_t ticket = bell_announce(&lanes->bell, who);
+        const uint32_t ticket = doorbell_announce(&lanes->doorbell, who);
         if (!atomic_load(&lanes->stopping) && !lanes_poll(lanes)) {
-            bell_sleep(&lanes->bell, ticket, who, UINT64_MAX);
+            doorbell_sleep(&lanes->doorbell, ticket, who, UINT64_MAX);
         }
-        bell_withdraw(&lanes->bell, who);
+        doorbell_withdraw(&lanes->doorbell, who);
     }
     return NULL;
 }
@@ -65,10 +65,10 @@ static void *run_helper(void *arg)
 static void release(struct lanes *lanes)
 {
     if (lanes->wake_fd >= 0) { close(lanes->wake_fd); }
-    lane_door_close(&lanes->door);
-    bell_close(&lanes->bell);
+    lane_listener_close(&lanes->listener);
+    doorbell_close(&lanes->doorbell);
     pthread_mutex_destroy(&lanes->polling);
-    pthread_mutex_destroy(&lanes->calls_mutex);
+    pthread_mutex_destroy(&lanes->requests_mutex);
     free(lanes);
 }
 
@@ -81,12 +81,12 @@ struct lanes *lanes_open(uint64_t cluster, const char *address, bool owner_polls
         return NULL;
     }
     pthread_mutex_init(&lanes->polling, NULL);
-    pthread_mutex_init(&lanes->calls_mutex, NULL);
-    lanes->helper_waits_as = owner_polls ? BELL_HELPER : BELL_OWNER;
-    const bool shared = bell_open(&lanes->bell, true);
+    pthread_mutex_init(&lanes->requests_mutex, NULL);
+    lanes->helper_waits_as = owner_polls ? DOORBELL_HELPER : DOORBELL_OWNER;
+    const bool shared = doorbell_open(&lanes->doorbell, true);
     if (!shared) { (void)snprintf(reason, LANE_REASON_MAX, "memfd: %s", strerror(errno)); }
-    const bool opened =
-        lane_door_open(&lanes->door, cluster, shared ? address : NULL, lanes->bell.fd, reason);
+    const bool opened = lane_listener_open(&lanes->listener, cluster, shared ? address : NULL,
+                                           lanes->doorbell.fd, reason);
     lanes->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (shared && opened && lanes->wake_fd < 0) {
         (void)snprintf(reason, LANE_REASON_MAX, "eventfd: %s", strerror(errno));
@@ -104,13 +104,13 @@ void lanes_close(struct lanes *lanes)
 {
     if (lanes == NULL) { return; }
     atomic_store(&lanes->stopping, true);
-    bell_wake(&lanes->bell, lanes->helper_waits_as);
+    doorbell_wake(&lanes->doorbell, lanes->helper_waits_as);
     pthread_join(lanes->helper, NULL);
-    assert(lanes->polled_count == 0 && lanes->call_count == 0);
+    assert(lanes->polled_count == 0 && lanes->request_count == 0);
     release(lanes);
 }
 
-/* --------------------------------------------------------- doors and calls */
+/* ---------------------------------------------------- listener and requests */
 
 void lanes_wake(struct lanes *lanes)
 {
@@ -119,45 +119,45 @@ void lanes_wake(struct lanes *lanes)
     assert(written == (ssize_t)sizeof one);
 }
 
-bool lanes_add_call(struct lanes *lanes, struct connection *connection, int fd)
+bool lanes_add_request(struct lanes *lanes, struct connection *connection, int fd)
 {
     assert(fd >= 0);
-    pthread_mutex_lock(&lanes->calls_mutex);
-    const bool added = lanes->call_count < LANE_CALLS_MAX;
+    pthread_mutex_lock(&lanes->requests_mutex);
+    const bool added = lanes->request_count < LANE_REQUESTS_MAX;
     if (added) {
-        lanes->calls[lanes->call_count++] = (struct lane_call_waiting){
+        lanes->requests[lanes->request_count++] = (struct lane_request_waiting){
             .connection = connection, .fd = fd, .since_ms = clock_monotonic_ms()};
     }
-    pthread_mutex_unlock(&lanes->calls_mutex);
+    pthread_mutex_unlock(&lanes->requests_mutex);
     if (added) { lanes_wake(lanes); }
     return added;
 }
 
-static unsigned add_calls(struct lanes *lanes, struct pollfd *polled)
+static unsigned add_requests(struct lanes *lanes, struct pollfd *polled)
 {
-    pthread_mutex_lock(&lanes->calls_mutex);
-    const unsigned count = lanes->call_count;
+    pthread_mutex_lock(&lanes->requests_mutex);
+    const unsigned count = lanes->request_count;
     for (unsigned i = 0; i < count; i++) {
-        polled[i] = (struct pollfd){.fd = lanes->calls[i].fd, .events = POLLIN};
+        polled[i] = (struct pollfd){.fd = lanes->requests[i].fd, .events = POLLIN};
     }
-    pthread_mutex_unlock(&lanes->calls_mutex);
+    pthread_mutex_unlock(&lanes->requests_mutex);
     return count;
 }
 
-/* A call that is answered, or has waited for too long. False: there is none. */
-static bool take_call(struct lanes *lanes, uint64_t now_ms, struct lane_call_waiting *out)
+/* A request that is answered, or has waited for too long. False: there is none. */
+static bool take_request(struct lanes *lanes, uint64_t now_ms, struct lane_request_waiting *out)
 {
     bool taken = false;
-    pthread_mutex_lock(&lanes->calls_mutex);
-    for (unsigned i = 0; i < lanes->call_count && !taken; i++) {
-        struct lane_call_waiting *call = &lanes->calls[i];
-        struct pollfd polled = {.fd = call->fd, .events = POLLIN};
-        taken = poll(&polled, 1, 0) > 0 || now_ms - call->since_ms > LANE_CALL_MS;
+    pthread_mutex_lock(&lanes->requests_mutex);
+    for (unsigned i = 0; i < lanes->request_count && !taken; i++) {
+        struct lane_request_waiting *request = &lanes->requests[i];
+        struct pollfd polled = {.fd = request->fd, .events = POLLIN};
+        taken = poll(&polled, 1, 0) > 0 || now_ms - request->since_ms > LANE_REQUEST_MS;
         if (!taken) { continue; }
-        *out = *call;
-        *call = lanes->calls[--lanes->call_count];
+        *out = *request;
+        *request = lanes->requests[--lanes->request_count];
     }
-    pthread_mutex_unlock(&lanes->calls_mutex);
+    pthread_mutex_unlock(&lanes->requests_mutex);
     return taken;
 }
 
@@ -166,12 +166,14 @@ void lanes_wait(struct lanes *lanes, uint64_t deadline_ms)
     struct pollfd polled[POLLED_MAX] = {{.fd = lanes->wake_fd, .events = POLLIN}};
     uint64_t now_ms = clock_monotonic_ms(), wakes;
     unsigned count = 1;
-    count += lane_door_polled(&lanes->door, polled + count);
-    count += add_calls(lanes, polled + count);
+    count += lane_listener_polled(&lanes->listener, polled + count);
+    count += add_requests(lanes, polled + count);
     (void)poll(polled, count, deadline_ms > now_ms ? (int)(deadline_ms - now_ms) : 0);
     if (polled[0].revents != 0) { (void)!read(lanes->wake_fd, &wakes, sizeof wakes); }
     now_ms = clock_monotonic_ms();
-    lane_door_handle(&lanes->door, now_ms);
-    struct lane_call_waiting call;
-    while (take_call(lanes, now_ms, &call)) { connection_lane_called(call.connection, call.fd); }
+    lane_listener_handle(&lanes->listener, now_ms);
+    struct lane_request_waiting request;
+    while (take_request(lanes, now_ms, &request)) {
+        connection_lane_answered(request.connection, request.fd);
+    }
 }

@@ -35,9 +35,9 @@ void connection_peer_text(struct connection *connection, char *text, size_t size
 
 /* ---- transport_lane.c */
 
-/* The stream is connected: call the peer's door. True: connection_lane_called() follows. With the
- * mutex held. */
-bool connection_lane_call(struct connection *connection);
+/* The stream is connected: ask the peer's listener. True: connection_lane_answered() follows. With
+ * the mutex held. */
+bool connection_lane_request(struct connection *connection);
 /* A frame LANE has arrived over the stream: the peer's nonce, or its answer to the one
  * of this end. Without the
  * mutex. TN_EPROTO: it is not due. */

@@ -46,6 +46,11 @@ enum frame_type {
                         bodies before it, whose headers are otherwise its own. */
     FRAME_SUM,       /* Worker -> worker, without ps. Body: the sum of the gradients of all slices,
                         range `sequence`. Their frames: mirror/frames.h. */
+    FRAME_SESSION,   /* Client or server of a session. Kinds and fields: session/message.h. */
+    FRAME_TABLES,    /* Observer -> ps: statistics of tables are wanted. Ps -> observer: those of
+                        `count` tables, as of its `generation` and `step`. Body:
+                        common/cluster/table_stats.h. */
+    FRAME_GROUP,     /* Between the members of a group. Kinds and fields: group/member_frame.h. */
     FRAME_TYPE_END
 };
 

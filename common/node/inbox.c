@@ -13,16 +13,18 @@
 #include "tanist/status.h"
 
 enum {
-    SHORT_WAIT_NS = 100000, /* Waking a thread takes some 20 us, and its next wait a few more. */
-    POLLS_IN_TURN = 8,      /* Between two offers of the processor; one takes some 50 ns. */
+    /* Waking a thread takes some 20 us, the caches of its processor are cold by then, and Linux may
+     * wake it where another busy node runs. A step of a small model has several such waits. */
+    SHORT_WAIT_NS = 400000,
+    POLLS_IN_TURN = 8, /* Between two offers of the processor; one takes some 50 ns. */
 };
 
 struct inbox {
     pthread_mutex_t lock;
     struct inbox_item *first, **last;
-    size_t frames;     /* Items that are frames. */
-    struct bell *bell; /* Rings for the thread that takes. */
-    struct bell own;
+    size_t frames;             /* Items that are frames. */
+    struct doorbell *doorbell; /* Rings for the thread that takes. */
+    struct doorbell own;
     bool (*poll)(void *ctx); /* NULL: there is nothing to poll. */
     void *poll_ctx;
     uint64_t usual_wait_ns; /* A moving average. */
@@ -34,8 +36,8 @@ struct inbox *inbox_create(void)
     if (inbox == NULL) { return NULL; }
     inbox->usual_wait_ns = UINT64_C(10) * SHORT_WAIT_NS;
     pthread_mutex_init(&inbox->lock, NULL);
-    (void)bell_open(&inbox->own, false);
-    inbox->bell = &inbox->own;
+    (void)doorbell_open(&inbox->own, false);
+    inbox->doorbell = &inbox->own;
     inbox->last = &inbox->first;
     return inbox;
 }
@@ -49,7 +51,7 @@ void inbox_destroy(struct inbox *inbox)
         if (item->type == NODE_TRANSPORT) { buffer_release(item->transport.body); }
         inbox_release(item);
     }
-    bell_close(&inbox->own);
+    doorbell_close(&inbox->own);
     pthread_mutex_destroy(&inbox->lock);
     free(inbox);
 }
@@ -82,7 +84,7 @@ static bool put(struct inbox *inbox, struct inbox_item *item)
         inbox->frames += is_frame(item);
         *inbox->last = item;
         inbox->last = &item->next;
-        bell_wake(inbox->bell, BELL_OWNER); /* Before inbox_poll_end() can return. */
+        doorbell_wake(inbox->doorbell, DOORBELL_OWNER); /* Before inbox_poll_end() can return. */
     }
     pthread_mutex_unlock(&inbox->lock);
     return accepted;
@@ -120,19 +122,20 @@ void inbox_put_leave(struct inbox *inbox, bool at_once)
     (void)put(inbox, new_item(at_once ? NODE_LEAVE : NODE_DRAIN, 0));
 }
 
-static void set_poll(struct inbox *inbox, struct bell *bell, bool (*poll)(void *ctx), void *ctx)
+static void set_poll(struct inbox *inbox, struct doorbell *doorbell, bool (*poll)(void *ctx),
+                     void *ctx)
 {
     pthread_mutex_lock(&inbox->lock);
-    inbox->bell = bell;
+    inbox->doorbell = doorbell;
     inbox->poll = poll;
     inbox->poll_ctx = ctx;
     pthread_mutex_unlock(&inbox->lock);
 }
 
-void inbox_poll(struct inbox *inbox, struct bell *bell, bool (*poll)(void *ctx), void *ctx)
+void inbox_poll(struct inbox *inbox, struct doorbell *doorbell, bool (*poll)(void *ctx), void *ctx)
 {
-    assert(bell != NULL && poll != NULL);
-    set_poll(inbox, bell, poll, ctx);
+    assert(doorbell != NULL && poll != NULL);
+    set_poll(inbox, doorbell, poll, ctx);
 }
 
 void inbox_poll_end(struct inbox *inbox)
@@ -188,11 +191,11 @@ static void wait_item(struct inbox *inbox, uint64_t deadline_ns)
 {
     const uint64_t start_ns = clock_monotonic_ns();
     if (!spin(inbox)) {
-        const uint32_t ticket = bell_announce(inbox->bell, BELL_OWNER);
+        const uint32_t ticket = doorbell_announce(inbox->doorbell, DOORBELL_OWNER);
         if (!poll_now(inbox) && !has_items(inbox)) {
-            bell_sleep(inbox->bell, ticket, BELL_OWNER, deadline_ns);
+            doorbell_sleep(inbox->doorbell, ticket, DOORBELL_OWNER, deadline_ns);
         }
-        bell_withdraw(inbox->bell, BELL_OWNER);
+        doorbell_withdraw(inbox->doorbell, DOORBELL_OWNER);
     }
     const uint64_t waited_ns = clock_monotonic_ns() - start_ns;
     inbox->usual_wait_ns = inbox->usual_wait_ns - inbox->usual_wait_ns / 8 + waited_ns / 8;

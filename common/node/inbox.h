@@ -11,7 +11,7 @@
 #ifndef COMMON_NODE_INBOX_H
 #define COMMON_NODE_INBOX_H
 
-#include "common/base/bell.h"
+#include "common/base/doorbell.h"
 #include "common/node/node.h"
 
 enum { INBOX_FRAMES_MAX = 16384 };
@@ -42,8 +42,8 @@ void inbox_put_role(struct inbox *inbox, void *event, void (*release)(void *even
 void inbox_put_leave(struct inbox *inbox, bool at_once);
 
 /* From now on inbox_take() also polls `poll`, which may put items and returns whether it did
- * anything; `bell` rings when there is something to poll. Both are borrowed. */
-void inbox_poll(struct inbox *inbox, struct bell *bell, bool (*poll)(void *ctx), void *ctx);
+ * anything; `doorbell` rings when there is something to poll. Both are borrowed. */
+void inbox_poll(struct inbox *inbox, struct doorbell *doorbell, bool (*poll)(void *ctx), void *ctx);
 /* No longer, and neither is used once it has returned. Not while another thread takes. */
 void inbox_poll_end(struct inbox *inbox);
 

@@ -337,21 +337,21 @@ static void log_waiting(struct membership *m)
     }
 }
 
-void membership_set_trouble(struct membership *m, const char *text)
+void membership_set_problem(struct membership *m, const char *text)
 {
     assert(text != NULL);
-    if (text_equal(m->trouble, text)) { return; }
-    text_set(m->trouble, sizeof m->trouble, text);
-    m->trouble_log_ms = m->now_ms;
-    if (text[0] == '\0') { log_info("the trouble is over"); }
+    if (text_equal(m->problem, text)) { return; }
+    text_set(m->problem, sizeof m->problem, text);
+    m->problem_log_ms = m->now_ms;
+    if (text[0] == '\0') { log_info("the problem is solved"); }
     if (m->registered) { register_rewrite(m); }
 }
 
-static void log_trouble(struct membership *m)
+static void log_problem(struct membership *m)
 {
-    if (m->trouble[0] == '\0' || m->now_ms < m->trouble_log_ms) { return; }
-    log_error("%s", m->trouble);
-    m->trouble_log_ms = m->now_ms + WAIT_LOG_MS;
+    if (m->problem[0] == '\0' || m->now_ms < m->problem_log_ms) { return; }
+    log_error("%s", m->problem);
+    m->problem_log_ms = m->now_ms + WAIT_LOG_MS;
 }
 
 /* ---------------------------------------------------------------- reactor */
@@ -368,7 +368,7 @@ static void run_timers(struct membership *m)
     }
     drive_link(m);
     log_waiting(m);
-    log_trouble(m);
+    log_problem(m);
 }
 
 unsigned membership_handle(struct membership *m, const struct node_event *event)
@@ -391,7 +391,7 @@ uint64_t membership_deadline_ms(const struct membership *m)
 {
     if (m->exit_code != 0) { return UINT64_MAX; }
     uint64_t first = m->next_log_ms;
-    if (m->trouble[0] != '\0') { first = u64_min(first, m->trouble_log_ms); }
+    if (m->problem[0] != '\0') { first = u64_min(first, m->problem_log_ms); }
     first = u64_min(first, znode_watch_deadline_ms(&m->self_watch));
     first = u64_min(first, znode_watch_deadline_ms(&m->chief_watch));
     first = u64_min(first, znode_watch_deadline_ms(&m->run_watch));

@@ -73,8 +73,8 @@ struct membership {
     uint64_t sent_at_ms;
     uint64_t waiting_since_ms, next_log_ms;
     uint64_t since_wall_ms;           /* The time of the registration. */
-    char trouble[MEMBER_TROUBLE_MAX]; /* As registered; "": none. */
-    uint64_t trouble_log_ms;          /* When to log it next. */
+    char problem[MEMBER_PROBLEM_MAX]; /* As registered; "": none. */
+    uint64_t problem_log_ms;          /* When to log it next. */
     uint64_t now_ms, wall_ms;
 };
 
@@ -93,7 +93,7 @@ void membership_report(struct membership *m, const struct report *report);
 
 /* Set the reason why this node cannot work, with the remedy; "": none. It is logged at once and
  * every 3 s, and shown by `tanist status` and `tanist watch`. */
-void membership_set_trouble(struct membership *m, const char *text);
+void membership_set_problem(struct membership *m, const char *text);
 
 uint64_t membership_deadline_ms(const struct membership *m);
 

@@ -19,7 +19,7 @@ static size_t encode_self(const struct membership *m, char text[static ZNODE_JSO
     memcpy(member.host, m->identity.host, sizeof member.host);
     memcpy(member.address, m->identity.address, sizeof member.address);
     memcpy(member.machine, m->identity.machine, sizeof member.machine);
-    memcpy(member.trouble, m->trouble, sizeof member.trouble);
+    memcpy(member.problem, m->problem, sizeof member.problem);
     return member_encode(&member, text);
 }
 

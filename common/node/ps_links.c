@@ -12,11 +12,18 @@ void links_init(struct links *links, uint32_t count, const struct transport_port
     for (uint32_t i = 0; i < count; i++) { links->items[i].delay_ms = LINK_REDIAL_MS; }
 }
 
+void links_ignore(struct links *links, uint32_t index)
+{
+    assert(index < links->count && links->items[index].conn.v == 0);
+    links->items[index].ignored = true;
+}
+
 bool links_set_member(struct links *links, uint32_t index, const struct member *member,
                       uint64_t now_ms)
 {
     assert(index < links->count);
     struct link *link = &links->items[index];
+    if (link->ignored) { return false; }
     link->known = member != NULL;
     if (member == NULL || member->incarnation == link->incarnation) { return false; }
     bool was_open = link->open;
@@ -58,6 +65,19 @@ bool links_closed(struct links *links, uint32_t index, enum tn_status status, ui
     link->redial_at_ms = now_ms + link->delay_ms;
     link->delay_ms = u32_min(2 * link->delay_ms, LINK_REDIAL_MAX_MS);
     return was_open;
+}
+
+void links_reset(struct links *links, uint64_t now_ms)
+{
+    for (uint32_t i = 0; i < links->count; i++) {
+        struct link *link = &links->items[i];
+        const conn_id conn = link->conn;
+        link->open = false;
+        link->conn = (conn_id){0};
+        link->redial_at_ms = now_ms;
+        link->delay_ms = LINK_REDIAL_MS;
+        if (conn.v != 0) { links->port.close(links->port.ctx, conn); }
+    }
 }
 
 void links_confirmed(struct links *links, uint32_t index)

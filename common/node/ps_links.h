@@ -21,7 +21,8 @@ enum {
 };
 
 struct link {
-    bool known; /* The ps is registered, with `incarnation` and `address`. */
+    bool ignored; /* It is never dialled. */
+    bool known;   /* The ps is registered, with `incarnation` and `address`. */
     uint64_t incarnation;
     char address[TRANSPORT_ADDRESS_MAX];
     conn_id conn; /* 0: none. */
@@ -41,6 +42,8 @@ struct links {
 
 void links_init(struct links *links, uint32_t count, const struct transport_port *port);
 
+/* The owner needs no connection to ps `index`. */
+void links_ignore(struct links *links, uint32_t index);
 /* Ps `index` is registered as `member`; NULL: no longer (an open connection stays). True: an open
  * connection to an earlier incarnation was closed. */
 bool links_set_member(struct links *links, uint32_t index, const struct member *member,
@@ -52,6 +55,8 @@ int links_find(const struct links *links, conn_id conn);
 void links_opened(struct links *links, uint32_t index);
 /* The connection closed. True: it had been open. */
 bool links_closed(struct links *links, uint32_t index, enum tn_status status, uint64_t now_ms);
+/* Close all connections; none is dialled before the next links_tick(). */
+void links_reset(struct links *links, uint64_t now_ms);
 /* The ps sent a valid frame: the next redial is after LINK_REDIAL_MS again. */
 void links_confirmed(struct links *links, uint32_t index);
 

@@ -135,8 +135,10 @@ static enum tn_status open_transport(struct runtime *runtime, const struct runti
     enum tn_status status = transport_open(&transport, &runtime->transport, error);
     if (status != TN_OK) { return status; }
     runtime->ports.transport = transport_port_of(runtime->transport);
-    struct bell *bell = transport_bell(runtime->transport);
-    if (bell != NULL) { inbox_poll(runtime->inbox, bell, poll_transport, runtime->transport); }
+    struct doorbell *doorbell = transport_doorbell(runtime->transport);
+    if (doorbell != NULL) {
+        inbox_poll(runtime->inbox, doorbell, poll_transport, runtime->transport);
+    }
     return TN_OK;
 }
 

@@ -13,7 +13,7 @@ struct zk_inbox;
 
 /* NULL: out of memory or of file descriptors. */
 struct zk_inbox *zk_inbox_create(void);
-/* The sink must not be called any more (zk_close()). NULL is allowed. */
+/* The sink must no longer be called (zk_close()). NULL is allowed. */
 void zk_inbox_destroy(struct zk_inbox *inbox);
 
 /* The `sink` for zk_open(), with the inbox as `sink_ctx`. */

@@ -1,11 +1,13 @@
 /*
  * graph/core/backend.h: where a program runs: a kernel for each operation.
  *
- * Threads: a backend has no state; any thread may use it. No kernel allocates, fails or blocks.
+ * Threads: a backend has no state; any thread may use it. No kernel allocates or blocks. One whose
+ * data are in the process's memory cannot fail; those of a device fail at the next copy or wait.
  */
 #ifndef GRAPH_CORE_BACKEND_H
 #define GRAPH_CORE_BACKEND_H
 
+#include "common/base/error.h"
 #include "graph/core/node.h"
 
 /* Everything that a kernel may depend on. Shapes have no TN_BATCH. Unless the operation's traits
@@ -31,6 +33,22 @@ struct kernel_needs {
 
 typedef void (*kernel_function)(const struct kernel_call *call);
 
+/* The memory of a backend whose kernels read and write that of a device. Memory begins at a
+ * multiple of 256 bytes and is released by its owner. Functions fail with TN_ENOMEM (allocate), or
+ * with TN_EDEVICE and the reason: then, or earlier, the device has failed, also in a kernel. */
+struct backend_device {
+    /* Whether the kernel found for this operation takes these types and shapes. Where it does not,
+     * or there is none, the operation runs on the CPU by backend `host`. */
+    bool (*fits)(const struct kernel_call *call);
+    const struct backend *host; /* NULL: there is no device, and no other member is valid. */
+    enum tn_status (*allocate)(size_t bytes, void **memory, struct error *error);
+    void (*release)(void *memory); /* NULL is allowed. */
+    enum tn_status (*upload)(void *to, const void *from, size_t bytes, struct error *error);
+    enum tn_status (*download)(void *to, const void *from, size_t bytes, struct error *error);
+    enum tn_status (*clear)(void *memory, size_t bytes, struct error *error); /* Zeros. */
+    enum tn_status (*wait)(struct error *error);
+};
+
 struct backend {
     const char *name;
     bool wide;           /* Floats are doubles in memory. */
@@ -38,13 +56,19 @@ struct backend {
     const void *kernels; /* Passed to each call. */
     /* The kernel for this operation. NULL: this backend has none. */
     kernel_function (*find)(const struct op_type *op);
-    /* From node, shapes, types, kernels and `steady` of the call; no data. NULL: no kernel needs
-     * anything. */
+    /* From node, shapes, types, kernels, `steady` and `slices`, which may be 0 or 1 in the call of
+     * the kernel; no data. NULL: no kernel needs anything. */
     struct kernel_needs (*needs)(const struct kernel_call *call);
     /* Write the packed form of a steady input. It is called before the kernel whenever the
      * variables have changed. */
     void (*pack)(const struct kernel_call *call, void *packed);
+    struct backend_device device;
 };
+
+static inline bool backend_has_device(const struct backend *backend)
+{
+    return backend->device.host != NULL;
+}
 
 /* Element `at` of a view of integers. */
 static inline int64_t integer_at(const struct tn_view *view, int64_t at)

@@ -43,7 +43,4 @@ const char *graph_path(struct tn_graph *graph, const char *name);
 /* The node of type `op` whose attribute `name` is `name`, as its output 0, or TN_NONE. */
 tn_tensor graph_find(const struct tn_graph *graph, const struct op_type *op, const char *name);
 
-/* Copy `error` to a public error, which may be NULL. Returns its status. */
-enum tn_status error_export(const struct error *error, struct tn_error *out);
-
 #endif

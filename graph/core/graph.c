@@ -84,17 +84,6 @@ const char *graph_keep_text(struct tn_graph *graph, const char *text)
     return text[0] == '\0' ? "" : graph_keep(graph, text, strlen(text) + 1);
 }
 
-enum tn_status error_export(const struct error *error, struct tn_error *out)
-{
-    assert(error != NULL);
-    _Static_assert((int)TN_ERROR_TEXT_MAX == (int)ERROR_TEXT_MAX, "a text fits");
-    if (out != NULL) {
-        out->status = error->status;
-        memcpy(out->text, error->text, sizeof out->text);
-    }
-    return error->status;
-}
-
 enum tn_status tn_graph_status(const struct tn_graph *graph, struct tn_error *error)
 {
     assert(graph != NULL);

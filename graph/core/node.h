@@ -12,6 +12,7 @@
 
 #include <assert.h>
 
+#include "graph/core/mark.h"
 #include "graph/core/op.h"
 #include "graph/core/shape.h"
 #include "graph/core/values.h"
@@ -42,8 +43,6 @@ struct node {
     const char *scope;  /* Where it was created, "" for no scope. */
     const char *device; /* Canonical, "" for none. */
 };
-
-enum mark_kind { MARK_LOSS, MARK_METRIC, MARK_OUTPUT, MARK_KINDS };
 
 /* A value that was named as a loss, a metric or an output. */
 struct mark {

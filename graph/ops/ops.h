@@ -91,6 +91,12 @@ extern const struct op_type op_absolute_error, op_absolute_error_gradient;
 extern const struct op_type op_huber_error, op_huber_error_gradient; /* number 0: width */
 extern const struct op_type op_sigmoid_cross_entropy, op_sigmoid_cross_entropy_gradient;
 
+/* retrieval.c: queries, items */
+extern const struct op_type op_slice_softmax_cross_entropy;
+extern const struct op_type
+    op_slice_softmax_cross_entropy_gradient; /* queries, items, dy -> 2 gradients */
+extern const struct op_type op_is_retrieved; /* queries, items -> 1 or 0 */
+
 /* conv.c: integers of window.h */
 extern const struct op_type op_conv2d;                  /* x, weights */
 extern const struct op_type op_conv2d_input_gradient;   /* weights, dy; shape of x */

@@ -24,6 +24,7 @@ struct portable_row {
     X(softmax)                                                                                     \
     X(classify)                                                                                    \
     X(regress)                                                                                     \
+    X(retrieval)                                                                                   \
     X(conv)                                                                                        \
     X(pool)                                                                                        \
     X(normalize)                                                                                   \

@@ -43,6 +43,7 @@ struct kernel_row {
     X(gather)                                                                                      \
     X(classify)                                                                                    \
     X(regress)                                                                                     \
+    X(retrieval)                                                                                   \
     X(conv)                                                                                        \
     X(pool)                                                                                        \
     X(normalize)                                                                                   \

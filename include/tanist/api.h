@@ -1,4 +1,4 @@
-/* tanist/api.h: what the declarations of the public interface are marked with. */
+/* tanist/api.h: the macros that mark the declarations of the public interface. */
 #ifndef TANIST_API_H
 #define TANIST_API_H
 

@@ -2,11 +2,11 @@
  * tanist/graph.h: a model as a graph of operations: placeholders for the fields of an example,
  * variables, operations, losses, metrics and outputs. Building a graph computes nothing.
  *
- * Errors stick: a call that cannot be carried out returns TN_NONE, every call with a TN_NONE
+ * The graph keeps the first error: a call that fails returns TN_NONE, every call with a TN_NONE
  * returns TN_NONE, and tn_graph_status() returns the first error with its scope, operation and
- * shapes. So a model needs no check per line.
+ * shapes. Therefore a model need not check every call.
  *
- * A graph's meaning depends on its connections, not on the order of the calls: C leaves open in
+ * A graph's meaning depends on its connections, not on the order of the calls: C does not define in
  * which order the arguments of tn_add(g, f(g), h(g)) are evaluated, and gcc and clang differ.
  * Before anything is derived from it, the graph is put into canonical order: depth first from the
  * losses, the metrics and the outputs, each in the order of their calls, inputs before their
@@ -64,17 +64,18 @@ TN_API void tn_scope_begin(struct tn_graph *graph, const char *name);
 TN_API void tn_scope_end(struct tn_graph *graph);
 
 /*
- * The place of the operations and variables created from here to tn_device_end(): "/job:worker",
- * "/job:ps/task:1", "/gpu:0". The parts that are left out are inherited. Without a device,
- * operations run on the worker, and variables are where the job's placement puts them.
+ * Sets the device of the operations and variables that are created until tn_device_end():
+ * "/job:worker", "/job:ps/task:1", "/gpu:0". Omitted parts are inherited from the enclosing device.
+ * Without a device, operations run on the worker, and variables are where the job's placement puts
+ * them.
  */
 TN_API void tn_device_begin(struct tn_graph *graph, const char *device);
 TN_API void tn_device_end(struct tn_graph *graph);
 
 /* ------------------------------------------------------------------------------- leaves */
 
-/* A field of the data set, by its name; shape.dims[0] is TN_BATCH. The same name again is the same
- * placeholder, and must have the same type and shape. */
+/* A field of the data set, by its name; shape.dims[0] is TN_BATCH. A second call with the same name
+ * returns the same placeholder, and must have the same type and shape. */
 TN_API tn_tensor tn_placeholder(struct tn_graph *graph, const char *field, enum tn_type type,
                                 struct tn_shape shape);
 /* The values are copied; at most 16 MiB. */
@@ -110,9 +111,9 @@ struct tn_variable_options {
     const float *values;   /* Copied. TN_INIT_VALUES: one for each element, row-major; finite. */
 };
 
-/* A variable of float32, created when the name is new. The same name again is the same variable,
- * and must have the same shape; its options then are ignored. `options` may be NULL. The fan_out of
- * a shape is its last dimension, fan_in the product of the others. */
+/* A variable of float32. It is created if the name is new. A second call with the same name returns
+ * the same variable; the shape must be the same, and the options are ignored. `options` may be
+ * NULL. The fan_out of a shape is its last dimension, fan_in the product of the others. */
 TN_API tn_tensor tn_variable(struct tn_graph *graph, const char *name, struct tn_shape shape,
                              const struct tn_variable_options *options);
 
@@ -156,7 +157,7 @@ TN_API tn_tensor tn_slice(struct tn_graph *graph, tn_tensor x, uint32_t axis, in
                           int64_t count);
 TN_API tn_tensor tn_pad(struct tn_graph *graph, tn_tensor x, uint32_t axis, int64_t before,
                         int64_t after, float value);
-/* The value itself, through which no gradient passes. */
+/* Returns the value of x, but passes no gradient to x. */
 TN_API tn_tensor tn_stop_gradient(struct tn_graph *graph, tn_tensor x);
 
 /* Over the dimensions axes[0..count), which are removed. Never over the batch: the result of an
@@ -175,7 +176,7 @@ TN_API tn_tensor tn_cast(struct tn_graph *graph, tn_tensor x, enum tn_type type,
 
 /* ------------------------------------------------------------------------------ tables */
 
-/* A table of rows by key: not a value, because it has no end. */
+/* A table of rows by key. It is not a value, because the number of its rows is not limited. */
 typedef struct {
     uint32_t v; /* 0: the graph has an error. */
 } tn_table;
@@ -191,20 +192,21 @@ struct tn_table_options {
     float scale;   /* Initial values are uniform in +-`scale`; 0: 1 / sqrt(width). */
 };
 
-/* Rows of `width` floats, at most TN_TABLE_WIDTH_MAX. A row that was never trained needs no memory:
- * its values are a function of the seed, the table, the key and the column. Only rows that a batch
- * reads are fetched and updated, by the job's train.table_optimizer. The same name again is the
- * same table, and must have the same width; its options then are ignored. `options` may be NULL.
+/* Rows of `width` floats, at most TN_TABLE_WIDTH_MAX. A row that was never trained uses no memory:
+ * its values depend only on the seed, the table, the key and the column. Only rows that a batch
+ * reads are fetched and updated, by the job's train.table_optimizer. A second call with the same
+ * name returns the same table; the width must be the same, and the options are ignored. `options`
+ * may be NULL.
  *
- * Jobs with tables train in one process in this version, with the field "keys" of the data;
- * tn_check_gradients() checks such a model with random rows, and a program of tn_program_create()
- * has rows of zeros. */
+ * Jobs with tables read the field "keys" of the data, and train in one process or, in sync mode, on
+ * a cluster. tn_check_gradients() checks such a model with random rows, and a program of
+ * tn_program_create() has rows of zeros. */
 TN_API tn_table tn_table_create(struct tn_graph *graph, const char *name, uint32_t width,
                                 const struct tn_table_options *options);
 /* The rows of the keys in columns [first, first + count) of `keys`, a placeholder of type int64
  * with the shape [batch, n]: keys are TN_KEY_NONE or from 0 to 2^63-1. The result is
- * [batch][count][width], or, as the sum or the mean of a bag, [batch][width]. TN_KEY_NONE takes no
- * part in a mean; the mean of an empty bag is zeros. */
+ * [batch][count][width], or, as the sum or the mean of a bag, [batch][width]. TN_KEY_NONE is not
+ * counted in a mean; the mean of an empty bag is zeros. */
 TN_API tn_tensor tn_lookup(struct tn_graph *graph, tn_table table, tn_tensor keys, uint32_t first,
                            uint32_t count, enum tn_pooling pooling);
 
@@ -218,7 +220,7 @@ struct tn_window {
  * with zeros. groups 0: 1. */
 TN_API tn_tensor tn_conv2d(struct tn_graph *graph, tn_tensor x, tn_tensor weights,
                            struct tn_window window, uint32_t groups);
-/* Padding takes no part: the mean is that of the elements inside the image. */
+/* Padding is not counted: the mean is that of the elements inside the image. */
 TN_API tn_tensor tn_max_pool(struct tn_graph *graph, tn_tensor x, struct tn_window window);
 TN_API tn_tensor tn_mean_pool(struct tn_graph *graph, tn_tensor x, struct tn_window window);
 /* Over the whole image: [batch][channels]. */
@@ -234,9 +236,9 @@ TN_API tn_tensor tn_normalize_layer(struct tn_graph *graph, tn_tensor x, tn_tens
 TN_API tn_tensor tn_normalize_batch(struct tn_graph *graph, const char *name, tn_tensor x,
                                     tn_tensor gain, tn_tensor bias, float momentum, float epsilon);
 
-/* Identity in evaluation. Which elements are dropped is a function of (seed, scope and `name`,
- * step, position of the example in the batch, element): independent of the worker, of the number of
- * slices, and of other operations (rule A11). */
+/* Identity in evaluation. The elements that are dropped depend only on the seed, the scope and
+ * `name`, the step, the position of the example in the batch, and the element: not on the worker,
+ * the number of slices, or other operations (rule A11). */
 TN_API tn_tensor tn_dropout(struct tn_graph *graph, const char *name, tn_tensor x, float rate);
 
 /* softmax(q k^T scale + mask) v for [batch][heads][time][width]; scale 0: 1 / sqrt(width). Causal:
@@ -247,8 +249,8 @@ TN_API tn_tensor tn_attention(struct tn_graph *graph, tn_tensor q, tn_tensor k, 
 /* ---------------------------------------------------------------- losses and results */
 /* Each loss is the mean over the elements of an example: [batch]. */
 
-/* logits[batch][...][classes], labels[batch][...]: integers. Smoothing s: the wanted distribution
- * is (1 - s) times the label's plus s / classes for each class. */
+/* logits[batch][...][classes], labels[batch][...]: integers. Smoothing s: the target distribution
+ * is (1 - s) times that of the label, plus s / classes for each class. */
 TN_API tn_tensor tn_softmax_cross_entropy(struct tn_graph *graph, tn_tensor logits,
                                           tn_tensor labels);
 TN_API tn_tensor tn_softmax_cross_entropy_smoothed(struct tn_graph *graph, tn_tensor logits,
@@ -263,8 +265,22 @@ TN_API tn_tensor tn_huber_error(struct tn_graph *graph, tn_tensor outputs, tn_te
 /* The share of elements whose greatest logit is that of the label: 1 or 0 with one label. */
 TN_API tn_tensor tn_is_correct(struct tn_graph *graph, tn_tensor logits, tn_tensor labels);
 
-/* The loss of each example, [batch]; that of the step is `weight` times its mean. Several losses
- * are added. */
+/*
+ * Retrieval by two towers, queries[batch][width] and items[batch][width], whose scores are dot
+ * products. The classes are the items of the slice: that of the query's own example is the right
+ * one, those of the other examples are the wrong ones. So losses depend on the number of examples
+ * in a slice, the batch over train.slices. `weights`, [batch], multiply the losses of queries: 1
+ * for a pair that belongs together, 0 for one whose item is only a wrong one for others.
+ */
+TN_API tn_tensor tn_slice_softmax_cross_entropy(struct tn_graph *graph, tn_tensor queries,
+                                                tn_tensor items, tn_tensor weights);
+/* A metric whose mean over a slice is the share, by weight, of the queries whose own item has the
+ * greatest score in the slice; 0 where all weights are 0. */
+TN_API tn_tensor tn_slice_recall(struct tn_graph *graph, tn_tensor queries, tn_tensor items,
+                                 tn_tensor weights);
+
+/* The loss of each example, [batch]. The loss of the step is `weight` times the mean. Several
+ * losses are added. */
 TN_API void tn_loss(struct tn_graph *graph, tn_tensor per_example, float weight);
 /* A number per example, [batch], whose mean over the evaluated examples is reported as `name`: up
  * to 16 besides "accuracy", of names below 48 bytes. */

@@ -1,6 +1,6 @@
 /*
- * tanist/layers.h: usual layers: each is a scope, its variables, and a few calls of graph.h. Errors
- * stick to the graph.
+ * tanist/layers.h: common layers. Each is a scope with variables and a few calls of graph.h. The
+ * graph keeps the first error.
  *
  * Threads: a graph belongs to one thread at a time.
  */
@@ -37,6 +37,14 @@ TN_API tn_tensor tn_self_attention(struct tn_graph *graph, const char *name, tn_
 TN_API tn_tensor tn_transformer_block(struct tn_graph *graph, const char *name, tn_tensor x,
                                       uint32_t heads, uint32_t mlp_width, bool causal,
                                       float dropout);
+
+/* Factorization machine (Rendle 2010), without its linear part: of features x[batch][n][width] the
+ * sum over all pairs of the dot products of their vectors, [batch][1]. */
+TN_API tn_tensor tn_factorization_machine(struct tn_graph *graph, tn_tensor x);
+/* The dot products of all pairs of x[batch][n][width], n at least 2, as DLRM has them (Naumov et
+ * al. 2019): [batch][n (n - 1) / 2], those of x[1] with x[0], of x[2] with x[0] and x[1], and so
+ * on. */
+TN_API tn_tensor tn_dot_interaction(struct tn_graph *graph, tn_tensor x);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,12 @@
 /*
- * tanist/source.h: data in a custom format. A shared library describes it by the constant
- * `tanist_source`, and jobs with "data": {"format": "library", "options": {"library": "x.so"}} read
- * the files of data.train by it, with feature columns like those of all formats.
+ * tanist/source.h: data in a custom format. A shared library describes the format with the constant
+ * `tanist_source`. Jobs with "data": {"format": "library", "options": {"library": "x.so"}} use it
+ * to read the files of data.train, with feature columns as for all formats.
  *
- * A row is a function of the file and the row's number: `read` has no cursor, so that rows can be
- * read in any order, again, and by several threads at once. Every host needs the library; raise
- * `version` when the same bytes give other rows, so that nodes with different builds are refused.
+ * A row depends only on the file and the number of the row: `read` has no cursor, so rows can be
+ * read in any order, repeatedly, and by several threads at once. Every host needs the library.
+ * Increase `version` when the same bytes give different rows, so that nodes with different builds
+ * are refused.
  */
 #ifndef TANIST_SOURCE_H
 #define TANIST_SOURCE_H
@@ -63,8 +64,8 @@ struct tn_source_table {
     void *state;                     /* The source's own. */
 };
 
-/* Functions return TN_OK or another status; then `error->text` is one line about the cause, to
- * which the file, and the number of the row, are added. */
+/* Functions return TN_OK or an error status. With an error, `error->text` is one line about the
+ * cause; the name of the file and the number of the row are added to it. */
 struct tn_source {
     size_t struct_size;   /* sizeof of this struct. */
     uint32_t api_version; /* TN_API_VERSION. */

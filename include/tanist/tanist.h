@@ -8,6 +8,7 @@
 #include "tanist/model.h"
 #include "tanist/operation.h"
 #include "tanist/program.h"
+#include "tanist/session.h"
 #include "tanist/source.h"
 #include "tanist/status.h"
 #include "tanist/tensor.h"

@@ -73,7 +73,7 @@ static void run_attention_gradient(const struct cuda_attention *task, const floa
              rows_of(dout, queries, task->value_width), PRODUCT_FROM_ROW, dv);
 }
 
-CUDA_EXPORT void cuda_fill_attention(struct cuda_kernels *table)
+CUDA_EXPORT void CUDA_FILL(attention)(struct cuda_kernels *table)
 {
     table->attention = run_attention;
     table->attention_gradient = run_attention_gradient;

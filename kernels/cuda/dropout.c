@@ -50,7 +50,7 @@ static void run_dropout(const struct cuda_dropout *dropout, const float *x, floa
     if (task.elements > 0) { LAUNCH(dropped, blocks_for(task.elements), ELEMENT_THREADS, task); }
 }
 
-CUDA_EXPORT void cuda_fill_dropout(struct cuda_kernels *table)
+CUDA_EXPORT void CUDA_FILL(dropout)(struct cuda_kernels *table)
 {
     table->dropout = run_dropout;
 }

@@ -2,6 +2,7 @@
  * kernels (kernels/portable/isa/rules.h). */
 #include "kernels/cuda/families.h"
 #include "kernels/portable/isa/rules.h"
+#include "kernels/portable/power.h"
 
 struct unary_task {
     size_t count;
@@ -106,6 +107,22 @@ KERNEL(clip, struct slope_task)
     }
 }
 
+KERNEL(clip_gradient, struct slope_task)
+{
+    EACH_ELEMENT(i, a.count)
+    {
+        a.out[i] = a.x[i] >= a.low && a.x[i] <= a.high ? a.dy[i] : 0.0F;
+    }
+}
+
+KERNEL(powered, struct slope_task)
+{
+    EACH_ELEMENT(i, a.count)
+    {
+        a.out[i] = power_rule(a.x[i], a.low);
+    }
+}
+
 KERNEL(filled, struct slope_task)
 {
     EACH_ELEMENT(i, a.count)
@@ -132,13 +149,26 @@ static void run_clip(size_t count, float low, float high, const float *x, float 
     if (count > 0) { LAUNCH(clip, blocks_for(count), ELEMENT_THREADS, task); }
 }
 
+static void run_clip_gradient(size_t count, float low, float high, const float *x, const float *dy,
+                              float *out)
+{
+    struct slope_task task = {count, low, high, x, dy, out};
+    if (count > 0) { LAUNCH(clip_gradient, blocks_for(count), ELEMENT_THREADS, task); }
+}
+
+static void run_power(size_t count, float c, const float *x, float *out)
+{
+    struct slope_task task = {count, c, 0, x, NULL, out};
+    if (count > 0) { LAUNCH(powered, blocks_for(count), ELEMENT_THREADS, task); }
+}
+
 static void run_fill(size_t count, float value, float *out)
 {
     struct slope_task task = {count, value, 0, NULL, NULL, out};
     if (count > 0) { LAUNCH(filled, blocks_for(count), ELEMENT_THREADS, task); }
 }
 
-CUDA_EXPORT void cuda_fill_elementwise(struct cuda_kernels *table)
+CUDA_EXPORT void CUDA_FILL(elementwise)(struct cuda_kernels *table)
 {
 #define ROW_UNARY(NAME, name, function) table->unary[ELEMENTWISE_##NAME] = run_##name;
 #define ROW_GRADIENT(NAME, name, function)                                                         \
@@ -150,5 +180,7 @@ CUDA_EXPORT void cuda_fill_elementwise(struct cuda_kernels *table)
     table->leaky_relu = run_leaky;
     table->scale = run_scale;
     table->clip = run_clip;
+    table->clip_gradient = run_clip_gradient;
+    table->power = run_power;
     table->fill = run_fill;
 }

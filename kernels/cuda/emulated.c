@@ -1,6 +1,4 @@
 /* kernels/cuda/emulated.c: the emulation as a library with one device, in this process's memory. */
-#include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,71 +7,50 @@
 
 enum { ALIGNMENT = 256 };
 
-static bool count(uint32_t *devices, char *text)
-{
-    (void)text;
-    *devices = 1;
-    return true;
-}
-
-static bool describe(uint32_t device, struct cuda_device_facts *facts, char *text)
-{
-    (void)text;
-    assert(device == 0);
-    *facts = (struct cuda_device_facts){.name = "emulation", .multiprocessors = 1};
-    return true;
-}
-
-static bool select_device(uint32_t device, char *text)
-{
-    (void)text;
-    assert(device == 0);
-    return true;
-}
-
 /* Filled with NaN, as memory of a device is not zero either. */
-static bool allocate(size_t bytes, void **memory, char *text)
+static enum tn_status allocate(size_t bytes, void **memory, struct error *error)
 {
     const size_t rounded = (bytes / ALIGNMENT + 1) * ALIGNMENT;
     *memory = aligned_alloc(ALIGNMENT, rounded);
-    if (*memory == NULL) {
-        (void)snprintf(text, CUDA_TEXT_MAX, "out of memory: %zu bytes", bytes);
-        return false;
-    }
+    if (*memory == NULL) { return error_set(error, TN_ENOMEM, "out of memory: %zu bytes", bytes); }
     memset(*memory, 0xff, rounded);
-    return true;
+    return TN_OK;
 }
 
-static bool copy(void *to, const void *from, size_t bytes, char *text)
+static enum tn_status copy(void *to, const void *from, size_t bytes, struct error *error)
 {
-    (void)text;
+    (void)error;
     memcpy(to, from, bytes);
-    return true;
+    return TN_OK;
 }
 
-static bool wait(char *text)
+static enum tn_status clear(void *memory, size_t bytes, struct error *error)
 {
-    (void)text;
-    return true;
+    (void)error;
+    memset(memory, 0, bytes);
+    return TN_OK;
+}
+
+static enum tn_status wait(struct error *error)
+{
+    (void)error;
+    return TN_OK;
 }
 
 const struct cuda_library *cuda_emulated(void)
 {
     static struct cuda_kernels kernels;
     static const struct cuda_library library = {
-        .version = CUDA_LIBRARY_VERSION,
         .name = "emulation",
         .kernels = &kernels,
-        .count = count,
-        .describe = describe,
-        .select = select_device,
         .allocate = allocate,
         .release = free,
         .upload = copy,
         .download = copy,
+        .clear = clear,
         .wait = wait,
     };
-#define X(family) cuda_fill_##family(&kernels);
+#define X(family) CUDA_FILL(family)(&kernels);
     CUDA_FAMILIES(X)
 #undef X
     return &library;

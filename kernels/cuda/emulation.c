@@ -61,6 +61,21 @@ uint64_t emulation_launches(void)
     return machine.launches;
 }
 
+static struct emulation_kernel *kernels;
+
+void emulation_add(struct emulation_kernel *kernel)
+{
+    kernel->next = kernels;
+    kernels = kernel;
+}
+
+struct emulation_kernel *emulation_find(const char *name)
+{
+    struct emulation_kernel *kernel = kernels;
+    while (kernel != NULL && strcmp(kernel->name, name) != 0) { kernel = kernel->next; }
+    return kernel;
+}
+
 static void report(enum emulation_fault_kind kind, int line, uint32_t thread, const char *format,
                    va_list arguments)
 {

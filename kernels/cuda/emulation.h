@@ -54,6 +54,16 @@ void emulation_reverse(bool reverse);
 /* The number of launches since the program began. */
 uint64_t emulation_launches(void);
 
+/* A kernel that is linked with the program: KERNEL() adds it before main() begins. */
+struct emulation_kernel {
+    const char *name;
+    void (*thread)(const void *arguments);
+    struct emulation_kernel *next;
+};
+void emulation_add(struct emulation_kernel *kernel);
+/* NULL: there is none of this name. */
+struct emulation_kernel *emulation_find(const char *name);
+
 /* For the macros of device.h. */
 struct emulation_shared;
 struct emulation_shared *emulation_shared(const char *name, size_t count);

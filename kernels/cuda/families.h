@@ -17,7 +17,8 @@
     X(normalize)                                                                                   \
     X(dropout)                                                                                     \
     X(attention)                                                                                   \
-    X(gather)
+    X(gather)                                                                                      \
+    X(regress)
 
 #if defined(__cplusplus)
 #define CUDA_EXPORT extern "C"
@@ -25,7 +26,14 @@
 #define CUDA_EXPORT
 #endif
 
-#define X(family) CUDA_EXPORT void cuda_fill_##family(struct cuda_kernels *table);
+/* The program and the emulation each have these functions. */
+#if defined(CUDA_ON_GPU)
+#define CUDA_FILL(family) cuda_fill_##family##_on_gpu
+#else
+#define CUDA_FILL(family) cuda_fill_##family
+#endif
+
+#define X(family) CUDA_EXPORT void CUDA_FILL(family)(struct cuda_kernels * table);
 CUDA_FAMILIES(X)
 #undef X
 

@@ -9,7 +9,7 @@
 
 struct fiber;
 
-/* A fiber for the rest of the process; ends the process if there is no memory. */
+/* A fiber that exists until the process ends. Without memory for it, the process is aborted. */
 struct fiber *fiber_create(void);
 /* The next fiber_enter() calls body(context); what the fiber did before is forgotten. */
 void fiber_begin(struct fiber *fiber, void (*body)(void *context), void *context);

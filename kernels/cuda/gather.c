@@ -1,7 +1,7 @@
 /*
- * kernels/cuda/gather.c: rows of a table by id, and the sums of gradients by row, with the bits of
- * the plain C kernels of graph/reference/gather.c: positions are added in ascending order, so no
- * atomic operation is used.
+ * kernels/cuda/gather.c: rows of a table by id, the sums of gradients by row, one-hot vectors and
+ * shares of keys, with the bits of the plain C kernels of graph/reference/gather.c: positions are
+ * added in ascending order, so no atomic operation is used.
  */
 #include "kernels/cuda/families.h"
 
@@ -73,8 +73,55 @@ static void run_gather_gradient(size_t count, const void *ids, uint32_t id_bytes
     if (elements > 0) { LAUNCH(gathered_gradient, blocks_for(elements), ELEMENT_THREADS, task); }
 }
 
-CUDA_EXPORT void cuda_fill_gather(struct cuda_kernels *table)
+KERNEL(one_hot, struct gather_task)
+{
+    EACH_ELEMENT(i, a.count * a.width)
+    {
+        const int64_t id = integer_of(a.ids, a.id_bytes, i / a.width);
+        const bool is_valid = id >= 0 && (uint64_t)id < a.width;
+        const float is_here = (size_t)id == i % a.width ? 1.0F : 0.0F;
+        a.out[i] = is_valid ? is_here : wide_of_bits(0x7fc00000U);
+    }
+}
+
+static void run_one_hot(size_t count, const void *ids, uint32_t id_bytes, size_t depth, float *out)
+{
+    struct gather_task task = {count, ids, id_bytes, 0, depth, NULL, out};
+    const size_t elements = count * depth;
+    if (elements > 0) { LAUNCH(one_hot, blocks_for(elements), ELEMENT_THREADS, task); }
+}
+
+struct share_task {
+    size_t rows, each, first, count;
+    const int64_t *keys;
+    int64_t none;
+    float *out;
+};
+
+KERNEL(key_share, struct share_task)
+{
+    EACH_ELEMENT(r, a.rows)
+    {
+        const int64_t *keys = a.keys + r * a.each + a.first;
+        size_t present = 0;
+        for (size_t k = 0; k < a.count; k++) {
+            if (keys[k] != a.none) { present++; }
+        }
+        a.out[r] = 1.0F / (float)(present > 0 ? present : 1);
+    }
+}
+
+static void run_key_share(size_t rows, const int64_t *keys, size_t each, size_t first, size_t count,
+                          int64_t none, float *out)
+{
+    struct share_task task = {rows, each, first, count, keys, none, out};
+    if (rows > 0) { LAUNCH(key_share, blocks_for(rows), ELEMENT_THREADS, task); }
+}
+
+CUDA_EXPORT void CUDA_FILL(gather)(struct cuda_kernels *table)
 {
     table->gather = run_gather;
     table->gather_gradient = run_gather_gradient;
+    table->one_hot = run_one_hot;
+    table->key_share = run_key_share;
 }

@@ -122,6 +122,23 @@ struct cuda_dropout {
     float rate;
 };
 
+/* Types of elements. */
+enum cuda_type { CUDA_FLOAT, CUDA_BYTE, CUDA_INT, CUDA_LONG };
+
+/* The losses of graph/ops/regress.c: X(NAME, name). */
+#define CUDA_ERRORS_OF(X)                                                                          \
+    X(SQUARED, squared_error)                                                                      \
+    X(ABSOLUTE, absolute_error)                                                                    \
+    X(HUBER, huber_error)                                                                          \
+    X(SIGMOID, sigmoid_cross_entropy)
+
+enum cuda_error {
+#define X(NAME, name) CUDA_##NAME,
+    CUDA_ERRORS_OF(X)
+#undef X
+        CUDA_ERRORS
+};
+
 struct cuda_kernels {
     /* kernels/portable/elementwise.h */
     void (*unary[ELEMENTWISE_UNARIES])(size_t count, const float *x, float *out);
@@ -134,11 +151,28 @@ struct cuda_kernels {
     void (*scale)(size_t count, float factor, const float *x, float *out);
     void (*clip)(size_t count, float low, float high, const float *x, float *out);
     void (*fill)(size_t count, float value, float *out);
-    /* out = x as float, times `factor`. */
-    void (*cast_bytes)(size_t count, const uint8_t *x, float factor, float *out);
-    /* out[index] = x[index by strides]. */
-    void (*arrange)(const struct cuda_shape *shape, const float *x,
-                    const struct cuda_strides *strides, float *out);
+    /* x to the power c, as kernels/portable/power.h has it. */
+    void (*power)(size_t count, float c, const float *x, float *out);
+    /* out = dy where low <= x <= high, else +0. */
+    void (*clip_gradient)(size_t count, float low, float high, const float *x, const float *dy,
+                          float *out);
+
+    /* As graph/reference/arrange.c and gather.c have them. Elements have `bytes` bytes: 1, 4 or 8.
+     * out[index by out_strides] = x[index by strides]; the elements between are not written. */
+    void (*arrange)(const struct cuda_shape *shape, uint32_t bytes, const void *x,
+                    const struct cuda_strides *strides, void *out,
+                    const struct cuda_strides *out_strides);
+    /* out = x as float, times `factor`. `from` is the type of x. */
+    void (*cast)(size_t count, enum cuda_type from, const void *x, float factor, float *out);
+    /* out = x as an integer of 4 or 8 bytes; floats that are not from 0 to below 2^31 become -1. */
+    void (*cast_to_integers)(size_t count, enum cuda_type from, const void *x, uint32_t out_bytes,
+                             void *out);
+    /* out[i][id of i] = 1, the others 0; NaN where the id is out of range. */
+    void (*one_hot)(size_t count, const void *ids, uint32_t id_bytes, size_t depth, float *out);
+    /* out[r] = 1 / the number of keys[r][first, first + count) that are not `none`, at least 1;
+     * rows of keys have `each` of them. */
+    void (*key_share)(size_t rows, const int64_t *keys, size_t each, size_t first, size_t count,
+                      int64_t none, float *out);
 
     /* kernels/optimizer/update.h and kernels/kernels.h */
     struct {
@@ -150,6 +184,9 @@ struct cuda_kernels {
     /* `terms` is in the device's memory, too. */
     void (*sum_tree)(size_t count, uint32_t term_count, const struct cuda_sum_term *terms,
                      float *out);
+    /* out = the sum of x[slices][count] over the tree of slices (rule A5), as tree_rows_sum() has
+     * it; slices is from 1 to below 2^16. */
+    void (*sum_slices)(size_t count, size_t slices, const float *x, float *out);
 
     /* kernels/portable/matmul.h, conv.h */
     void (*matmul)(const struct cuda_matmul *task);
@@ -172,7 +209,8 @@ struct cuda_kernels {
     void (*softmax_gradient)(const struct cuda_softmax *rows, const float *y, const float *dy,
                              float *dx);
     /* Rows with a label out of range become NaN; labels have `label_bytes` bytes (1, or 4 or 8,
-     * signed). With smoothing s, a loss is that of the label plus s (x[label] - mean(x)). */
+     * signed); labels NULL: row r has label r. With smoothing s, a loss is that of the label plus
+     * s (x[label] - mean(x)). */
     void (*cross_entropy)(size_t rows, size_t columns, const float *logits, const void *labels,
                           uint32_t label_bytes, float smoothing, float *losses,
                           float *probabilities);
@@ -180,10 +218,22 @@ struct cuda_kernels {
                                    const void *labels, uint32_t label_bytes, float smoothing,
                                    const float *dlosses, float *dlogits);
 
-    /* kernels/portable/pool.h */
-    void (*max_pool)(const struct cuda_pool *pool, const float *x, float *y, uint8_t *which);
-    void (*max_pool_gradient)(const struct cuda_pool *pool, const float *dy, const uint8_t *which,
-                              float *dx);
+    /* out = 1 where the greatest logit, the first of equal ones, is that of the label, else 0. */
+    void (*is_correct)(size_t rows, size_t columns, const float *logits, const void *labels,
+                       uint32_t label_bytes, float *out);
+
+    /* The mean loss of each row, and its gradient, as graph/reference/regress.c and
+     * graph/portable/regress.c have them. `width` is that of huber. */
+    void (*error[CUDA_ERRORS])(size_t rows, size_t columns, double width, const float *x,
+                               const float *target, float *out);
+    void (*error_gradient[CUDA_ERRORS])(size_t rows, size_t columns, double width, const float *x,
+                                        const float *target, const float *dy, float *dx);
+
+    /* kernels/portable/pool.h. Places have `place_bytes` bytes, 1 or 4. */
+    void (*max_pool)(const struct cuda_pool *pool, const float *x, float *y, void *which,
+                     uint32_t place_bytes);
+    void (*max_pool_gradient)(const struct cuda_pool *pool, const float *dy, const void *which,
+                              uint32_t place_bytes, float *dx);
     void (*mean_pool)(const struct cuda_pool *pool, const float *x, float *y);
     void (*mean_pool_gradient)(const struct cuda_pool *pool, const float *dy, float *dx);
 

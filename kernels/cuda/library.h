@@ -1,46 +1,46 @@
 /*
- * kernels/cuda/library.h: kernels with the memory of their device, as tables of functions, so that
- * what uses the emulation can use a library for GPUs.
+ * kernels/cuda/library.h: kernels with the memory of their device, as one table of functions. The
+ * emulation and the GPU of this process have one each, so that what uses one can use the other.
  *
- * This header is C and CUDA C++. Functions that can fail return false and write a text of at most
- * CUDA_TEXT_MAX bytes: what failed, on what, and the runtime's reason.
+ * A kernel that fails, or cannot be started, is reported by the next copy or wait: TN_EDEVICE. The
+ * device then stays unusable: the process ends, and another one may begin.
  *
- * Threads: one at a time.
+ * Threads: any; calls of kernels, copies and waits of one device exclude each other.
  */
 #ifndef KERNELS_CUDA_LIBRARY_H
 #define KERNELS_CUDA_LIBRARY_H
 
+#include "common/base/error.h"
 #include "kernels/cuda/kernels.h"
 
-/* Raised by every change of these tables or of the arguments of a kernel. */
-enum { CUDA_LIBRARY_VERSION = 1, CUDA_TEXT_MAX = 256, CUDA_NAME_MAX = 96 };
-
-struct cuda_device_facts {
-    char name[CUDA_NAME_MAX];
-    uint32_t major, minor; /* Compute capability. */
-    uint32_t multiprocessors;
-    uint64_t memory_bytes;
-};
-
 struct cuda_library {
-    uint32_t version; /* CUDA_LIBRARY_VERSION */
-    const char *name; /* "emulation", or "CUDA" and the version of its runtime. */
+    const char *name; /* "emulation" or "cuda". */
     const struct cuda_kernels *kernels;
 
-    /* The number of devices, which may be 0; with CUDA those that CUDA_VISIBLE_DEVICES leaves. */
-    bool (*count)(uint32_t *devices, char *text);
-    bool (*describe)(uint32_t device, struct cuda_device_facts *facts, char *text);
-    /* All other calls use this device from now on; at first device 0. */
-    bool (*select)(uint32_t device, char *text);
-
-    /* Memory of the device, aligned to 256 bytes; false: out of memory. The owner releases it. */
-    bool (*allocate)(size_t bytes, void **memory, char *text);
-    void (*release)(void *memory);
-    /* Copies, and a wait for all kernels and copies. False: a kernel failed, or the device has. */
-    bool (*upload)(void *to, const void *from, size_t bytes, char *text);
-    bool (*download)(void *to, const void *from, size_t bytes, char *text);
-    bool (*wait)(char *text);
+    /* Memory of the device, aligned to 256 bytes, at least 1 byte; the owner releases it.
+     * TN_ENOMEM: out of the device's memory; the text has the bytes that are free. */
+    enum tn_status (*allocate)(size_t bytes, void **memory, struct error *error);
+    void (*release)(void *memory); /* NULL is allowed. */
+    /* Copies behind all earlier kernels; when they return, `from` may change and `to` is complete.
+     */
+    enum tn_status (*upload)(void *to, const void *from, size_t bytes, struct error *error);
+    enum tn_status (*download)(void *to, const void *from, size_t bytes, struct error *error);
+    /* Zeros. */
+    enum tn_status (*clear)(void *memory, size_t bytes, struct error *error);
+    /* Until all kernels are done. */
+    enum tn_status (*wait)(struct error *error);
 };
+
+/*
+ * The kernels on the first GPU that the driver shows (CUDA_VISIBLE_DEVICES chooses): loads the
+ * driver and the module of the kernels, which TANIST_CUDA_MODULE names, or which lies beside the
+ * program or where it is installed. Later calls return the same result. Blocks for up to seconds.
+ *
+ *   TN_ENOENT   no driver, no GPU or no module; the text names it and the remedy
+ *   TN_EDEVICE  the driver or the GPU failed, or the module has no code for it
+ *   TN_ENOMEM   the GPU has no memory for the module
+ */
+MUST_CHECK enum tn_status cuda_library_open(const struct cuda_library **out, struct error *error);
 
 /* The emulation; only tests link it. */
 const struct cuda_library *cuda_emulated(void);

@@ -171,7 +171,7 @@ static void run_batch_norm_gradient(size_t rows, size_t columns, double epsilon,
     if (columns > 0) { LAUNCH(batch_norm_gradient, blocks_for(columns), ELEMENT_THREADS, task); }
 }
 
-CUDA_EXPORT void cuda_fill_normalize(struct cuda_kernels *table)
+CUDA_EXPORT void CUDA_FILL(normalize)(struct cuda_kernels *table)
 {
     table->layer_norm = run_layer_norm;
     table->layer_norm_gradient = run_layer_norm_gradient;

@@ -9,9 +9,10 @@ struct pool_task {
     struct cuda_pool pool;
     size_t count; /* Elements of y, or of dx. */
     const float *x, *dy;
-    const uint8_t *which;
+    const void *which;
     float *out;
-    uint8_t *places;
+    void *places;
+    uint32_t place_bytes;
 };
 
 /* A window's rows or columns that lie in the image: [start, end); `skipped` lie before it. */
@@ -82,7 +83,11 @@ KERNEL(max_pool, struct pool_task)
             }
         }
         a.out[i] = best;
-        a.places[i] = (uint8_t)best_at;
+        if (a.place_bytes == 1) {
+            ((uint8_t *)a.places)[i] = (uint8_t)best_at;
+        } else {
+            ((int32_t *)a.places)[i] = (int32_t)best_at;
+        }
     }
 }
 
@@ -154,7 +159,8 @@ DEVICE_INLINE float given_to_greatest(const struct pool_task *a, const struct pl
     const size_t at = result_at(a, place, row, column);
     const size_t window_row = place->row + pool->top - row * pool->stride_height;
     const size_t window_column = place->column + pool->left - column * pool->stride_width;
-    return a->which[at] == window_row * pool->window_width + window_column ? a->dy[at] : 0.0F;
+    const int64_t here = (int64_t)(window_row * pool->window_width + window_column);
+    return integer_of(a->which, a->place_bytes, at) == here ? a->dy[at] : 0.0F;
 }
 
 DEVICE_INLINE float given_to_all(const struct pool_task *a, const struct place *place, size_t row,
@@ -173,36 +179,37 @@ static size_t elements(size_t batch, size_t height, size_t width, size_t channel
     return batch * height * width * channels;
 }
 
-static void run_max_pool(const struct cuda_pool *pool, const float *x, float *y, uint8_t *which)
+static void run_max_pool(const struct cuda_pool *pool, const float *x, float *y, void *which,
+                         uint32_t place_bytes)
 {
     const size_t count = elements(pool->batch, pool->out_height, pool->out_width, pool->channels);
-    struct pool_task task = {*pool, count, x, NULL, NULL, y, which};
+    struct pool_task task = {*pool, count, x, NULL, NULL, y, which, place_bytes};
     if (count > 0) { LAUNCH(max_pool, blocks_for(count), ELEMENT_THREADS, task); }
 }
 
 static void run_mean_pool(const struct cuda_pool *pool, const float *x, float *y)
 {
     const size_t count = elements(pool->batch, pool->out_height, pool->out_width, pool->channels);
-    struct pool_task task = {*pool, count, x, NULL, NULL, y, NULL};
+    struct pool_task task = {*pool, count, x, NULL, NULL, y, NULL, 0};
     if (count > 0) { LAUNCH(mean_pool, blocks_for(count), ELEMENT_THREADS, task); }
 }
 
-static void run_max_pool_gradient(const struct cuda_pool *pool, const float *dy,
-                                  const uint8_t *which, float *dx)
+static void run_max_pool_gradient(const struct cuda_pool *pool, const float *dy, const void *which,
+                                  uint32_t place_bytes, float *dx)
 {
     const size_t count = elements(pool->batch, pool->height, pool->width, pool->channels);
-    struct pool_task task = {*pool, count, NULL, dy, which, dx, NULL};
+    struct pool_task task = {*pool, count, NULL, dy, which, dx, NULL, place_bytes};
     if (count > 0) { LAUNCH(max_pool_gradient, blocks_for(count), ELEMENT_THREADS, task); }
 }
 
 static void run_mean_pool_gradient(const struct cuda_pool *pool, const float *dy, float *dx)
 {
     const size_t count = elements(pool->batch, pool->height, pool->width, pool->channels);
-    struct pool_task task = {*pool, count, NULL, dy, NULL, dx, NULL};
+    struct pool_task task = {*pool, count, NULL, dy, NULL, dx, NULL, 0};
     if (count > 0) { LAUNCH(mean_pool_gradient, blocks_for(count), ELEMENT_THREADS, task); }
 }
 
-CUDA_EXPORT void cuda_fill_pool(struct cuda_kernels *table)
+CUDA_EXPORT void CUDA_FILL(pool)(struct cuda_kernels *table)
 {
     table->max_pool = run_max_pool;
     table->max_pool_gradient = run_max_pool_gradient;

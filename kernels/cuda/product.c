@@ -285,7 +285,7 @@ static void run_backward_weights(const struct cuda_conv *conv, const float *x, c
     LAUNCH(conv_backward_weights, blocks_of(&task.sizes), PRODUCT_THREADS, task);
 }
 
-CUDA_EXPORT void cuda_fill_product(struct cuda_kernels *table)
+CUDA_EXPORT void CUDA_FILL(product)(struct cuda_kernels *table)
 {
     table->matmul = run_matmul;
     table->conv_forward = run_forward;

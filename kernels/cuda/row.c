@@ -56,6 +56,7 @@ KERNEL(softmax, struct softmax_task)
     const float *x = a.x + ROW * columns;
     float *y = a.out + ROW * columns;
     const float greatest = greatest_of(count, x) * a.rows.scale;
+    WARP_FENCE(); /* All have read x[0], which y may replace. */
     const float factor = 1.0F / exponentials(count, a.rows.scale, greatest, x, y);
     for (size_t i = LANE; i < columns && ROW < a.rows.rows; i += LANES) {
         y[i] = i < count ? y[i] * factor : 0.0F;
@@ -86,7 +87,8 @@ struct entropy_task {
 /* False: the label is out of range, and is 0 instead. */
 DEVICE_INLINE bool label_of(const struct entropy_task *a, size_t row, size_t *label)
 {
-    const int64_t found = integer_of(a->labels, a->label_bytes, row);
+    const int64_t found =
+        a->labels == NULL ? (int64_t)row : integer_of(a->labels, a->label_bytes, row);
     const bool is_valid = found >= 0 && (uint64_t)found < a->columns;
     *label = is_valid ? (size_t)found : 0;
     return is_valid;
@@ -101,6 +103,7 @@ KERNEL(cross_entropy, struct entropy_task)
     const bool is_valid = count > 0 && label_of(&a, ROW, &label);
     const float at_label = count > 0 ? x[label] : 0.0F, all = sum_of(count, x);
     const float greatest = greatest_of(count, x), distance = greatest - at_label;
+    WARP_FENCE(); /* All have read x[0] and x[label], which p may replace. */
     const float sum = exponentials(count, 1.0F, greatest, x, p), factor = 1.0F / sum;
     for (size_t i = LANE; i < count; i += LANES) { p[i] = p[i] * factor; }
     if (count == 0 || LANE != 0) { return; }
@@ -123,6 +126,41 @@ KERNEL(cross_entropy_gradient, struct entropy_task)
         if (a.smoothing != 0.0F) { rest = rest - share; }
         out[i] = is_valid ? rest * dy : wide_of_bits(0x7fc00000U);
     }
+}
+
+/* The greatest of a lane's elements, and of lanes the one that comes first: `at` passes as the bits
+ * of a float. A NaN is the greatest only in front, as nothing is greater. */
+KERNEL(is_correct, struct entropy_task)
+{
+    const size_t count = ROW < a.rows ? a.columns : 0;
+    const float *x = a.x + ROW * a.columns;
+    const float front = count > 0 ? x[0] : 0.0F;
+    float best = front;
+    uint32_t at = 0;
+    for (size_t i = LANE; i < count; i += LANES) {
+        if (x[i] > best) {
+            best = x[i];
+            at = (uint32_t)i;
+        }
+    }
+    for (uint32_t half = LANES / 2; half >= 1; half /= 2) {
+        const float other = SHUFFLE_XOR(best, half);
+        const uint32_t other_at = ints_of_bits(SHUFFLE_XOR(wide_of_bits(at), half));
+        if (other > best || (other == best && other_at < at)) {
+            best = other;
+            at = other_at;
+        }
+    }
+    if (count == 0 || LANE != 0) { return; }
+    size_t label;
+    a.out[ROW] = label_of(&a, ROW, &label) && label == at ? 1.0F : 0.0F;
+}
+
+static void run_is_correct(size_t rows, size_t columns, const float *logits, const void *labels,
+                           uint32_t label_bytes, float *out)
+{
+    struct entropy_task task = {rows, columns, logits, NULL, labels, label_bytes, 0, NULL, out};
+    if (rows > 0) { LAUNCH(is_correct, row_blocks(rows), ROW_THREADS, task); }
 }
 
 static void run_sum_columns(size_t rows, size_t columns, const float *matrix, float *out)
@@ -195,12 +233,13 @@ static void run_sum(const struct cuda_shape *kept, const struct cuda_strides *ke
     if (count > 0) { LAUNCH(strided_sum, blocks_for(count), ELEMENT_THREADS, task); }
 }
 
-CUDA_EXPORT void cuda_fill_row(struct cuda_kernels *table)
+CUDA_EXPORT void CUDA_FILL(row)(struct cuda_kernels *table)
 {
     table->sum_columns = run_sum_columns;
     table->sum = run_sum;
     table->softmax = softmax_run;
     table->softmax_gradient = softmax_run_gradient;
     table->cross_entropy = run_cross_entropy;
+    table->is_correct = run_is_correct;
     table->cross_entropy_gradient = run_cross_entropy_gradient;
 }

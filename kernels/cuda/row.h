@@ -49,8 +49,8 @@ DEVICE_INLINE float dot_of(size_t count, const float *x, const float *y)
 }
 
 /* The greatest element, in the order of row_greatest() in kernels/portable/isa/row.h, which matters
- * for NaN and -0: lanes over whole vectors, then the lanes, then the rest. Each thread reads only
- * its own elements, so that other threads may overwrite the rest. */
+ * for NaN and -0: lanes over whole vectors, then the lanes, then the rest. All threads read
+ * x[0]: those that overwrite it wait for WARP_FENCE(). */
 DEVICE_INLINE float greatest_of(size_t count, const float *x)
 {
     const size_t whole = count - count % LANES, left = count % LANES;

@@ -166,11 +166,48 @@ static void run_tree(size_t count, uint32_t term_count, const struct cuda_sum_te
     if (count > 0) { LAUNCH(tree, blocks_for(count), ELEMENT_THREADS, task); }
 }
 
-CUDA_EXPORT void cuda_fill_update(struct cuda_kernels *table)
+/* Sums of slices that wait at the same time: enough for 2^16 slices. */
+enum { SLICES_WAITING_MAX = 17 };
+
+struct slices_task {
+    size_t count, slices;
+    const float *x;
+    float *out;
+};
+
+/* A sum waits until its right sibling is complete. With slice s as many sums are complete as s ends
+ * with bits that are set. */
+KERNEL(slices_tree, struct slices_task)
+{
+    EACH_ELEMENT(i, a.count)
+    {
+        float waiting[SLICES_WAITING_MAX] = {0};
+        uint32_t depth = 0;
+        for (size_t s = 0; s < a.slices; s++) {
+            const bool is_last = s + 1 == a.slices;
+            waiting[depth] = a.x[s * a.count + i];
+            for (size_t bits = s; depth > 0 && (is_last || (bits & 1) != 0); bits >>= 1) {
+                waiting[depth - 1] = waiting[depth - 1] + waiting[depth];
+                depth--;
+            }
+            depth++;
+        }
+        a.out[i] = waiting[0];
+    }
+}
+
+static void run_slices(size_t count, size_t slices, const float *x, float *out)
+{
+    struct slices_task task = {count, slices, x, out};
+    if (count > 0) { LAUNCH(slices_tree, blocks_for(count), ELEMENT_THREADS, task); }
+}
+
+CUDA_EXPORT void CUDA_FILL(update)(struct cuda_kernels *table)
 {
 #define X(name, arrays) table->update.name = run_##name;
     CUDA_UPDATES(X)
 #undef X
     table->add = run_add;
     table->sum_tree = run_tree;
+    table->sum_slices = run_slices;
 }

@@ -4,10 +4,9 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Pi, and ln 2 in two parts: the first has zeros at its end, so that its product with a whole
- * number below 2^21 is exact. */
+#include "common/base/real_rules.h"
+
 static const double PI = 0x1.921fb54442d18p+1;
-static const double LN2_HIGH = 0x1.62e42feep-1, LN2_LOW = 0x1.a39ef35793c76p-33;
 
 /* 1 + x (1 + x (...)) with the factors of a Taylor series: the sum of `terms` terms, where term n
  * is term n - 1 times x / divisors[n - 1]. */
@@ -43,26 +42,14 @@ double real_cos_pi(double x)
 
 double real_exp(double x)
 {
-    static const double divisors[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
     assert(x >= -700 && x <= 700);
-    int k = (int)(x * 0x1.71547652b82fep+0 + (x < 0 ? -0.5 : 0.5)); /* x / ln 2, rounded. */
-    double rest = (x - k * LN2_HIGH) - k * LN2_LOW;
-    return ldexp(series(rest, divisors, sizeof divisors / sizeof *divisors), k);
+    return real_exp_rule(x);
 }
 
-/* x = 2^k m with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh(s), s = (m - 1) / (m + 1). */
 double real_log(double x)
 {
     assert(isnormal(x) && x > 0);
-    int k;
-    double m = frexp(x, &k);
-    if (m < 0x1.6a09e667f3bcdp-1) {
-        m *= 2;
-        k--;
-    }
-    double s = (m - 1) / (m + 1), square = s * s, sum = 0;
-    for (int n = 23; n >= 3; n -= 2) { sum = (sum + 1.0 / n) * square; }
-    return k * LN2_HIGH + (2 * s + (2 * s * sum + k * LN2_LOW));
+    return real_log_rule(x);
 }
 
 double real_power(double base, uint64_t exponent)

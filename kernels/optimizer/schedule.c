@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/cluster/job_rate.h"
+#include "common/job/job_rate.h"
 #include "kernels/optimizer/real.h"
 
 struct schedule schedule_of_job(const struct job *job)

@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 
 /* The last one is of all steps from the `until` of the one before on. */
 struct schedule {

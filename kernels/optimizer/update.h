@@ -52,7 +52,7 @@
 
 #include <stddef.h>
 
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 
 enum { OPTIMIZER_ARRAYS_MAX = 4 };
 

@@ -7,7 +7,7 @@
 #define KERNELS_SPARSE_JOB_UPDATE_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "kernels/sparse/update.h"
 
 /* TN_EINVAL: the job's optimizer has no form for rows; the error names the remedy. */

@@ -32,7 +32,7 @@ MUST_CHECK enum tn_status row_sums_open(const struct variable_table *variables,
                                         struct row_sums *out, struct error *error);
 void row_sums_close(struct row_sums *sums); /* A zeroed one is allowed. */
 
-/* No rows any more; the memory stays. */
+/* Remove all rows; the memory is kept. */
 void row_sums_clear(struct row_sums *sums);
 
 /* Memory for `rows` rows; those in use are lost. TN_ENOMEM: nothing has changed. */

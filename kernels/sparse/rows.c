@@ -4,15 +4,33 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, KEY_BITS = 64 };
+/* A pass over digits costs as much as some hundred comparisons, however few keys there are. */
+enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, KEY_BITS = 64, FEW_KEYS = 32 };
 
-/* One pass of a stable sort. False: all keys have the same digit, and nothing was moved. */
-static bool sort_by_digit(uint32_t shift, uint64_t count, const struct sparse_place *from,
+static void sort_few(uint64_t count, struct sparse_place *places)
+{
+    for (uint64_t i = 1; i < count; i++) {
+        const struct sparse_place place = places[i];
+        uint64_t at = i;
+        for (; at > 0 && places[at - 1].key > place.key; at--) { places[at] = places[at - 1]; }
+        places[at] = place;
+    }
+}
+
+/* The bits in which some keys differ. */
+static uint64_t differing_bits(uint64_t count, const struct sparse_place *places)
+{
+    uint64_t bits = 0;
+    for (uint64_t i = 1; i < count; i++) { bits |= places[i].key ^ places[0].key; }
+    return bits;
+}
+
+/* One pass of a stable sort. */
+static void sort_by_digit(uint32_t shift, uint64_t count, const struct sparse_place *from,
                           struct sparse_place *to)
 {
     uint64_t starts[DIGITS] = {0}, at = 0;
     for (uint64_t i = 0; i < count; i++) { starts[from[i].key >> shift & (DIGITS - 1)]++; }
-    if (starts[from[0].key >> shift & (DIGITS - 1)] == count) { return false; }
     for (uint32_t d = 0; d < DIGITS; d++) {
         const uint64_t size = starts[d];
         starts[d] = at;
@@ -21,14 +39,19 @@ static bool sort_by_digit(uint32_t shift, uint64_t count, const struct sparse_pl
     for (uint64_t i = 0; i < count; i++) {
         to[starts[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
     }
-    return true;
 }
 
 struct sparse_place *sparse_sort(uint64_t count, struct sparse_place *places,
                                  struct sparse_place *room)
 {
-    for (uint32_t shift = 0; shift < KEY_BITS && count > 0; shift += DIGIT_BITS) {
-        if (!sort_by_digit(shift, count, places, room)) { continue; }
+    if (count <= FEW_KEYS) {
+        sort_few(count, places);
+        return places;
+    }
+    const uint64_t differing = differing_bits(count, places);
+    for (uint32_t shift = 0; shift < KEY_BITS; shift += DIGIT_BITS) {
+        if ((differing >> shift & (DIGITS - 1)) == 0) { continue; }
+        sort_by_digit(shift, count, places, room);
         struct sparse_place *sorted = room;
         room = places;
         places = sorted;

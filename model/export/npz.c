@@ -132,10 +132,10 @@ static void write_end(struct partial_file *file, uint64_t central, size_t count)
 static void make_npy_header(const struct export_tensor *tensor, char header[static NPY_HEADER])
 {
     static const char magic[] = "\x93NUMPY\x01";
-    char shape[64] = "";
+    char shape[96] = "";
     size_t length = 0;
     for (uint32_t d = 0; d < tensor->rank; d++) {
-        length += (size_t)snprintf(shape + length, sizeof shape - length, "%" PRIu32 ", ",
+        length += (size_t)snprintf(shape + length, sizeof shape - length, "%" PRIu64 ", ",
                                    tensor->shape[d]);
     }
     memset(header, ' ', NPY_HEADER);
@@ -143,7 +143,8 @@ static void make_npy_header(const struct export_tensor *tensor, char header[stat
     header[8] = (char)(NPY_HEADER - 10);
     header[9] = 0;
     const int text = snprintf(header + 10, NPY_HEADER - 10,
-                              "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", shape);
+                              "{'descr': '<%s', 'fortran_order': False, 'shape': (%s), }",
+                              tensor->keys ? "i8" : "f4", shape);
     assert(text > 0 && text < NPY_HEADER - 11);
     header[10 + text] = ' ';
     header[NPY_HEADER - 1] = '\n';
@@ -164,19 +165,20 @@ static void name_of(const struct export_tensor *tensor, char name[static EXPORT_
 }
 
 static struct entry write_tensor(struct partial_file *file, const struct export_tensor *tensor,
-                                 const float *values)
+                                 const void *values)
 {
     char header[NPY_HEADER], name[EXPORT_NAME_MAX + 8];
-    const uint64_t bytes = tensor->count * sizeof *values;
+    const size_t size = export_element(tensor);
+    const uint64_t bytes = tensor->count * size;
+    const uint8_t *first = (const uint8_t *)values + tensor->offset * size;
     make_npy_header(tensor, header);
     name_of(tensor, name);
     const uLong crc = crc32(0, (const Bytef *)header, NPY_HEADER);
-    const struct entry entry = {.crc = checksum(crc, values + tensor->offset, bytes),
-                                .bytes = NPY_HEADER + bytes,
-                                .at = file->bytes};
+    const struct entry entry = {
+        .crc = checksum(crc, first, bytes), .bytes = NPY_HEADER + bytes, .at = file->bytes};
     write_local(file, &entry, name);
     partial_file_write(file, header, NPY_HEADER);
-    partial_file_write(file, values + tensor->offset, bytes);
+    partial_file_write(file, first, bytes);
     return entry;
 }
 
@@ -206,7 +208,7 @@ enum tn_status export_npz(const struct export_source *source, struct partial_fil
     assert(source->count >= 1 && source->array != NULL);
     struct entry *entries = calloc(source->count, sizeof *entries);
     if (entries == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a directory"); }
-    const float *values = NULL;
+    const void *values = NULL;
     enum tn_status status = TN_OK;
     for (size_t i = 0; i < source->count && status == TN_OK; i++) {
         const struct export_tensor *tensor = &source->tensors[i];

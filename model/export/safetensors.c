@@ -22,11 +22,11 @@ static json_t *tensor_json(const struct export_tensor *tensor, uint64_t begin)
 {
     json_t *shape = json_array();
     for (uint32_t d = 0; d < tensor->rank; d++) {
-        json_array_append_new(shape, json_integer(tensor->shape[d]));
+        json_array_append_new(shape, json_integer((json_int_t)tensor->shape[d]));
     }
-    const uint64_t end = begin + tensor->count * sizeof(float);
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F32", "shape", shape, "data_offsets",
-                     (json_int_t)begin, (json_int_t)end);
+    const uint64_t end = begin + tensor->count * export_element(tensor);
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", tensor->keys ? "I64" : "F32", "shape", shape,
+                     "data_offsets", (json_int_t)begin, (json_int_t)end);
 }
 
 /* The header, padded with blanks; NULL: out of memory. */
@@ -37,7 +37,7 @@ static char *make_header(const struct export_source *source)
     json_object_set_new(object, "__metadata__", facts_json(source->facts));
     for (size_t i = 0; i < source->count; i++) {
         json_object_set_new(object, source->tensors[i].name, tensor_json(&source->tensors[i], at));
-        at += source->tensors[i].count * sizeof(float);
+        at += source->tensors[i].count * export_element(&source->tensors[i]);
     }
     char *text = json_dumps(object, JSON_COMPACT);
     json_decref(object);
@@ -63,7 +63,7 @@ enum tn_status export_safetensors(const struct export_source *source, struct par
     partial_file_write(file, &size, sizeof size);
     partial_file_write(file, header, size);
     free(header);
-    const float *values = NULL;
+    const void *values = NULL;
     enum tn_status status = TN_OK;
     for (size_t i = 0; i < source->count && status == TN_OK; i++) {
         const struct export_tensor *tensor = &source->tensors[i];
@@ -71,7 +71,9 @@ enum tn_status export_safetensors(const struct export_source *source, struct par
             status = source->array(source->ctx, tensor->array, &values, error);
         }
         if (status != TN_OK) { break; }
-        partial_file_write(file, values + tensor->offset, tensor->count * sizeof *values);
+        const size_t each = export_element(tensor);
+        partial_file_write(file, (const uint8_t *)values + tensor->offset * each,
+                           tensor->count * each);
     }
     return status;
 }

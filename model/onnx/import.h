@@ -10,7 +10,7 @@
 #define MODEL_ONNX_IMPORT_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "tanist/graph.h"
 
 /*

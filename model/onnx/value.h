@@ -12,7 +12,7 @@
 #ifndef MODEL_ONNX_VALUE_H
 #define MODEL_ONNX_VALUE_H
 
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "model/onnx/tensor.h"
 #include "tanist/graph.h"
 

@@ -17,23 +17,31 @@
 #include "common/base/minmax.h"
 #include "common/base/time_spent.h"
 #include "common/faults/failpoint.h"
+#include "ps/store/store_file.h"
 #include "ps/store/store_folder.h"
 #include "ps/store/store_layout.h"
 #include "ps/store/store_private.h"
 #include "ps/store/store_rows.h"
-#include "ps/store/store_table.h"
+#include "ps/store/store_tree.h"
 
 struct writer {
     const struct store_write_request *request;
     const atomic_bool *cancelled;
     struct store_header header;
-    const void *blob; /* That of the request, or the one that names its rows. */
-    uint8_t rows_blob[STORE_ROWS_BLOB_BYTES];
-    uint64_t file_bytes;
+    const uint8_t *blob; /* That of the request, or the one that names its rows. */
+    uint8_t rows_blob[STORE_BLOB_MAX];
+    struct store_tree tree;
+    uint64_t records, pages; /* Written so far. */
+    struct store_file file;
     char path[PATH_MAX];    /* The finished shard. */
     char partial[PATH_MAX]; /* The file being written. */
-    struct table table;
 };
+
+static size_t blob_bytes_of(const struct store_write_request *request)
+{
+    if (request->rows.count == 0) { return request->blob_bytes; }
+    return store_rows_blob_bytes(request->rows.chain->count + 1);
+}
 
 static struct store_header header_of(const struct store_write_request *request)
 {
@@ -45,7 +53,7 @@ static struct store_header header_of(const struct store_write_request *request)
         .optimizer_steps = request->optimizer_steps,
         .first = request->first,
         .count = request->count,
-        .blob_bytes = request->rows.count > 0 ? STORE_ROWS_BLOB_BYTES : request->blob_bytes,
+        .blob_bytes = blob_bytes_of(request),
         .shard = request->shard,
         .shards = request->shards,
         .state_arrays = request->state_arrays,
@@ -53,6 +61,33 @@ static struct store_header header_of(const struct store_write_request *request)
     };
 }
 
+/* Write the next record: `digest` (may be NULL), and the bytes, in pages of their own. */
+static enum tn_status write_record(struct writer *writer, const uint8_t *digest,
+                                   const uint8_t *bytes, size_t size, struct error *error)
+{
+    static const uint8_t zeros[1 << 16]; /* Pages are smaller. */
+    const struct store_record record = store_tree_record(&writer->tree, writer->records);
+    const size_t digest_bytes = digest != NULL ? DIGEST_BYTES : 0;
+    const size_t page_bytes = writer->tree.page_bytes;
+    const size_t padding =
+        (size_t)record.pages * page_bytes - STORE_PAGE_HEADER_BYTES - digest_bytes - size;
+    uint8_t head[STORE_PAGE_HEADER_BYTES + DIGEST_BYTES];
+    assert(record.bytes == digest_bytes + size);
+    assert(padding < page_bytes && page_bytes <= sizeof zeros);
+    store_tree_encode_value_header(writer->pages, record.pages, head);
+    if (digest != NULL) { memcpy(head + STORE_PAGE_HEADER_BYTES, digest, DIGEST_BYTES); }
+    const struct iovec pieces[] = {
+        {.iov_base = head, .iov_len = STORE_PAGE_HEADER_BYTES + digest_bytes},
+        {.iov_base = (void *)(uintptr_t)bytes, .iov_len = size},
+        {.iov_base = (void *)(uintptr_t)zeros, .iov_len = padding},
+    };
+    writer->records++;
+    writer->pages += record.pages;
+    return store_file_add(&writer->file, pieces, sizeof pieces / sizeof pieces[0], error);
+}
+
+/* The digest of a chunk reads it from memory; that of the file and the write find it in the
+ * processor's cache. */
 static enum tn_status write_array(struct writer *writer, uint32_t array, struct error *error)
 {
     assert(array < writer->request->state_arrays);
@@ -63,50 +98,57 @@ static enum tn_status write_array(struct writer *writer, uint32_t array, struct 
     for (uint64_t chunk = 0; chunk < chunks; chunk++) {
         if (store_is_cancelled(writer->cancelled)) { return store_cancelled_error(error); }
         size_t bytes = (size_t)store_chunk_length(count, STORE_CHUNK_FLOATS, chunk) * 4;
-        uint8_t *out;
-        enum tn_status status = table_append(&writer->table, store_key_of_chunk(array, chunk),
-                                             DIGEST_BYTES + bytes, &out, error);
+        uint8_t digest[DIGEST_BYTES];
+        digest_encode(digest_of(floats, bytes), digest);
+        enum tn_status status = write_record(writer, digest, floats, bytes, error);
         if (status != TN_OK) { return status; }
-        digest_encode(digest_of(floats, bytes), out);
-        memcpy(out + DIGEST_BYTES, floats, bytes);
         floats += bytes;
     }
     return TN_OK;
 }
 
+/* Write the pages in front of the values. */
+static enum tn_status write_tree(struct writer *writer, struct error *error)
+{
+    const struct store_tree *tree = &writer->tree;
+    uint8_t *pages = calloc(tree->first_value, tree->page_bytes);
+    if (pages == NULL) {
+        return error_set(error, TN_ENOMEM, "out of memory to write %s", writer->partial);
+    }
+    store_tree_encode(tree, pages);
+    const struct iovec piece = {.iov_base = pages, .iov_len = tree->first_value * tree->page_bytes};
+    const enum tn_status status = store_file_add(&writer->file, &piece, 1, error);
+    writer->pages = tree->first_value;
+    free(pages);
+    return status;
+}
+
 static enum tn_status write_records(struct writer *writer, struct error *error)
 {
     const struct store_write_request *request = writer->request;
-    uint8_t *out;
-    enum tn_status status =
-        table_append(&writer->table, STORE_KEY_HEADER, STORE_HEADER_BYTES, &out, error);
-    if (status == TN_OK) { store_header_encode(&writer->header, out); }
+    uint8_t header[STORE_HEADER_BYTES];
+    store_header_encode(&writer->header, header);
+    enum tn_status status = write_tree(writer, error);
+    if (status == TN_OK) { status = write_record(writer, NULL, header, sizeof header, error); }
     const size_t blob_bytes = (size_t)writer->header.blob_bytes;
     if (status == TN_OK && blob_bytes > 0) {
-        status = table_append(&writer->table, STORE_KEY_BLOB, blob_bytes, &out, error);
-        if (status == TN_OK) { memcpy(out, writer->blob, blob_bytes); }
+        status = write_record(writer, NULL, writer->blob, blob_bytes, error);
     }
     for (uint32_t i = 0; status == TN_OK && i < request->state_arrays; i++) {
         status = write_array(writer, i, error);
     }
-    return status == TN_OK ? table_commit(&writer->table, error) : status;
+    return status;
 }
 
-/* The digest is computed from the file rather than from memory, while the kernel writes the pages
- * to the disk. */
 static enum tn_status write_file(struct writer *writer, struct digest *digest, struct error *error)
 {
-    assert(writer->file_bytes > 0);
-    struct table *table = &writer->table;
-    enum tn_status status = table_create(table, writer->partial, writer->file_bytes, error);
+    struct store_file *file = &writer->file;
+    const uint64_t bytes = writer->tree.pages * writer->tree.page_bytes;
+    enum tn_status status = store_file_create(file, writer->partial, bytes, error);
     if (status == TN_OK) { status = write_records(writer, error); }
-    if (status == TN_OK) {
-        status = store_digest_file(table_descriptor(table), writer->partial, writer->file_bytes,
-                                   writer->cancelled, digest, error);
-    }
     if (status == TN_OK) { status = FAILPOINT_STATUS("ckpt.before_sync", error); }
-    if (status == TN_OK) { status = table_sync(table, error); }
-    table_close(table);
+    if (status == TN_OK) { status = store_file_sync(file, digest, error); }
+    store_file_close(file);
     if (status == TN_OK) { status = FAILPOINT_STATUS("ckpt.before_rename", error); }
     if (status == TN_OK && rename(writer->partial, writer->path) != 0) {
         status = files_error(error, errno, "rename", writer->partial);
@@ -147,6 +189,7 @@ static enum tn_status find_committed(const char *dir, const struct writer *write
     if (status == TN_OK &&
         store_verify(dir, manifest, request->shard, writer->cancelled, NULL) == TN_OK) {
         *done = true;
+        if (request->rows.count > 0) { request->rows.chain->count = 0; }
         *digest = manifest->shards[request->shard].digest;
         *bytes = manifest->shards[request->shard].bytes;
     }
@@ -162,7 +205,7 @@ static enum tn_status prepare(const char *dir, struct writer *writer, struct err
     long page_bytes = sysconf(_SC_PAGESIZE);
     assert(page_bytes > 0);
     writer->header = header_of(request);
-    writer->file_bytes = store_file_bytes(&writer->header, (size_t)page_bytes);
+    store_tree_plan(&writer->tree, &writer->header, (size_t)page_bytes);
     if (!store_path_of_shard_folder(folder, dir, request->id, request->shard, request->shards) ||
         !store_path_of_shard(writer->path, dir, request->id, request->shard, request->shards)) {
         return store_path_too_long(dir, error);
@@ -186,7 +229,7 @@ static void check_request(const struct store_write_request *request)
     assert(request->shard < request->shards && request->shards <= MANIFEST_SHARDS_MAX);
     assert(request->state_arrays > 0 && request->state_arrays <= STORE_ARRAYS_MAX);
     assert(request->blob_bytes <= STORE_BLOB_MAX);
-    assert(request->rows.count == 0 || request->blob_bytes == 0);
+    assert(request->rows.count == 0 || (request->blob_bytes == 0 && request->rows.chain != NULL));
 }
 
 enum tn_status store_write(const char *dir, const struct store_write_request *request,
@@ -204,7 +247,7 @@ enum tn_status store_write(const char *dir, const struct store_write_request *re
         status = store_rows_write(dir, request, writer.rows_blob, error);
     }
     if (status == TN_OK && !done) {
-        *bytes = writer.file_bytes;
+        *bytes = writer.tree.pages * writer.tree.page_bytes;
         status = write_file(&writer, digest, error);
     }
     if (status == TN_OK) {

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "ps/store/store_port.h"
+#include "ps/table/rows_file.h"
 
 /*
  * Write shard `request->shard` of checkpoint `request->id`; `request->arrays` are read during the
@@ -59,6 +60,17 @@ MUST_CHECK enum tn_status store_read_range(const char *dir,
 MUST_CHECK enum tn_status store_verify(const char *dir, const struct manifest *manifest,
                                        uint32_t shard, const atomic_bool *cancelled,
                                        struct error *error);
+
+/*
+ * The files with rows of tables that shard `shard` names, which are not looked at, in the order of
+ * their chain, and their checkpoints; none if it has no rows. The shard's own file is checked.
+ *
+ *   TN_ECORRUPT, TN_ENOENT, TN_EINVAL, TN_EIO, TN_ENOMEM  of the shard, as store_read_range()
+ */
+MUST_CHECK enum tn_status store_row_files(const char *dir, const struct manifest *manifest,
+                                          uint32_t shard,
+                                          struct rows_file files[static MANIFEST_CHAIN_MAX],
+                                          struct rows_chain *chain, struct error *error);
 
 /*
  * The digest of all parameters as they are stored, in the order of the flat vector: array 0 of

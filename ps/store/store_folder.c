@@ -180,17 +180,21 @@ static int open_inside(int parent, const char *name)
     return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static bool is_data_file(const char *name)
+static bool begins_with(const char *name, const char *prefix)
 {
-    return strcmp(name, STORE_DATA_NAME) == 0 || strcmp(name, STORE_ROWS_NAME) == 0 ||
-           strcmp(name, STORE_ROWS_NAME ".partial") == 0 ||
-           strncmp(name, STORE_PARTIAL_PREFIX, strlen(STORE_PARTIAL_PREFIX)) == 0;
+    return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
 static bool is_partial_file(const char *name)
 {
-    return is_data_file(name) && strcmp(name, STORE_DATA_NAME) != 0 &&
-           strcmp(name, STORE_ROWS_NAME) != 0;
+    return strcmp(name, STORE_ROWS_NAME ".partial") == 0 || begins_with(name, STORE_ROWS_PARTIAL) ||
+           begins_with(name, STORE_PARTIAL_PREFIX);
+}
+
+static bool is_data_file(const char *name)
+{
+    return strcmp(name, STORE_DATA_NAME) == 0 || strcmp(name, STORE_ROWS_NAME) == 0 ||
+           begins_with(name, STORE_ROWS_PREFIX) || is_partial_file(name);
 }
 
 static bool is_manifest_file(const char *name)

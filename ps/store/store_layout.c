@@ -10,8 +10,6 @@
 /* "TANISTSH" as a little-endian word. */
 #define STORE_MAGIC 0x48535453494e4154ULL
 
-enum { SPARE_PAGES = 16, NODES_PER_PAGE = 8 };
-
 /* ------------------------------------------------------------------ header */
 
 void store_header_encode(const struct store_header *header, uint8_t out[static STORE_HEADER_BYTES])
@@ -102,7 +100,7 @@ enum tn_status store_header_match(const struct store_header *header,
     return TN_OK;
 }
 
-/* ---------------------------------------------------------- keys and sizes */
+/* --------------------------------------------------------- keys and chunks */
 
 uint64_t store_key_of_chunk(uint32_t array, uint64_t chunk)
 {
@@ -119,28 +117,6 @@ uint32_t store_chunk_length(uint64_t count, uint32_t chunk_floats, uint64_t chun
 {
     assert(chunk * chunk_floats <= count);
     return (uint32_t)u64_min(count - chunk * chunk_floats, chunk_floats);
-}
-
-static uint64_t pages_of_value(uint64_t bytes, size_t page_bytes)
-{
-    return (bytes + STORE_PAGE_HEADER_BYTES + page_bytes - 1) / page_bytes;
-}
-
-/* A large value has pages of its own, a small one takes at most one page. A node of the tree takes
- * 26 bytes and pages are filled in order, so a page holds 150 nodes; transactions copy a few pages
- * of the tree each. NODES_PER_PAGE covers both, at 4 KiB for each 8 MiB. */
-uint64_t store_file_bytes(const struct store_header *header, size_t page_bytes)
-{
-    assert(page_bytes >= 1);
-    uint64_t chunks = store_chunks(header->count, header->chunk_floats);
-    uint64_t chunk_bytes = (uint64_t)header->chunk_floats * 4 + DIGEST_BYTES;
-    uint64_t last =
-        store_chunk_length(header->count, header->chunk_floats, chunks == 0 ? 0 : chunks - 1);
-    uint64_t pages = chunks == 0 ? 0 : (chunks - 1) * pages_of_value(chunk_bytes, page_bytes);
-    pages += pages_of_value(last * 4 + DIGEST_BYTES, page_bytes);
-    pages = pages * header->state_arrays + chunks * header->state_arrays / NODES_PER_PAGE;
-    pages += pages_of_value(header->blob_bytes, page_bytes) + SPARE_PAGES;
-    return pages * page_bytes;
 }
 
 /* ------------------------------------------------------------------- names */

@@ -12,7 +12,8 @@
  *   1                        blob, if any
  *   (array + 1) << 32 | c    chunk c of an array: XXH3-128 of its floats (16 bytes), the floats
  *
- * A full chunk fills exactly 1 MiB together with LMDB's page header of 16 bytes.
+ * A full chunk fills exactly 1 MiB together with LMDB's page header of 16 bytes. Pages:
+ * store_tree.h.
  */
 #ifndef PS_STORE_STORE_LAYOUT_H
 #define PS_STORE_STORE_LAYOUT_H
@@ -70,10 +71,6 @@ uint64_t store_key_of_chunk(uint32_t array, uint64_t chunk);
 uint64_t store_chunks(uint64_t count, uint32_t chunk_floats);
 uint32_t store_chunk_length(uint64_t count, uint32_t chunk_floats, uint64_t chunk);
 
-/* The size of a file that is sure to hold such a shard, in pages of `page_bytes`. It depends on the
- * arguments only, so that equal shards have equal files. */
-uint64_t store_file_bytes(const struct store_header *header, size_t page_bytes);
-
 /* Paths. False: longer than PATH_MAX; the caller returns store_path_too_long(). */
 bool store_path_of_checkpoint(char path[static PATH_MAX], const char *dir, uint64_t id);
 bool store_path_of_manifest(char path[static PATH_MAX], const char *dir, uint64_t id);
@@ -93,6 +90,8 @@ bool store_is_shard_folder(const char *name);
 #define STORE_MANIFEST_NAME  "manifest.json"
 #define STORE_DATA_NAME      "data.mdb"
 #define STORE_ROWS_NAME      "rows"
+#define STORE_ROWS_PREFIX    "rows-" /* Then the checkpoint that wrote it, and its digest. */
+#define STORE_ROWS_PARTIAL   "rows-partial-"
 #define STORE_PARTIAL_PREFIX "data.mdb.partial-"
 
 #endif

@@ -17,6 +17,7 @@
 #include "common/base/digest.h"
 #include "common/base/error.h"
 #include "common/cluster/manifest.h"
+#include "ps/table/rows_chain.h"
 
 enum {
     STORE_ARRAYS_MAX = MANIFEST_ARRAYS_MAX,
@@ -37,11 +38,20 @@ struct store_array {
 
 struct row_table; /* ps/table/row_table.h */
 
-/* The rows of tables of a shard . The tables stay as they are until the answer. */
+/*
+ * The rows of tables of a shard. The tables stay as they are until the answer. A read puts those of
+ * the part of the tables there, from all shards that can have some.
+ *
+ * `chain`, of a write: the files of the same shard that the save continues, none if it has all
+ * rows; the store appends the new one. It empties the chain if the next save cannot continue it: a
+ * file of it is missing, the shard exists already, or the disk has no hard links. After a read: the
+ * files of the shard if they are those of the whole part, in the store's folder; else none.
+ */
 struct store_rows {
     struct row_table *const *tables;
     uint32_t count;             /* 0: none. */
     const uint64_t *row_counts; /* Write: of the save in progress of each table. */
+    struct rows_chain *chain;   /* Read: NULL is allowed. The store's until the answer. */
 };
 
 /*
@@ -62,7 +72,7 @@ struct store_write_request {
     struct store_array arrays[STORE_ARRAYS_MAX];
     const void *blob; /* Copied; opaque to the store. */
     size_t blob_bytes;
-    struct store_rows rows; /* Saves in progress of all rows; then there is no blob. */
+    struct store_rows rows; /* Such a save has no blob. */
 };
 
 /*
@@ -79,7 +89,7 @@ struct store_read_request {
     /* `manifest->state_arrays` of them; those without a buffer are checked only:
      * allowed in store_read_range(). */
     struct store_array arrays[STORE_ARRAYS_MAX];
-    struct store_rows rows; /* To get the rows of the shards that the range touches. */
+    struct store_rows rows; /* To get the rows of their part. */
 };
 
 /* Values stored with the arrays of a shard, as a read returns them. */

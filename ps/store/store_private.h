@@ -25,9 +25,4 @@ static inline uint8_t *store_array_bytes(const struct store_array *array)
     return (uint8_t *)array->buffer->data + array->offset_bytes;
 }
 
-/* The digest of the first `size` bytes of an open file. TN_ECORRUPT: it is shorter; TN_EIO. */
-MUST_CHECK enum tn_status store_digest_file(int fd, const char *path, uint64_t size,
-                                            const atomic_bool *cancelled, struct digest *out,
-                                            struct error *error);
-
 #endif

@@ -42,9 +42,9 @@ static enum tn_status read_piece(int fd, const char *path, uint8_t *piece, uint6
 }
 
 /* The digest of the first `size` bytes of a file. */
-enum tn_status store_digest_file(int fd, const char *path, uint64_t size,
-                                 const atomic_bool *cancelled, struct digest *out,
-                                 struct error *error)
+static enum tn_status digest_file(int fd, const char *path, uint64_t size,
+                                  const atomic_bool *cancelled, struct digest *out,
+                                  struct error *error)
 {
     struct digest_stream stream;
     enum tn_status status = TN_OK;
@@ -70,6 +70,7 @@ struct reader {
     uint64_t first, count; /* The range of the flat vector to read. */
     const atomic_bool *cancelled;
     const struct store_rows *rows; /* Get those of the shard; NULL: they are only checked. */
+    struct rows_chain chain;       /* The files of its rows. */
     struct digest_stream *values;  /* Gets the values, array 0, in their order. NULL: not wanted. */
     uint32_t shard;
     struct store_header header;
@@ -98,8 +99,7 @@ static enum tn_status check_file(const struct reader *reader, struct error *erro
     }
     (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     if (status == TN_OK) {
-        status =
-            store_digest_file(fd, reader->path, part->bytes, reader->cancelled, &digest, error);
+        status = digest_file(fd, reader->path, part->bytes, reader->cancelled, &digest, error);
     }
     if (status == TN_OK && !digest_equal(digest, part->digest)) {
         status = error_set(error, TN_ECORRUPT,
@@ -202,7 +202,7 @@ static enum tn_status read_metadata(const struct reader *reader, struct store_me
 }
 
 /* The rows of tables that the shard's blob names, if any. */
-static enum tn_status read_rows(const char *dir, const struct reader *reader, struct error *error)
+static enum tn_status read_rows(const char *dir, struct reader *reader, struct error *error)
 {
     static const struct store_rows none;
     const uint8_t *blob = NULL;
@@ -216,8 +216,8 @@ static enum tn_status read_rows(const char *dir, const struct reader *reader, st
     if (!store_rows_are_named(blob, size)) {
         return wanted ? error_set(error, TN_EINVAL, "it has no rows of tables") : TN_OK;
     }
-    return store_rows_read(dir, reader->manifest, reader->shard, blob,
-                           reader->rows != NULL ? reader->rows : &none, error);
+    return store_rows_read(dir, reader->manifest, reader->shard, blob, size,
+                           reader->rows != NULL ? reader->rows : &none, &reader->chain, error);
 }
 
 static enum tn_status read_shard(const char *dir, struct reader *reader,
@@ -260,6 +260,28 @@ static enum tn_status read_from_fallback(const char *dir, struct reader *reader,
     return status;
 }
 
+/* Whether shard `index` has some of the floats or rows that are wanted. */
+static bool is_wanted(const struct store_read_request *request, uint32_t index)
+{
+    const struct manifest *manifest = request->manifest;
+    const struct manifest_shard *part = &manifest->shards[index];
+    const struct row_part rows = {.ps = index, .ps_count = manifest->shard_count};
+    if (part->first < request->first + request->count &&
+        request->first < part->first + part->count) {
+        return true;
+    }
+    return request->rows.count > 0 &&
+           row_part_meets(&row_table_spec_of(request->rows.tables[0])->part, &rows);
+}
+
+/* Whether the rows that are wanted are those of shard `index`. */
+static bool is_same_part(const struct store_read_request *request, uint32_t index)
+{
+    if (request->rows.count == 0 || request->rows.chain == NULL) { return false; }
+    const struct row_part *part = &row_table_spec_of(request->rows.tables[0])->part;
+    return part->ps == index && part->ps_count == request->manifest->shard_count;
+}
+
 enum tn_status store_read_range(const char *dir, const struct store_read_request *request,
                                 const atomic_bool *cancelled, struct store_metadata *metadata,
                                 struct error *error)
@@ -279,12 +301,9 @@ enum tn_status store_read_range(const char *dir, const struct store_read_request
     for (uint32_t t = 0; t < request->rows.count; t++) {
         row_table_begin_load(request->rows.tables[t]);
     }
+    if (request->rows.chain != NULL) { request->rows.chain->count = 0; }
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
-        const struct manifest_shard *part = &manifest->shards[i];
-        if (part->first >= request->first + request->count ||
-            part->first + part->count <= request->first) {
-            continue;
-        }
+        if (!is_wanted(request, i)) { continue; }
         struct reader reader = {.manifest = manifest,
                                 .arrays = request->arrays,
                                 .first = request->first,
@@ -293,15 +312,17 @@ enum tn_status store_read_range(const char *dir, const struct store_read_request
                                 .rows = &request->rows,
                                 .shard = i};
         enum tn_status status = read_shard(dir, &reader, metadata, error);
+        if (status == TN_OK && is_same_part(request, i)) { *request->rows.chain = reader.chain; }
         if (status == TN_ENOENT) {
             status = read_from_fallback(request->fallback_dir, &reader, metadata, error);
         }
         if (status != TN_OK) { return status; }
     }
-    for (uint32_t t = 0; t < request->rows.count; t++) {
-        row_table_end_load(request->rows.tables[t], manifest->step);
+    enum tn_status status = TN_OK;
+    for (uint32_t t = 0; t < request->rows.count && status == TN_OK; t++) {
+        status = row_table_end_load(request->rows.tables[t], manifest->step, error);
     }
-    return TN_OK;
+    return status;
 }
 
 static enum tn_status verify_shards(const char *dir, const struct manifest *manifest,
@@ -335,5 +356,41 @@ enum tn_status store_digest_values(const char *dir, const struct manifest *manif
     digest_begin(&values);
     enum tn_status status = verify_shards(dir, manifest, STORE_ALL_SHARDS, &values, NULL, error);
     *digest = digest_end(&values);
+    return status;
+}
+
+/* The shard is open, and its header was read. */
+static enum tn_status name_row_files(const char *dir, struct reader *reader,
+                                     struct rows_file files[static MANIFEST_CHAIN_MAX],
+                                     struct error *error)
+{
+    const uint8_t *blob = NULL;
+    size_t size = 0;
+    enum tn_status status = TN_OK;
+    if (reader->header.blob_bytes > 0) {
+        status = table_get(&reader->table, STORE_KEY_BLOB, &blob, &size, error);
+    }
+    if (status != TN_OK || !store_rows_are_named(blob, size)) { return status; }
+    return store_rows_files(dir, reader->manifest, reader->shard, blob, size, files, &reader->chain,
+                            error);
+}
+
+enum tn_status store_row_files(const char *dir, const struct manifest *manifest, uint32_t shard,
+                               struct rows_file files[static MANIFEST_CHAIN_MAX],
+                               struct rows_chain *chain, struct error *error)
+{
+    struct reader reader = {.manifest = manifest, .shard = shard};
+    assert(shard < manifest->shard_count);
+    if (!store_path_of_shard(reader.path, dir, manifest->id, shard, manifest->shard_count)) {
+        return store_path_too_long(dir, error);
+    }
+    enum tn_status status = check_file(&reader, error);
+    if (status == TN_OK) {
+        status = table_open(&reader.table, reader.path, error);
+        if (status == TN_OK) { status = read_header(&reader, error); }
+        if (status == TN_OK) { status = name_row_files(dir, &reader, files, error); }
+        table_close(&reader.table);
+    }
+    *chain = reader.chain;
     return status;
 }

@@ -62,10 +62,16 @@ uint32_t key_index_next(struct key_index_search *search)
     return KEY_INDEX_NONE;
 }
 
-void key_index_replace(const struct key_index_search *search, uint32_t cell)
+uint32_t key_index_each(const struct key_index *index, struct key_index_place *place)
 {
-    assert(search->bucket != NULL && search->slot > 0 && cell != KEY_INDEX_NONE);
-    search->bucket->cells[search->slot - 1] = cell;
+    for (; place->part < KEY_INDEX_PARTS; place->part++, place->bucket = 0) {
+        const struct key_index_part *part = &index->parts[place->part];
+        for (; place->bucket < part->count; place->bucket++, place->slot = 0) {
+            const struct key_index_bucket *bucket = &part->buckets[place->bucket];
+            if (place->slot < bucket->used) { return bucket->cells[place->slot++]; }
+        }
+    }
+    return KEY_INDEX_NONE;
 }
 
 static bool has_room(const struct key_index_part *part)
@@ -130,6 +136,85 @@ void key_index_add(struct key_index *index, uint64_t hash, uint32_t cell)
     part->reserved--;
     part->used++;
     put(part, hash, cell);
+}
+
+/* The search that has just returned this cell. */
+static struct key_index_search find(const struct key_index *index, uint64_t hash, uint32_t cell)
+{
+    struct key_index_search search = key_index_begin(index, hash);
+    uint32_t found;
+    assert(cell != KEY_INDEX_NONE);
+    while ((found = key_index_next(&search)) != cell) { assert(found != KEY_INDEX_NONE); }
+    return search;
+}
+
+void key_index_replace(struct key_index *index, uint64_t hash, uint32_t old, uint32_t cell)
+{
+    struct key_index_search search = find(index, hash, old);
+    assert(cell != KEY_INDEX_NONE);
+    search.bucket->cells[search.slot - 1] = cell;
+}
+
+static void clear_slot(struct key_index_bucket *bucket, uint32_t slot)
+{
+    const uint32_t last = --bucket->used;
+    bucket->cells[slot] = bucket->cells[last];
+    bucket->tags[slot] = bucket->tags[last];
+}
+
+/* The buckets from one to another, as a search goes. */
+static uint32_t way(const struct key_index_part *part, uint32_t from, uint32_t to)
+{
+    return (to - from) & (part->count - 1);
+}
+
+/* A search that begins at or before `hole` has passed it to find this cell in `bucket`. */
+static bool passes(const struct key_index_part *part, uint64_t hash, uint32_t hole, uint32_t bucket)
+{
+    return way(part, first_of(part, hash), bucket) >= way(part, hole, bucket);
+}
+
+/* A slot of `bucket` whose cell may be in `hole`; KEY_INDEX_SLOTS: none has one. */
+static uint32_t find_movable(const struct key_index_part *part, uint32_t hole, uint32_t bucket,
+                             key_index_hash_of *hash_of, const void *ctx)
+{
+    const struct key_index_bucket *at = &part->buckets[bucket];
+    uint32_t slot = 0;
+    while (slot < at->used && !passes(part, hash_of(ctx, at->cells[slot]), hole, bucket)) {
+        slot++;
+    }
+    return slot < at->used ? slot : KEY_INDEX_SLOTS;
+}
+
+/* A search ends at a bucket that is not full: what it would not reach any more behind `hole`, which
+ * was full until now, moves there. */
+static void fill_hole(const struct key_index_part *part, uint32_t hole, key_index_hash_of *hash_of,
+                      const void *ctx)
+{
+    bool full = true;
+    for (uint32_t at = hole; full;) {
+        at = (at + 1) & (part->count - 1);
+        if (at == hole) { return; }
+        struct key_index_bucket *bucket = &part->buckets[at], *to = &part->buckets[hole];
+        full = bucket->used == KEY_INDEX_SLOTS;
+        const uint32_t slot = find_movable(part, hole, at, hash_of, ctx);
+        if (slot == KEY_INDEX_SLOTS) { continue; }
+        to->cells[to->used] = bucket->cells[slot];
+        to->tags[to->used++] = bucket->tags[slot];
+        clear_slot(bucket, slot);
+        hole = at;
+    }
+}
+
+void key_index_remove(struct key_index *index, uint64_t hash, uint32_t cell,
+                      key_index_hash_of *hash_of, const void *ctx)
+{
+    struct key_index_search search = find(index, hash, cell);
+    struct key_index_part *part = &index->parts[part_of(hash)];
+    const bool full = search.bucket->used == KEY_INDEX_SLOTS;
+    part->used--;
+    clear_slot(search.bucket, search.slot - 1);
+    if (full) { fill_hole(part, (uint32_t)(search.bucket - part->buckets), hash_of, ctx); }
 }
 
 void key_index_clear(struct key_index *index)

@@ -3,7 +3,9 @@
  *
  * A slot is one byte of the key's hash and the number of a cell; twelve slots fill a cache line, so
  * that most lookups read one line of the index and then the right cell. The owner compares keys.
- * Nothing is removed. Threads: the owner's.
+ * Slots of removed cells are used again; a part never shrinks.
+ *
+ * Threads: the owner's.
  */
 #ifndef PS_TABLE_KEY_INDEX_H
 #define PS_TABLE_KEY_INDEX_H
@@ -50,8 +52,13 @@ struct key_index_search {
 struct key_index_search key_index_begin(const struct key_index *index, uint64_t hash);
 /* The next cell whose key may have the hash; KEY_INDEX_NONE: there is none. */
 uint32_t key_index_next(struct key_index_search *search);
-/* Replace the cell that key_index_next() has just found. */
-void key_index_replace(const struct key_index_search *search, uint32_t cell);
+
+/* All cells, in no order, while none is added or removed. A zeroed place begins. */
+struct key_index_place {
+    uint32_t part, bucket, slot;
+};
+/* The next cell; KEY_INDEX_NONE: there is none. */
+uint32_t key_index_each(const struct key_index *index, struct key_index_place *place);
 
 /* The hash of a cell's key. */
 typedef uint64_t key_index_hash_of(const void *ctx, uint32_t cell);
@@ -64,6 +71,11 @@ bool key_index_reserve(struct key_index *index, uint64_t hash, key_index_hash_of
 void key_index_cancel(struct key_index *index); /* All reservations. */
 /* Add a cell; its slot was reserved. */
 void key_index_add(struct key_index *index, uint64_t hash, uint32_t cell);
+/* Remove a cell, which was added with this hash. */
+void key_index_remove(struct key_index *index, uint64_t hash, uint32_t cell,
+                      key_index_hash_of *hash_of, const void *ctx);
+/* Replace the cell `old`, which was added with this hash. */
+void key_index_replace(struct key_index *index, uint64_t hash, uint32_t old, uint32_t cell);
 
 void key_index_clear(struct key_index *index); /* Frees everything. */
 

@@ -1,32 +1,43 @@
 #include "ps/table/row_set.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "common/base/text.h"
+#include "common/job/table_rules.h"
 #include "kernels/sparse/job_update.h"
 
-static enum tn_status open_table(const struct job *job, const struct row_table_shape *shape,
-                                 enum sparse_kind optimizer, bool full_saves,
-                                 struct row_table **out, struct error *error)
+static enum tn_status open_table(const struct job *job, const struct variable_table *variables,
+                                 uint32_t number, struct row_part part, const struct row_set *set,
+                                 bool full_saves, struct cell_owner owner, struct row_table **out,
+                                 struct error *error)
 {
+    const struct row_table_shape *shape = &variables->row_tables[number];
     struct row_table_spec spec = {
         .width = shape->width,
-        .optimizer = optimizer,
+        .optimizer = set->optimizer.kind,
         .seed = job->seed,
         .scale = shape->scale,
+        .expire_after = table_rule_of(job, shape).expire_after_steps,
         .full_saves = full_saves,
+        .number = number,
+        .part = part,
+        .owner = owner,
     };
     text_set(spec.name, sizeof spec.name, shape->name);
     return row_table_open(&spec, out, error);
 }
 
 enum tn_status row_set_open(struct row_set *set, const struct job *job,
-                            const struct variable_table *variables, bool full_saves,
-                            struct error *error)
+                            const struct variable_table *variables, struct row_part part,
+                            bool full_saves, struct cell_owner owner, struct error *error)
 {
     const uint32_t count = variables->row_table_count;
-    *set = (struct row_set){.schedule = schedule_of_job(job)};
+    *set = (struct row_set){.schedule = schedule_of_job(job),
+                            .memory_bytes = (uint64_t)job->cluster.table_mib << 20,
+                            .full_saves = full_saves,
+                            .owner = owner};
     if (count == 0) { return TN_OK; }
     set->tables = calloc(count, sizeof(struct row_table *));
     set->save_counts = calloc(count, sizeof *set->save_counts);
@@ -36,8 +47,8 @@ enum tn_status row_set_open(struct row_set *set, const struct job *job,
     }
     enum tn_status status = table_optimizer_of_job(job, &set->optimizer, error);
     for (uint32_t t = 0; t < count && status == TN_OK; t++) {
-        status = open_table(job, &variables->row_tables[t], set->optimizer.kind, full_saves,
-                            &set->tables[t], error);
+        status =
+            open_table(job, variables, t, part, set, full_saves, owner, &set->tables[t], error);
         if (status == TN_OK) { set->count++; }
     }
     if (status != TN_OK) { row_set_close(set); }
@@ -54,17 +65,60 @@ void row_set_close(struct row_set *set)
     *set = (struct row_set){0};
 }
 
+uint64_t row_set_row_bytes(const struct job *job, const struct row_table_shape *table)
+{
+    struct sparse_optimizer optimizer = {0};
+    const bool found = table_optimizer_of_job(job, &optimizer, NULL) == TN_OK;
+    const bool expires = table_rule_of(job, table).expire_after_steps > 0;
+    return found ? row_table_row_bytes(table->width, optimizer.kind, expires) : 0;
+}
+
+static uint64_t bytes_of(const struct row_set *set)
+{
+    uint64_t bytes = 0;
+    for (uint32_t t = 0; t < set->count; t++) { bytes += row_table_stats(set->tables[t]).bytes; }
+    return bytes;
+}
+
+static enum tn_status refuse(const struct row_set *set, uint32_t table, struct error *error)
+{
+    const struct row_table_stats stats = row_table_stats(set->tables[table]);
+    return error_set(error, TN_EINVAL,
+                     "the rows of tables need more than cluster.table_mib, %" PRIu64
+                     " MiB: the table '%s' has %" PRIu64 " rows in %" PRIu64
+                     " bytes, all tables here %" PRIu64
+                     " bytes: raise cluster.table_mib, or give more ps, narrower rows or hashed "
+                     "keys",
+                     set->memory_bytes >> 20, row_table_spec_of(set->tables[table])->name,
+                     stats.rows, stats.bytes, bytes_of(set));
+}
+
+/* A table may use what the others leave. `*bytes` is that of all tables. */
+static enum tn_status apply_one(struct row_set *set, uint32_t t, uint64_t *bytes,
+                                const struct sparse_constants *constants,
+                                const struct row_sums *gradients, struct error *error)
+{
+    struct row_table *table = set->tables[t];
+    const struct sparse_rows rows = row_sum_rows(&gradients->tables[t]);
+    if (set->memory_bytes == 0) { return row_table_apply(table, constants, rows, error); }
+    const uint64_t others = *bytes - row_table_stats(table).bytes;
+    row_table_limit(table, others < set->memory_bytes ? set->memory_bytes - others : 1);
+    enum tn_status status = row_table_apply(table, constants, rows, error);
+    *bytes = others + row_table_stats(table).bytes;
+    return status == TN_OK ? TN_OK : refuse(set, t, error);
+}
+
 enum tn_status row_set_apply(struct row_set *set, uint64_t step, const struct row_sums *gradients,
                              struct error *error)
 {
     const double rate = schedule_rate(&set->schedule, step);
     assert(gradients->count == set->count);
     enum tn_status status = TN_OK;
+    uint64_t bytes = set->memory_bytes > 0 ? bytes_of(set) : 0;
     for (uint32_t t = 0; t < set->count && status == TN_OK; t++) {
         const struct sparse_constants constants = sparse_constants_of(&set->optimizer, rate, step);
         assert(row_table_step(set->tables[t]) == step);
-        status =
-            row_table_apply(set->tables[t], &constants, row_sum_rows(&gradients->tables[t]), error);
+        status = apply_one(set, t, &bytes, &constants, gradients, error);
     }
     return status;
 }
@@ -74,8 +128,10 @@ void row_set_release(struct row_set *set, uint64_t from)
     for (uint32_t t = 0; t < set->count; t++) { row_table_release(set->tables[t], from); }
 }
 
-enum tn_status row_set_begin_save(struct row_set *set, uint64_t step, bool all, struct error *error)
+enum tn_status row_set_begin_save(struct row_set *set, uint64_t step, uint64_t id,
+                                  struct error *error)
 {
+    const bool all = set->full_saves || !rows_chain_continues(&set->chain, id, step);
     for (uint32_t t = 0; t < set->count; t++) {
         enum tn_status status =
             row_table_begin_save(set->tables[t], step, all, &set->save_counts[t], error);
@@ -83,11 +139,13 @@ enum tn_status row_set_begin_save(struct row_set *set, uint64_t step, bool all, 
         while (t-- > 0) { row_table_end_save(set->tables[t], false); }
         return status;
     }
+    set->saving = all ? (struct rows_chain){.count = 0} : set->chain;
     return TN_OK;
 }
 
 void row_set_end_save(struct row_set *set, bool committed)
 {
+    if (committed || set->saving.count == 0) { set->chain = set->saving; }
     for (uint32_t t = 0; t < set->count; t++) { row_table_end_save(set->tables[t], committed); }
 }
 

@@ -8,38 +8,59 @@
 #define PS_TABLE_ROW_SET_H
 
 #include "common/base/error.h"
-#include "common/cluster/job.h"
 #include "common/cluster/variables.h"
+#include "common/job/job.h"
 #include "kernels/optimizer/schedule.h"
 #include "kernels/sparse/row_sums.h"
 #include "ps/table/row_table.h"
+#include "ps/table/rows_chain.h"
 
 /* Zeroed: a model without tables. */
 struct row_set {
     uint32_t count;
     struct row_table **tables; /* In the order of the model. Owned. */
     uint64_t *save_counts;     /* Rows of the save in progress, by table. Owned. */
+    uint64_t memory_bytes;     /* The limit of all tables together; 0: none. */
+    bool full_saves;           /* As in struct row_table_spec. */
+    struct cell_owner owner;   /* The same. */
+    struct rows_chain chain;   /* The files of the last save that succeeded, or of a load. */
+    struct rows_chain saving;  /* Before the save in progress; its writer appends. */
     struct sparse_optimizer optimizer;
     struct schedule schedule;
 };
 
-/* Empty tables at step 0. `job` was checked. `full_saves`: as in struct
+/* Empty tables at step 0. `job` was checked. `part`, `full_saves`, `owner`: as in struct
  * row_table_spec. TN_ENOMEM: nothing is owned. */
 MUST_CHECK enum tn_status row_set_open(struct row_set *set, const struct job *job,
-                                       const struct variable_table *variables, bool full_saves,
+                                       const struct variable_table *variables, struct row_part part,
+                                       bool full_saves, struct cell_owner owner,
                                        struct error *error);
-void row_set_close(struct row_set *set); /* A zeroed one is allowed. */
+/* A zeroed one is allowed. */
+void row_set_close(struct row_set *set);
 
-/* Make step + 1 with the gradients of rows. TN_ENOMEM: the error names the table and the remedy;
- * the tables are of different steps, so close them. */
+/* row_table_row_bytes() of a table of a job that was checked. */
+uint64_t row_set_row_bytes(const struct job *job, const struct row_table_shape *table);
+
+/*
+ * Make step + 1 with the gradients of rows.
+ *
+ *   TN_EINVAL  cluster.table_mib does not suffice: the error names the table, its rows and bytes,
+ *              and the remedy
+ *   TN_ENOMEM  the memory of this machine does not suffice: the error names the table
+ * After a failure the tables are of different steps, so close them.
+ */
 MUST_CHECK enum tn_status row_set_apply(struct row_set *set, uint64_t step,
                                         const struct row_sums *gradients, struct error *error);
 /* row_table_release() of all tables. */
 void row_set_release(struct row_set *set, uint64_t from);
 
-/* Begin a save of `step`, as row_table_begin_save(); save_counts has the numbers of rows.
- * TN_ENOMEM: none is in progress. */
-MUST_CHECK enum tn_status row_set_begin_save(struct row_set *set, uint64_t step, bool all,
+/*
+ * Begin a save of `step` as checkpoint `id`, as row_table_begin_save(); save_counts has the numbers
+ * of rows, and `saving` the files that it continues, none if it has all rows. Its writer appends
+ * its own file there, or empties `saving`: then the next save has all rows. TN_ENOMEM: none is in
+ * progress.
+ */
+MUST_CHECK enum tn_status row_set_begin_save(struct row_set *set, uint64_t step, uint64_t id,
                                              struct error *error);
 void row_set_end_save(struct row_set *set, bool committed);
 

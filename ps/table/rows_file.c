@@ -12,6 +12,17 @@
 
 /* ------------------------------------------------------------------------ writing */
 
+struct rows_save rows_save_behind(const struct rows_chain *chain, uint64_t step,
+                                  const uint64_t *row_counts)
+{
+    return (struct rows_save){
+        .full = chain->count == 0,
+        .step = step,
+        .since = chain->count == 0 ? 0 : chain->step,
+        .row_counts = row_counts,
+    };
+}
+
 enum tn_status rows_file_write(struct rows_file *file, const struct row_table *const *tables,
                                uint32_t count, const struct rows_save *save, struct error *error)
 {
@@ -79,6 +90,26 @@ enum tn_status rows_file_verify(const struct rows_file *file, struct error *erro
     return status;
 }
 
+enum tn_status rows_file_inspect(const struct rows_file *file, struct table_file_info *info,
+                                 struct error *error)
+{
+    void *bytes;
+    struct table_file_info table;
+    size_t at = 0, extent = 1;
+    uint64_t rows = 0;
+    enum tn_status status = map_checked(file, &bytes, error);
+    if (status != TN_OK) { return status; }
+    for (; at < file->bytes && extent > 0; at += extent) {
+        extent = table_file_peek((const uint8_t *)bytes + at, file->bytes - at, &table);
+        if (extent > 0) { rows += table.rows; }
+        if (at == 0) { *info = table; }
+    }
+    (void)munmap(bytes, file->bytes);
+    info->rows = rows;
+    if (extent > 0) { return TN_OK; }
+    return error_set(error, TN_ECORRUPT, "%s has not whole tables at byte %zu", file->path, at);
+}
+
 /* Put the rows of a file into all tables. `last`: the file before, NULL: none; set to this one. */
 static enum tn_status load_mapped(const struct rows_file *file, const uint8_t *bytes,
                                   struct row_table *const *tables, uint32_t count,
@@ -102,13 +133,14 @@ static enum tn_status load_mapped(const struct rows_file *file, const uint8_t *b
                      file->path, count);
 }
 
-enum tn_status rows_file_load(const struct rows_file *files, uint32_t file_count,
-                              struct row_table *const *tables, uint32_t count, struct error *error)
+/* Put a chain into tables whose load has begun. `*step`: that of its last file. */
+static enum tn_status load_chain(const struct rows_file *files, uint32_t file_count,
+                                 struct row_table *const *tables, uint32_t count, uint64_t *step,
+                                 struct error *error)
 {
     struct table_file_info last = {0};
     enum tn_status status = TN_OK;
     assert(file_count >= 1 && count >= 1);
-    for (uint32_t t = 0; t < count; t++) { row_table_begin_load(tables[t]); }
     for (uint32_t f = 0; f < file_count && status == TN_OK; f++) {
         void *bytes;
         struct table_file_info info = {0};
@@ -118,22 +150,29 @@ enum tn_status rows_file_load(const struct rows_file *files, uint32_t file_count
         (void)munmap(bytes, files[f].bytes);
         last = info;
     }
+    *step = last.step;
+    return status;
+}
+
+enum tn_status rows_file_load(const struct rows_file *files, uint32_t file_count,
+                              struct row_table *const *tables, uint32_t count, struct error *error)
+{
+    uint64_t step = 0;
+    for (uint32_t t = 0; t < count; t++) { row_table_begin_load(tables[t]); }
+    enum tn_status status = load_chain(files, file_count, tables, count, &step, error);
     for (uint32_t t = 0; t < count && status == TN_OK; t++) {
-        row_table_end_load(tables[t], last.step);
+        status = row_table_end_load(tables[t], step, error);
     }
     return status;
 }
 
-enum tn_status rows_file_append(const struct rows_file *file, struct row_table *const *tables,
-                                uint32_t count, uint64_t step, struct error *error)
+enum tn_status rows_file_append(const struct rows_file *files, uint32_t file_count,
+                                struct row_table *const *tables, uint32_t count, uint64_t step,
+                                struct error *error)
 {
-    void *bytes;
-    struct table_file_info info = {0};
-    enum tn_status status = map_checked(file, &bytes, error);
-    if (status != TN_OK) { return status; }
-    status = load_mapped(file, bytes, tables, count, NULL, &info, error);
-    (void)munmap(bytes, file->bytes);
-    if (status != TN_OK || info.step == step) { return status; }
+    uint64_t found = 0;
+    enum tn_status status = load_chain(files, file_count, tables, count, &found, error);
+    if (status != TN_OK || found == step) { return status; }
     return error_set(error, TN_ECORRUPT, "%s is of step %" PRIu64 ", its shard of step %" PRIu64,
-                     file->path, info.step, step);
+                     files[file_count - 1].path, found, step);
 }

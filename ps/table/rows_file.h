@@ -13,6 +13,7 @@
 #ifndef PS_TABLE_ROWS_FILE_H
 #define PS_TABLE_ROWS_FILE_H
 
+#include "ps/table/rows_chain.h"
 #include "ps/table/table_file.h"
 
 /* A file as it was written. */
@@ -28,6 +29,10 @@ struct rows_save {
     uint64_t step, since;       /* As in struct table_file_info. */
     const uint64_t *row_counts; /* By table: row_table_begin_save(). */
 };
+
+/* A save of `step` behind the files of `chain`. `row_counts` outlives it. */
+struct rows_save rows_save_behind(const struct rows_chain *chain, uint64_t step,
+                                  const uint64_t *row_counts);
 
 /* Write the saves in progress of tables[0..count) to `file->path`, and set the rest of `file`.
  * Durable after TN_OK. Errors as table_file_write(). */
@@ -46,11 +51,16 @@ MUST_CHECK enum tn_status rows_file_load(const struct rows_file *files, uint32_t
                                          struct row_table *const *tables, uint32_t count,
                                          struct error *error);
 
-/* Append the rows of a full file of step `step` to tables whose load has begun, and which have none
- * of its keys. Errors as rows_file_load(). */
-MUST_CHECK enum tn_status rows_file_append(const struct rows_file *file,
+/* Append the rows of a chain whose last file is of step `step` to tables whose load has begun, and
+ * which have none of its keys. Errors as rows_file_load(). */
+MUST_CHECK enum tn_status rows_file_append(const struct rows_file *files, uint32_t file_count,
                                            struct row_table *const *tables, uint32_t count,
                                            uint64_t step, struct error *error);
+
+/* Check the size and the digest of a file, and read its headers: the first one, with the rows of
+ * all its tables. TN_ECORRUPT, TN_ENOENT, TN_EIO. */
+MUST_CHECK enum tn_status rows_file_inspect(const struct rows_file *file,
+                                            struct table_file_info *info, struct error *error);
 
 /* Check the size and the digest of a file, without tables. TN_ECORRUPT, TN_ENOENT, TN_EIO. */
 MUST_CHECK enum tn_status rows_file_verify(const struct rows_file *file, struct error *error);

@@ -13,9 +13,10 @@
 #include "common/base/minmax.h"
 #include "common/base/partial_file.h"
 
-/* A header, then chunks: keys, the numbers of their rows, zeros up to a multiple of 8, a digest.
- * Numbers are little-endian. */
-enum { FORMAT = 1, CHUNK_BYTES = 1 << 20, ALIGNMENT = 8 };
+/* A header, then chunks: keys, if rows expire the step of each, the numbers of their rows, zeros up
+ * to a multiple of 8, a digest. Numbers are little-endian. */
+enum { FORMAT_PLAIN = 1, FORMAT_STEPS, FORMAT_LAST = FORMAT_STEPS };
+enum { CHUNK_BYTES = 1 << 20, ALIGNMENT = 8 };
 
 static const char magic[8] = "tanisttb";
 
@@ -32,16 +33,26 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endi
 
 #define FULL UINT64_MAX
 
-static uint64_t chunk_rows(uint32_t numbers)
+static uint32_t format_of(const struct row_table *table)
 {
-    return u64_max(1, CHUNK_BYTES / (sizeof(uint64_t) + numbers * sizeof(float)));
+    return row_table_spec_of(table)->expire_after > 0 ? FORMAT_STEPS : FORMAT_PLAIN;
 }
 
-/* Keys, numbers and padding. */
-static uint64_t content_bytes(uint64_t rows, uint32_t numbers)
+static uint64_t row_bytes(const struct header *header)
 {
-    const uint64_t bytes = rows * (sizeof(uint64_t) + numbers * sizeof(float));
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    const uint64_t steps = header->format == FORMAT_STEPS ? sizeof(uint64_t) : 0;
+    return sizeof(uint64_t) + steps + header->numbers * sizeof(float);
+}
+
+static uint64_t chunk_rows(const struct header *header)
+{
+    return u64_max(1, CHUNK_BYTES / row_bytes(header));
+}
+
+/* Keys, steps, numbers and padding. */
+static uint64_t content_bytes(const struct header *header, uint64_t rows)
+{
+    return (rows * row_bytes(header) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 /* ------------------------------------------------------------------------ writing */
@@ -50,7 +61,7 @@ static struct header header_of(const struct row_table *table, const struct table
 {
     const struct row_table_spec *spec = row_table_spec_of(table);
     struct header header = {
-        .format = FORMAT,
+        .format = format_of(table),
         .width = spec->width,
         .numbers = row_table_numbers(table),
         .optimizer = spec->optimizer,
@@ -83,23 +94,26 @@ static void write_piece(const struct output *out, struct digest_stream *digest, 
     digest_add(digest, piece, size);
 }
 
-static void write_chunk(const struct output *out, const struct row_table *table, uint64_t first,
-                        uint64_t rows)
+static void write_chunk(const struct output *out, const struct row_table *table,
+                        const struct header *header, uint64_t first, uint64_t rows)
 {
     static const uint8_t zeros[ALIGNMENT];
     uint8_t encoded[DIGEST_BYTES];
     struct digest_stream digest;
-    const uint32_t numbers = row_table_numbers(table);
-    const size_t used = rows * (sizeof(uint64_t) + numbers * sizeof(float));
+    const size_t numbers = header->numbers * sizeof(float), used = rows * row_bytes(header);
     digest_begin(&digest);
     for (uint64_t i = first; i < first + rows; i++) {
         const uint64_t key = row_table_saved_row(table, i).key;
         write_piece(out, &digest, &key, sizeof key);
     }
-    for (uint64_t i = first; i < first + rows; i++) {
-        write_piece(out, &digest, row_table_saved_row(table, i).numbers, numbers * sizeof(float));
+    for (uint64_t i = first; i < first + rows && header->format == FORMAT_STEPS; i++) {
+        const uint64_t step = row_table_saved_row(table, i).step;
+        write_piece(out, &digest, &step, sizeof step);
     }
-    write_piece(out, &digest, zeros, content_bytes(rows, numbers) - used);
+    for (uint64_t i = first; i < first + rows; i++) {
+        write_piece(out, &digest, row_table_saved_row(table, i).numbers, numbers);
+    }
+    write_piece(out, &digest, zeros, content_bytes(header, rows) - used);
     digest_encode(digest_end(&digest), encoded);
     write_bytes(out, encoded, sizeof encoded);
 }
@@ -109,10 +123,10 @@ void table_file_add(struct partial_file *file, struct digest_stream *digest,
 {
     const struct output out = {.file = file, .digest = digest};
     const struct header header = header_of(table, info);
-    const uint64_t most = chunk_rows(header.numbers);
+    const uint64_t most = chunk_rows(&header);
     write_bytes(&out, &header, sizeof header);
     for (uint64_t first = 0; first < info->rows && file->failed == 0; first += most) {
-        write_chunk(&out, table, first, u64_min(most, info->rows - first));
+        write_chunk(&out, table, &header, first, u64_min(most, info->rows - first));
     }
 }
 
@@ -148,9 +162,10 @@ static enum tn_status check_header(const struct header *header, const char *path
     if (!digest_equal(digest, digest_decode(header->digest))) {
         return damaged(path, "the digest of its header differs", error);
     }
-    if (header->format != FORMAT) {
-        return error_set(error, TN_EINVAL, "%s has format %" PRIu32 ", but this program knows %d",
-                         path, header->format, FORMAT);
+    if (header->format < FORMAT_PLAIN || header->format > FORMAT_LAST) {
+        return error_set(error, TN_EINVAL,
+                         "%s has format %" PRIu32 ", but this program knows %d to %d", path,
+                         header->format, FORMAT_PLAIN, FORMAT_LAST);
     }
     if (strncmp(header->name, spec->name, sizeof header->name) != 0 ||
         header->width != spec->width || header->optimizer != spec->optimizer) {
@@ -160,18 +175,24 @@ static enum tn_status check_header(const struct header *header, const char *path
             " and another optimizer or shape than '%s' of the job, with width %" PRIu32,
             path, ROW_TABLE_NAME_MAX, header->name, header->width, spec->name, spec->width);
     }
+    if (header->format != format_of(table)) {
+        return error_set(error, TN_EINVAL,
+                         "%s has rows of the table '%s' that %s, unlike those of the job: give the "
+                         "expire_after_steps of train.tables with which they were trained",
+                         path, spec->name,
+                         header->format == FORMAT_STEPS ? "expire" : "do not expire");
+    }
     return TN_OK;
 }
 
 /* The exact size of a file; 0: none has so many rows. */
 static uint64_t size_of(const struct header *header)
 {
-    const uint64_t most = chunk_rows(header->numbers), rows = header->rows;
+    const uint64_t most = chunk_rows(header), rows = header->rows;
     if (rows > UINT32_MAX) { return 0; }
-    const uint64_t whole = rows / most * (content_bytes(most, header->numbers) + DIGEST_BYTES);
+    const uint64_t whole = rows / most * (content_bytes(header, most) + DIGEST_BYTES);
     const uint64_t rest = rows % most;
-    return sizeof *header + whole +
-           (rest > 0 ? content_bytes(rest, header->numbers) + DIGEST_BYTES : 0);
+    return sizeof *header + whole + (rest > 0 ? content_bytes(header, rest) + DIGEST_BYTES : 0);
 }
 
 size_t table_file_extent(const void *bytes, size_t size)
@@ -183,6 +204,21 @@ size_t table_file_extent(const void *bytes, size_t size)
     return extent <= size ? (size_t)extent : 0;
 }
 
+size_t table_file_peek(const void *bytes, size_t size, struct table_file_info *info)
+{
+    struct header header;
+    const size_t extent = table_file_extent(bytes, size);
+    if (extent == 0) { return 0; }
+    memcpy(&header, bytes, sizeof header);
+    *info = (struct table_file_info){
+        .full = header.since == FULL,
+        .step = header.step,
+        .since = header.since == FULL ? 0 : header.since,
+        .rows = header.rows,
+    };
+    return extent;
+}
+
 static bool ascends(const uint64_t *keys, uint64_t rows, uint64_t *least)
 {
     for (uint64_t i = 0; i < rows; i++) {
@@ -192,21 +228,34 @@ static bool ascends(const uint64_t *keys, uint64_t rows, uint64_t *least)
     return true;
 }
 
+/* No row was trained after the step of the file. */
+static bool are_past(const uint64_t *steps, uint64_t rows, uint64_t step)
+{
+    for (uint64_t i = 0; i < rows; i++) {
+        if (steps[i] > step) { return false; }
+    }
+    return true;
+}
+
 /* A chunk at `at`, which has all its bytes. `least`: no key is smaller. */
-static enum tn_status decode_chunk(const uint8_t *at, uint64_t rows, uint32_t numbers,
+static enum tn_status decode_chunk(const uint8_t *at, uint64_t rows, const struct header *header,
                                    const char *path, struct row_table *table, bool load,
                                    uint64_t *least, struct error *error)
 {
-    const uint64_t bytes = content_bytes(rows, numbers);
+    const uint64_t bytes = content_bytes(header, rows);
     const uint64_t *keys = (const uint64_t *)(const void *)at;
-    const float *values = (const float *)(const void *)(at + rows * sizeof *keys);
+    const uint64_t *steps = header->format == FORMAT_STEPS ? keys + rows : NULL;
+    const float *values = (const float *)(const void *)((steps != NULL ? steps : keys) + rows);
     if (!digest_equal(digest_of(at, bytes), digest_decode(at + bytes))) {
         return damaged(path, "the digest of a chunk differs", error);
     }
     if (!ascends(keys, rows, least)) { return damaged(path, "its keys do not ascend", error); }
+    if (steps != NULL && !are_past(steps, rows, header->step)) {
+        return damaged(path, "a row is of a later step", error);
+    }
     if (!load) { return TN_OK; }
     const struct sparse_rows loaded = {.count = rows, .keys = keys, .values = values};
-    return row_table_load(table, loaded, error);
+    return row_table_load(table, loaded, steps, error);
 }
 
 enum tn_status table_file_decode(const void *bytes, size_t size, const char *path,
@@ -222,12 +271,12 @@ enum tn_status table_file_decode(const void *bytes, size_t size, const char *pat
     if (header->numbers != row_table_numbers(table) || size != size_of(header)) {
         return damaged(path, "its size is not that of its rows", error);
     }
-    const uint64_t most = chunk_rows(header->numbers);
+    const uint64_t most = chunk_rows(header);
     const uint8_t *at = (const uint8_t *)bytes + sizeof *header;
     for (uint64_t first = 0; first < header->rows && status == TN_OK; first += most) {
         const uint64_t rows = u64_min(most, header->rows - first);
-        status = decode_chunk(at, rows, header->numbers, path, table, load, &least, error);
-        at += content_bytes(rows, header->numbers) + DIGEST_BYTES;
+        status = decode_chunk(at, rows, header, path, table, load, &least, error);
+        at += content_bytes(header, rows) + DIGEST_BYTES;
     }
     *info = (struct table_file_info){
         .full = header->since == FULL,
@@ -297,6 +346,5 @@ enum tn_status table_file_load(const char *const *paths, uint32_t count, struct 
         }
         last = info;
     }
-    if (status == TN_OK) { row_table_end_load(table, last.step); }
-    return status;
+    return status == TN_OK ? row_table_end_load(table, last.step, error) : status;
 }

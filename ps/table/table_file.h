@@ -4,6 +4,8 @@
  * win. Files are written and read once, front to back, so they are plain: keys and numbers in
  * chunks, each with its digest. A row takes its own size and 8 bytes for the key; in LMDB, whose
  * random access nothing would use, 1.15 times that (10^6 rows of 68 bytes, appended).
+ * If rows expire, a file also has the step of each, 8 bytes, so that a chain is loaded without
+ * those that have expired at its end, whichever file has them.
  *
  * Nothing in a file is trusted: a flipped bit, a missing or a swapped part, a file of another table
  * and a gap in the chain are refused.
@@ -56,6 +58,9 @@ void table_file_add(struct partial_file *file, struct digest_stream *digest,
 /* The bytes of the rows of one table at the beginning of `bytes`, by their header, which is only
  * checked for this; 0: they are not whole. */
 size_t table_file_extent(const void *bytes, size_t size);
+
+/* The same, and what the header has, which is not checked. */
+size_t table_file_peek(const void *bytes, size_t size, struct table_file_info *info);
 
 /* TN_ECORRUPT: a file is not the one that follows `last` in a chain; NULL: it is not a full one. */
 MUST_CHECK enum tn_status table_file_check_chain(const struct table_file_info *last,

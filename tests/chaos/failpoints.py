@@ -34,6 +34,19 @@ STEPS = 6000
 SETTINGS = (f"train.steps={STEPS}", "checkpoint.every_steps=600", "checkpoint.keep=1",
             "evaluate.every_steps=2000", "model.inputs=64", "model.outputs=4", "cluster.ps=2", "cluster.workers=2",
             "cluster.coordinators=2")
+# The same for a model with tables, whose rows alone pass some failpoints.
+TABLE_JOB = ROOT / "examples/ctr/wide-deep.json"
+TABLE_STEPS = 400
+TABLE_SETTINGS = (f"train.steps={TABLE_STEPS}", "train.batch=32", "checkpoint.every_steps=50", "checkpoint.keep=1",
+                  "evaluate.every_steps=200", "data.examples=20000", "data.test_examples=1000",
+                  "data.options={\"values\": 1000}", "cluster.ps=2", "cluster.workers=2", "cluster.coordinators=2",
+                  "strategy.type=ps")
+# A group of two workers, which alone pass some failpoints.
+GROUP_JOB = ROOT / "examples/group.json"
+GROUP_STEPS = 1500
+GROUP_SETTINGS = (f"train.steps={GROUP_STEPS}", "train.batch=64", "train.slices=4", "data.type=synthetic",
+                  "model.inputs=64", "model.outputs=10", "checkpoint.every_steps=300", "checkpoint.keep=1",
+                  "evaluate.every_steps=500", "cluster.ps=2", "cluster.workers=2", "cluster.coordinators=2")
 ROLES = {"coordinator": 2, "ps": 2, "worker": 2}
 ACTIONS = {"kill": 1, "freeze": 2, "stall": 3, "fail": 4}
 LIMIT_S = 90
@@ -43,10 +56,15 @@ FROZEN_S = (0.1, 3.0)
 PASSES = {"node.before_register": 6, "node.registered": 6, "node.leaving": 5, "election.standing": 2,
           "chief.before_write": 8, "ckpt.before_commit": 2, "ckpt.after_commit": 2,
           "worker.before_push": 2 * STEPS, "worker.evaluated": 3, "ps.mid_step": STEPS // 4,
-          "ps.before_apply": 2 * STEPS, "ps.mid_apply": 2 * STEPS, "ps.before_keep": 2 * STEPS,
+          "ps.before_apply": 2 * STEPS, "ps.mid_rows": 100 * TABLE_STEPS, "ps.mid_recover": 20, "ps.mid_apply": 2 * STEPS, "ps.before_keep": 2 * STEPS,
+          "group.before_order": GROUP_STEPS, "group.computed": 2 * GROUP_STEPS, "group.before_swap": GROUP_STEPS,
           "ps.applied_before_ack": 2 * STEPS, "ckpt.before_sync": 4,
           "ckpt.before_rename": 4, "ckpt.before_report": 4, "ckpt.before_copy": 4,
           "ckpt.before_collect": 4, "load.mid_read": 2}
+# The jobs of runs, and the failpoints that are passed in them alone.
+TABLES, GROUPS, OTHERS = "tables", "groups", "others"
+ALONE = {TABLES: ("ps.mid_rows", "ps.mid_recover"),
+         GROUPS: ("group.before_order", "group.computed", "group.before_swap")}
 # A ps that is killed loads a checkpoint (P13); parameters keep their bits.
 COLD = ("train.clip_norm=1000000",)
 # These are passed in recoveries: a ps is killed first, just after the first commit.
@@ -136,6 +154,8 @@ def arm_all(faults, name, args, round_number, draw):
     before = []
     if name in RECOVERY:
         before.append(faults.arm("ckpt.before_copy", f"ps:{draw.randrange(ROLES['ps'])}", "kill", 1))
+    if name == "ps.mid_recover":
+        before.append(faults.arm("ps.mid_rows", "ps", "kill", draw.randint(1, PASSES["ps.mid_rows"])))
     if name in SUCCESSION and round_number % 2 == 0:
         before.append(faults.arm("chief.before_write", "coordinator", "kill", draw.randint(1, 8)))
         countdown = 2
@@ -171,9 +191,16 @@ def check(result, point, before, text, baseline):
                       f"but {baseline['parameters_digest']} in the baseline run ({text})")
 
 
-def execute(args, arm, baseline, settings=()):
+def kind_of(name):
+    """The kind of job whose run passes a failpoint."""
+    return next((kind for kind, names in ALONE.items() if name in names), OTHERS)
+
+
+def execute(args, kind, arm, baseline, settings=()):
     """One run: (its result, a description). `arm(faults)` arms the failpoints."""
-    run = Run(args.program, args.job, [*SETTINGS, *settings, *args.settings])
+    job, common = {TABLES: (TABLE_JOB, TABLE_SETTINGS), GROUPS: (GROUP_JOB, GROUP_SETTINGS),
+                   OTHERS: (args.job, SETTINGS)}[kind]
+    run = Run(args.program, job, [*common, *settings, *args.settings])
     failed, over, began = True, threading.Event(), time.monotonic()
     try:
         faults = Faults(run.folder / "faults.ctl")
@@ -202,16 +229,20 @@ def execute(args, arm, baseline, settings=()):
 
 def main():
     args = arguments()
-    baseline, text = execute(args, lambda faults: (None, [], "", None), None)
-    print(f"baseline: {baseline['parameters_digest']}, {text}", flush=True)
+    baselines = {}
+    for kind in sorted({kind_of(name) for name in args.names}):
+        baselines[kind], text = execute(args, kind, lambda faults: (None, [], "", None), None)
+        print(f"baseline of {kind}: {baselines[kind]['parameters_digest']}, {text}", flush=True)
     failures = tests = 0
     for round_number in range(1, args.rounds + 1):
         for name in args.names:
             draw = random.Random(f"{args.seed} {name} {round_number}")
+            kind = kind_of(name)
             tests += 1
             try:
-                _, text = execute(args, lambda faults, name=name, draw=draw, number=round_number: (
-                    *arm_all(faults, name, args, number, draw), draw), baseline, COLD if name in RECOVERY else ())
+                _, text = execute(args, kind, lambda faults, name=name, draw=draw, number=round_number: (
+                    *arm_all(faults, name, args, number, draw), draw), baselines[kind],
+                    COLD if name in RECOVERY else ())
                 print(f"{name}: {args.action}: {text}", flush=True)
             except Failure as failure:
                 failures += 1

@@ -4,6 +4,7 @@ Each process that descends from the run has a mark in its environment, so that a
 the run is found.
 """
 
+import argparse
 import json
 import os
 import secrets
@@ -11,6 +12,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -112,6 +114,26 @@ class Run:
             raise Failure(f"status is {result.get('status')!r}, not 'done'")
         return result
 
+    def stop(self, limit_s=120):
+        """Stop training where it is, and return the result."""
+        subprocess.run([self.program, "stop", "--dir", str(self.dir)], check=False, timeout=limit_s,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return self.wait(limit_s)
+
+    def check_running(self):
+        if self.process.poll() is not None:
+            raise Failure(f"the run ended by itself with exit status {self.process.returncode}")
+
+    def train_local(self, settings):
+        """The result of the same job in one process, without any fault."""
+        command = [self.program, "run", "--local", self.job, "--dir", str(self.folder / "local"), "-o", "json", "--quiet"]
+        for setting in settings:
+            command += ["--set", setting]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Failure(f"the undisturbed run ended with exit status {done.returncode}: {done.stderr}")
+        return json.loads(done.stdout)
+
     def leftovers(self, patience_s=3.0):
         """Processes, sockets and files that exist although the run has ended."""
         end = time.monotonic() + patience_s
@@ -144,3 +166,47 @@ class Run:
     def clean(self):
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def parser_for(description):
+    """The options that all long tests have."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default=str(ROOT / "build/tanist"))
+    parser.add_argument("--job", default=str(ROOT / "examples/quick.json"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--keep", action="store_true", help="keep the folder")
+    parser.exit_on_error = False
+    return parser
+
+
+def attack_run(arguments, settings, attack):
+    """Start a run and call `attack(run)`, which raises Failure if a check fails; then remove the run's folder."""
+    run = Run(arguments.program, arguments.job, settings)
+    try:
+        run.start({})
+        attack(run)
+    except Failure:
+        print(run.log_tail(), file=sys.stderr)
+        raise
+    finally:
+        if arguments.keep:
+            print(f"kept: {run.folder}")
+            run.kill()
+        else:
+            run.clean()
+
+
+def run_test(name, parse, test):
+    """Call `test(parse())`, and return the exit status: 0 passed, 1 failed, 128 bad arguments."""
+    try:
+        arguments = parse()
+    except argparse.ArgumentError as problem:
+        print(f"{name}: {problem}", file=sys.stderr)
+        return 128
+    try:
+        test(arguments)
+    except Failure as problem:
+        print(f"FAILED: {problem}")
+        return 1
+    return 0

@@ -12,19 +12,16 @@ the median of a resource over the last third of the time is above 1.5 times that
 Exit status: 0 passed, 1 failed, 128 bad arguments.
 """
 
-import argparse
-import json
 import os
 import random
 import signal
 import socket
 import statistics
-import subprocess
 import sys
 import time
 
 sys.dont_write_bytecode = True
-from run import ROOT, Failure, Run, marked  # noqa: E402
+from run import Failure, attack_run, marked, parser_for, run_test  # noqa: E402
 
 SETTINGS = ("train.steps=1000000000", "train.slices=8", "train.batch=64", "model.inputs=256",
             "checkpoint.every_steps=500", "checkpoint.keep=3", "evaluate.every_steps=5000",
@@ -126,8 +123,7 @@ def disturb(run, arguments):
     samples, kills = [], {}
     next_kill = start + 10
     while (now := time.monotonic()) < start + seconds:
-        if run.process.poll() is not None:
-            raise Failure(f"the run ended by itself with exit status {run.process.returncode}")
+        run.check_running()
         if now >= next_kill:
             role = kill_one(run, draw)
             kills[role] = kills.get(role, 0) + 1
@@ -150,69 +146,38 @@ def check_growth(samples):
             raise Failure(f"{name} grew from {first:.0f} to {last:.0f}")
 
 
-def undisturbed(arguments, run, settings, steps):
-    """The result of the same training in one process."""
-    command = [run.program, "run", "--local", arguments.job, "--dir", str(run.folder / "local"), "-o", "json", "--quiet"]
-    for setting in (*settings, f"train.steps={steps}", "checkpoint.every_steps=100000", "evaluate.every_steps=1000000"):
-        command += ["--set", setting]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise Failure(f"the undisturbed run ended with exit status {done.returncode}: {done.stderr}")
-    return json.loads(done.stdout)
+def check_digest(run, settings, result):
+    """One process computes the same parameters in as many steps."""
+    other = run.train_local((*settings, f"train.steps={result['steps']}", "checkpoint.every_steps=100000",
+                             "evaluate.every_steps=1000000"))
+    if other["parameters_digest"] != result["parameters_digest"]:
+        raise Failure(f"an undisturbed run of {result['steps']} steps has the digest {other['parameters_digest']}")
+    print(f"passed: an undisturbed run has the same digest after {other['seconds']:.0f} s")
 
 
-def soak(arguments):
+def test(arguments):
     settings = (*SETTINGS, *arguments.settings)
-    run = Run(arguments.program, arguments.job, settings)
-    try:
-        run.start({})
+
+    def attack(run):
         samples, kills = disturb(run, arguments)
-        subprocess.run([run.program, "stop", "--dir", str(run.dir)], check=False, timeout=120,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        result = run.wait(120)
+        result = run.stop()
         left = run.leftovers()
         print(f"{sum(kills.values())} kills ({', '.join(f'{n} of {role}' for role, n in sorted(kills.items(), key=str))}), "
               f"{result['steps']} steps, {result['elections']} elections, digest {result['parameters_digest']}")
         if left:
             raise Failure("left behind: " + "; ".join(left))
         check_growth(samples)
-        other = undisturbed(arguments, run, settings, result["steps"])
-        if other["parameters_digest"] != result["parameters_digest"]:
-            raise Failure(f"an undisturbed run of {result['steps']} steps has the digest {other['parameters_digest']}")
-        print(f"passed: an undisturbed run has the same digest after {other['seconds']:.0f} s")
-    except Failure:
-        print(run.log_tail(), file=sys.stderr)
-        raise
-    finally:
-        if arguments.keep:
-            print(f"kept: {run.folder}")
-            run.kill()
-        else:
-            run.clean()
+        check_digest(run, settings, result)
+
+    attack_run(arguments, settings, attack)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default=str(ROOT / "build/tanist"))
-    parser.add_argument("--job", default=str(ROOT / "examples/quick.json"))
+def parse():
+    parser = parser_for(__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--every", type=float, default=2, help="mean seconds between kills")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--keep", action="store_true", help="keep the folder")
-    parser.exit_on_error = False
-    try:
-        arguments = parser.parse_args()
-    except argparse.ArgumentError as problem:
-        print(f"soak: {problem}", file=sys.stderr)
-        return 128
-    try:
-        soak(arguments)
-    except Failure as problem:
-        print(f"FAILED: {problem}")
-        return 1
-    return 0
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_test("soak", parse, test))

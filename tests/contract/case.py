@@ -3,6 +3,7 @@
 Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the program.
 """
 
+import contextlib
 import json
 import os
 import secrets
@@ -23,6 +24,11 @@ FASHION = str(ROOT / "examples/fashion-mnist.json")
 LONG = ["--set", "train.steps=50000000"]
 # A norm that no gradient has: the same parameters, but a ps that is killed loads a checkpoint (P13).
 COLD = ["--set", "train.clip_norm=1000000"]
+# For runs in which nothing but what the test kills may be lost: a process that a busy machine does not run for seconds
+# keeps its session. The death of a process is noticed whatever the timeout is.
+STEADY = ["--set", "zookeeper.session_timeout_ms=60000"]
+# For one process that computes what a run without an end has computed: it may have been a long one.
+FEW = ["--set", "checkpoint.every_steps=100000"]
 MARK = "TANIST_TEST_MARK"
 
 
@@ -72,10 +78,15 @@ class Cli(unittest.TestCase):
 
     # Commands.
 
-    def tanist(self, *arguments, timeout=60, **more):
+    def tanist(self, *arguments, timeout=300, **more):
+        """A command that the machine, or its ZooKeeper, was too busy for during seconds is given again."""
         environment = dict(self.environment, **more.pop("env", {}))
-        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=patience(timeout),
-                              cwd=self.folder, env=environment, check=False, **more)
+        for _ in range(20):
+            result = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=patience(timeout),
+                                    cwd=self.folder, env=environment, check=False, **more)
+            if "ZooKeeper did not answer within" not in result.stderr:
+                break
+        return result
 
     def succeeds(self, *arguments, **more):
         """The command exits with 0; returns its output."""
@@ -96,7 +107,7 @@ class Cli(unittest.TestCase):
     def znode(self, *arguments):
         """A client of ZooKeeper that changes znodes of the run as another program would."""
         return subprocess.run([ZNODE, self.zookeeper_of_run(), *arguments], capture_output=True, text=True,
-                              timeout=patience(30), check=False, cwd=self.folder, env=self.environment)
+                              timeout=patience(120), check=False, cwd=self.folder, env=self.environment)
 
     def zookeeper_of_run(self):
         return json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
@@ -131,8 +142,9 @@ class Cli(unittest.TestCase):
         self.succeeds("stop", *self.target)
         return self.result(run)
 
-    def result(self, run, timeout=60):
-        """The run ends without an error; returns its result."""
+    def result(self, run, timeout=300):
+        """The run ends without an error; returns its result. It may have as many steps as one without an end had made
+        when it was stopped."""
         out, errors = run.communicate(timeout=patience(timeout))
         self.assertEqual(run.returncode, 0, errors)
         return json.loads(out)
@@ -160,23 +172,37 @@ class Cli(unittest.TestCase):
         result = self.tanist("status", *(target or self.target), "-o", "json")
         return json.loads(result.stdout) if result.returncode == 0 else None
 
-    def pid(self, name):
-        """The process of a task in `status`; None: it has none."""
-        return pids(self.status()).get(name)
+    def live_status(self):
+        """The first status that the servers of a run give."""
+        return self.wait_status("a run", is_live)
 
     def newest_checkpoint(self):
-        """The id of the newest committed checkpoint in `status`."""
-        status = self.status()
-        return status["checkpoint"]["id"] if status is not None else 0
+        """The id of the newest committed checkpoint, 0 if none was; waits until the run answers."""
+        return self.live_status()["checkpoint"]["id"]
 
-    def wait_for(self, what, condition, limit_s=60):
-        """The first value of `condition` that is true."""
+    def history(self):
+        """The entries of the history in the folder "run". Old ones move to other files; a last line may be incomplete."""
+        entries = {}
+        files = (self.folder / "run").glob("history.jsonl*")
+        for path in sorted(files, key=lambda path: int("0" + path.suffix[1:].replace("jsonl", "")), reverse=True):
+            with contextlib.suppress(FileNotFoundError):
+                for line in path.read_text().splitlines():
+                    with contextlib.suppress(ValueError):
+                        line = json.loads(line)
+                        entries[line["folder"], line["number"]] = line["entry"]
+        return list(entries.values())
+
+    def wait_for(self, what, condition, limit_s=120):
+        """The first value of `condition` that is true. It is asked once more after the limit: until then this process
+        may have been stopped."""
         end = time.monotonic() + patience(limit_s)
-        while not (found := condition()):
-            if time.monotonic() > end:
-                self.fail(f"not within {patience(limit_s)} s: {what}{self.details()}")
+        while True:
+            last = time.monotonic() > end
+            if found := condition():
+                return found
+            if last:
+                return self.fail(f"not within {patience(limit_s)} s: {what}{self.details()}")
             time.sleep(0.05)
-        return found
 
     def details(self):
         """Printed by a wait that failed."""
@@ -192,17 +218,25 @@ class Cli(unittest.TestCase):
 
     def wait_step(self, least=1, target=None):
         """The first status of a running cluster that has reached a step."""
-        return self.wait_status(f"step {least}", lambda status: status["phase"] == "running" and status["chief"] and
-                                status["step"] >= least, target)
+        return self.wait_status(f"step {least}", lambda status: is_running(status) and status["step"] >= least, target)
+
+    def wait_step_or_end(self, run, least=1):
+        """Whether a run that ends by itself was seen at a step; False: it has ended before."""
+        def seen():
+            status = self.status()
+            return status is not None and is_running(status) and status["step"] >= least
+        return self.wait_for(f"step {least}, or the end", lambda: [True] if seen() else
+                             [False] if run.poll() is not None else None)[0]
 
     def wait_tasks(self):
         """The first status of a running cluster in which each task has a process."""
-        return self.wait_status("a process for each task", lambda status: status["phase"] == "running" and
-                                status["chief"] and all(task["pid"] for task in status["tasks"]))
+        return self.wait_status("a process for each task", lambda status: is_running(status) and
+                                all(task["pid"] for task in status["tasks"]))
 
     def wait_pid(self, name, but=None):
-        """The process of a task, another one than `but`."""
-        return pids(self.wait_status(f"another {name}", lambda status: pids(status)[name] not in (None, but)))[name]
+        """The process of a task of a live run, another one than `but`."""
+        return pids(self.wait_status(f"another {name}", lambda status: is_live(status) and
+                                     pids(status)[name] not in (None, but)))[name]
 
     def wait_process(self, role, index, but=None):
         """The process of a task, another one than `but`, as soon as it exists."""
@@ -210,25 +244,46 @@ class Cli(unittest.TestCase):
         return self.wait_for(f"another {role}", lambda: next(
             (pid for pid in self.processes() if pid != but and self.command_line(pid)[1:4] == want), None))
 
-    def kill_while_paused(self, *names):
-        """SIGKILL to tasks of the run in the folder `run` between two steps, before it can end by itself."""
-        self.wait_step()
-        self.succeeds("pause", "--dir", "run")
-        running = pids(self.status())
+    def kill_task(self, name):
+        """SIGKILL to a task, or to the `chief`; to none if it has no process, or the run ends meanwhile."""
+        status = self.status()
+        if status is not None and not is_live(status):
+            return
+        chief = status and status["chief"] and status["chief"]["task"]
+        pid = pids(status).get(chief if name == "chief" else name) if status else None
+        if pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def kill_in_the_middle(self, *names, steps=1):
+        """SIGKILL to tasks of a run without an end, or to the `chief`; returns once they were started again and
+        training has advanced by `steps`."""
+        status = self.wait_tasks()
+        before = pids(status)
+        names = [status["chief"]["task"] if name == "chief" else name for name in names]
         for name in names:
-            os.kill(running[name], signal.SIGKILL)
-        self.succeeds("resume", "--dir", "run")
+            with contextlib.suppress(ProcessLookupError):  # A busy machine may have lost it by itself.
+                os.kill(before[name], signal.SIGKILL)
+        for name in names:
+            self.wait_pid(name, but=before[name])
+        self.wait_step(self.wait_step()["step"] + steps)
 
     def check_it_continues(self):
         """Another checkpoint is committed from here on."""
         before = self.newest_checkpoint()
         self.wait_for("another checkpoint", lambda: self.newest_checkpoint() > before)
 
-    def check_no_process_left(self, limit_s=5, but=()):
-        end = time.monotonic() + patience(limit_s)
-        while set(self.processes()) - set(but) and time.monotonic() < end:
-            time.sleep(0.05)
-        self.assertEqual(set(self.processes()) - set(but), set())
+    def check_no_process_left(self, but=()):
+        self.wait_for("the end of all processes", lambda: set(self.processes()) <= set(but))
+
+
+def is_live(status):
+    """Whether the servers of the run have answered; the record of a run that is over or begins may be older."""
+    return "recorded_at" not in status
+
+
+def is_running(status):
+    return is_live(status) and status["phase"] == "running" and status["chief"]
 
 
 def pids(status):

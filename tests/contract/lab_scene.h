@@ -1,5 +1,5 @@
 /*
- * A lab of four places with real sockets, and a fault in one of them: shared by the tests of
+ * A lab of four components with real sockets, and a fault in one of them: shared by the tests of
  * network faults.
  */
 #ifndef TESTS_LAB_SCENE_H
@@ -31,10 +31,10 @@
 #include "common/base/clock.h"
 #include "common/net/wire.h"
 
-enum { PORT = 4711, PATIENCE_MS = 5000, SILENCE_MS = 300 };
+enum { PORT = 4711, PATIENCE_MS = 60000, SILENCE_MS = 300 };
 
 static const char *const names[] = {"zookeeper:1", "ps:0", "ps:1", "worker:0"};
-enum { PLACES = sizeof names / sizeof *names };
+enum { COMPONENTS = sizeof names / sizeof *names };
 
 static struct lab *lab;
 static struct target_cluster *cluster;
@@ -45,27 +45,27 @@ static struct probe probe;
 static int hub = -1;
 static char networks_path[] = "/tmp/tanist-lab-XXXXXX";
 
-/* A socket in the network of a place. */
-static inline int socket_in(const char *place)
+/* A socket in the network of a component. */
+static inline int socket_in(const char *component)
 {
-    assert_int_equal(setns(lab_namespace(lab, place), CLONE_NEWNET), 0);
+    assert_int_equal(setns(lab_namespace(lab, component), CLONE_NEWNET), 0);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     assert_int_equal(setns(hub, CLONE_NEWNET), 0);
     assert_true(fd >= 0);
     return fd;
 }
 
-static inline struct sockaddr_in address_of(const char *place)
+static inline struct sockaddr_in address_of(const char *component)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-    assert_int_equal(inet_pton(AF_INET, lab_address(lab, place), &address.sin_addr), 1);
+    assert_int_equal(inet_pton(AF_INET, lab_address(lab, component), &address.sin_addr), 1);
     return address;
 }
 
-static inline int listen_in(const char *place)
+static inline int listen_in(const char *component)
 {
-    struct sockaddr_in address = address_of(place);
-    int fd = socket_in(place), yes = 1;
+    struct sockaddr_in address = address_of(component);
+    int fd = socket_in(component), yes = 1;
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
     assert_int_equal(bind(fd, (struct sockaddr *)(void *)&address, sizeof address), 0);
     assert_int_equal(listen(fd, 16), 0);
@@ -177,7 +177,7 @@ static inline int make_lab(void **state)
     int file = mkstemp(networks_path);
     if (file < 0) { return -1; }
     close(file);
-    if (lab_open(names, PLACES, networks_path, &lab, &error) != TN_OK) { return -1; }
+    if (lab_open(names, COMPONENTS, networks_path, &lab, &error) != TN_OK) { return -1; }
     static struct job job;
     job_init(&job);
     job.zookeeper.servers = job.cluster.workers = 1;

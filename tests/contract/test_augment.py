@@ -6,13 +6,11 @@ Real processes; every wait is bounded. TANIST_PROGRAM: the program.
 """
 
 import json
-import os
 import random
-import signal
 import struct
 import unittest
 
-from case import Cli
+from case import LONG, Cli
 
 SIDE, EXAMPLES = 6, 300
 CHANGES = {"as": "pixels", "flip": True, "margin": 1, "mean": [0.5], "deviation": [0.25]}
@@ -56,11 +54,10 @@ class Augment(Cli):
             self.assertEqual(self.result(run)["parameters_digest"], wanted)
 
     def test_changes_survive_kills(self):
-        wanted = self.local(CHANGES, steps=3000)["parameters_digest"]
-        run = self.spawn("run", self.path(CHANGES, steps=3000), "--dir", "run", "-o", "json", "--set", "cluster.workers=2")
-        self.wait_step()
-        os.kill(self.wait_pid("worker:1"), signal.SIGKILL)
-        self.assertEqual(self.result(run)["parameters_digest"], wanted)
+        run = self.spawn("run", self.path(CHANGES), "--dir", "run", "-o", "json", "--set", "cluster.workers=2", *LONG)
+        self.kill_in_the_middle("worker:1")
+        result = self.end(run)
+        self.assertEqual(result["parameters_digest"], self.local(CHANGES, steps=result["steps"])["parameters_digest"])
 
 
 if __name__ == "__main__":

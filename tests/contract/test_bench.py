@@ -64,7 +64,7 @@ class Bench(Cli):
         process = self.start_bench("--only", "failover_ms", "-o", "found.json")
         self.wait_for("nodes of a cluster", lambda: len(self.processes()) > 6)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 130, errors)
         self.assertIn("interrupted", errors)
         self.check_no_process_left()

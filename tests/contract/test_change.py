@@ -9,13 +9,13 @@ import os
 import signal
 import unittest
 
-from case import QUICK, Cli
+from case import LONG, QUICK, Cli
 
 # Slow enough that a rate of a wrong step still shows at the end, and adam's state with it.
 JOB = ["--set", "train.optimizer=adam", "--set", "train.learning_rate=0.00001", "--set", "checkpoint.every_steps=500",
        "--set", "model.inputs=64", "--set", "cluster.ps=2"]
 FASTER = ["--set", "train.learning_rate=0.00003"]
-END = 40000  # Far enough that a fast machine does not end before the kills.
+END = 40000
 FALLING = ["--set", "train.schedule.type=cosine", "--set", "train.decay_steps=50000"]
 
 
@@ -33,26 +33,22 @@ class Change(Cli):
         job = json.loads((self.folder / directory / "job.json").read_text())
         return [(rate["until"], rate["learning_rate"]) for rate in job["train"]["before"]]
 
-    def undisturbed(self):
+    def undisturbed(self, end):
         """Changed at steps 2000 and 4000, and trained to the end, in one process."""
         self.train("calm", "--local", *steps(2000))
         self.train("calm", "--local", "--resume", *steps(4000), *FASTER)
-        return self.train("calm", "--local", "--resume", *steps(END), *FALLING)
+        return self.train("calm", "--local", "--resume", *steps(end), *FALLING)
 
     def kill(self, name):
-        before = self.pid(name)
+        before = self.wait_pid(name)
         os.kill(before, signal.SIGKILL)
         self.wait_pid(name, but=before)
 
     def test_kills_change_nothing(self):
         """Each kind of node is killed after the change; the steps done again have the rate that they had."""
-        calm = self.undisturbed()
-        self.assertEqual(self.before("calm"), [(2000, 0.00001), (4000, 0.00003)])
-        unchanged = self.train("unchanged", "--local", *steps(END))
-        self.assertNotEqual(calm, unchanged)
         self.train("run", *steps(2000))
         self.train("run", "--resume", *steps(4000), *FASTER)
-        run = self.start(*JOB, "--resume", *steps(END), *FALLING)
+        run = self.start(*JOB, "--resume", *LONG, *FALLING)
         self.wait_step(4001)
         self.succeeds("pause", "--dir", "run")
         for name in ("worker:0", "ps:1", "coordinator:0", "coordinator:1"):
@@ -60,13 +56,17 @@ class Change(Cli):
         self.succeeds("resume", "--dir", "run")
         self.wait_step(5000)
         self.kill("ps:0")
-        self.assertEqual(self.result(run, timeout=120)["parameters_digest"], calm)
+        result = self.end(run)
+        calm = self.undisturbed(result["steps"])
+        self.assertEqual(result["parameters_digest"], calm)
+        self.assertEqual(self.before("calm"), [(2000, 0.00001), (4000, 0.00003)])
         self.assertEqual(self.before("run"), self.before("calm"))
+        self.assertNotEqual(calm, self.train("unchanged", "--local", *steps(result["steps"])))
 
     def test_agent_is_killed_and_the_whole_list_gives_the_same(self):
         """kill -9 of everything after the change; a new run of the changed job file, undisturbed, has the same bits."""
         self.train("run", *steps(2000))
-        run = self.start(*JOB, "--resume", *steps(50000000), *FASTER)
+        run = self.start(*JOB, "--resume", *LONG, *FASTER)
         self.wait_step(3000)
         os.kill(run.pid, signal.SIGKILL)
         run.wait()
@@ -82,7 +82,7 @@ class Change(Cli):
 
     def test_older_checkpoint_keeps_its_rate(self):
         """A damaged checkpoint: training goes back to one before the change."""
-        calm = self.undisturbed()
+        calm = self.undisturbed(END)
         self.train("run", "--local", *steps(2000))
         newest = sorted((self.folder / "run/checkpoints").glob("*/shard-0-of-1/data.mdb"))[-1]
         data = bytearray(newest.read_bytes())

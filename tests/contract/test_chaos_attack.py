@@ -13,14 +13,14 @@ PLAN = {
     "name": "all-ways", "about": "Each fault that needs no access to the hosts, once.",
     "recover_within_s": 30,
     "faults": [
-        {"fault": "kill", "whom": "ps", "after_s": 0.2},
-        {"fault": "kill", "whom": "chief", "after_s": 0.8},
-        {"fault": "terminate", "whom": "worker", "after_s": 1.4},
-        {"fault": "freeze", "whom": "worker", "after_s": 2, "for_s": 0.3},
-        {"fault": "crash-loop", "whom": "worker", "after_s": 2.8, "for_s": 0.5},
-        {"fault": "resign", "whom": "cluster", "after_s": 3.8},
-        {"fault": "pause", "whom": "cluster", "after_s": 4.6, "for_s": 0.3},
-        {"fault": "wipe", "whom": "cluster", "after_s": 5.2},
+        {"fault": "kill", "selector": "ps", "after_s": 0.2},
+        {"fault": "kill", "selector": "chief", "after_s": 0.8},
+        {"fault": "terminate", "selector": "worker", "after_s": 1.4},
+        {"fault": "freeze", "selector": "worker", "after_s": 2, "for_s": 0.3},
+        {"fault": "crash-loop", "selector": "worker", "after_s": 2.8, "for_s": 0.5},
+        {"fault": "resign", "selector": "cluster", "after_s": 3.8},
+        {"fault": "pause", "selector": "cluster", "after_s": 4.6, "for_s": 0.3},
+        {"fault": "wipe", "selector": "cluster", "after_s": 5.2},
     ],
 }
 
@@ -30,7 +30,7 @@ class Attack(Cli):
         plan = self.folder / "plan.json"
         plan.write_text(json.dumps(PLAN))
         result = self.tanist("chaos", "attack", "--plan", str(plan), "--dir", "run", "--report",
-                             "report", "-o", "json", *arguments, timeout=90)
+                             "report", "-o", "json", *arguments, timeout=120)
         self.assertEqual(result.returncode, code, result.stderr)
         return json.loads(result.stdout)
 

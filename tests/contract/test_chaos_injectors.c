@@ -60,7 +60,7 @@ static void refresh(void)
 {
     struct run_note note;
     (void)poll(NULL, 0, TICK_MS);
-    cluster.places[0].pid = subprocess_has_ended(&run) ? 0 : run.process.pid;
+    cluster.components[0].pid = subprocess_has_ended(&run) ? 0 : run.process.pid;
     target_cluster_refresh(&cluster);
     if (run_note_read(cluster.run_dir, &note, NULL) == TN_OK) {
         snprintf(cluster.connect, sizeof cluster.connect, "%s", note.connect);
@@ -72,7 +72,7 @@ static void refresh(void)
 static bool all_up(void)
 {
     for (uint32_t i = 0; i < cluster.count; i++) {
-        if (cluster.places[i].pid <= 0) { return false; }
+        if (cluster.components[i].pid <= 0) { return false; }
     }
     return true;
 }
@@ -142,9 +142,9 @@ static void make_environment(void)
 
 static void make_control(void)
 {
-    const char *names[PLACES_MAX];
+    const char *names[COMPONENTS_MAX];
     struct error error;
-    for (uint32_t i = 0; i < cluster.count; i++) { names[i] = cluster.places[i].name; }
+    for (uint32_t i = 0; i < cluster.count; i++) { names[i] = cluster.components[i].name; }
     const char *path = strchr(faults, '=') + 1;
     if (fault_control_create(path, names, cluster.count, &cluster.control, &error) != TN_OK) {
         fail_msg("%s", error.text);

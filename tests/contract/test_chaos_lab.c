@@ -1,4 +1,4 @@
-/* chaos/cluster/lab.h: places that reach one another, and the file that describes them. */
+/* chaos/cluster/lab.h: components that reach one another, and the file that describes them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,12 +8,12 @@
 
 #include "tests/contract/lab_scene.h"
 
-/* All places reach one another, and processes in the hub reach them. */
-static void places_reach_one_another(void **state)
+/* All components reach one another, and processes in the hub reach them. */
+static void components_reach_one_another(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < PLACES; i++) {
-        for (unsigned j = 0; j < PLACES; j++) { assert_true(can_reach(names[i], names[j])); }
+    for (unsigned i = 0; i < COMPONENTS; i++) {
+        for (unsigned j = 0; j < COMPONENTS; j++) { assert_true(can_reach(names[i], names[j])); }
     }
     struct sockaddr_in address = address_of("ps:1");
     int listener = listen_in("ps:1"), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -30,7 +30,7 @@ static void networks_file_is_read(void **state)
     const struct network *found;
     assert_non_null(networks);
     assert_int_equal(networks_read(networks, networks_path, &error), TN_OK);
-    assert_int_equal(networks->count, PLACES);
+    assert_int_equal(networks->count, COMPONENTS);
     assert_int_equal(networks_find(networks, "ps:1", &found, &error), TN_OK);
     assert_string_equal(found->address, lab_address(lab, "ps:1"));
     int fd = open(found->path, O_RDONLY | O_CLOEXEC);
@@ -42,7 +42,7 @@ static void networks_file_is_read(void **state)
     free(networks);
 }
 
-/* The output of a command that fails is in the error; so is the name of an unknown place. */
+/* The output of a command that fails is in the error; so is the name of an unknown component. */
 static void failures_are_reported(void **state)
 {
     (void)state;
@@ -60,7 +60,7 @@ static void failures_are_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_reach_one_another),
+        cmocka_unit_test(components_reach_one_another),
         cmocka_unit_test(networks_file_is_read),
         cmocka_unit_test(failures_are_reported),
     };

@@ -53,26 +53,26 @@ static void one_way_cuts_have_a_direction(void **state)
     close_pair(pair);
 }
 
-/* Places reach those of their own half only. */
+/* Components reach those of their own half only. */
 static void halves_do_not_reach_each_other(void **state)
 {
     (void)state;
     begin(FAULT_HALVES, "cluster", 0);
-    bool half[PLACES] = {false};
-    for (unsigned i = 0; i < PLACES; i++) {
+    bool half[COMPONENTS] = {false};
+    for (unsigned i = 0; i < COMPONENTS; i++) {
         for (uint32_t j = 0; j < active.targets.count; j++) {
-            if (strcmp(names[i], active.targets.places[j]->name) == 0) { half[i] = true; }
+            if (strcmp(names[i], active.targets.components[j]->name) == 0) { half[i] = true; }
         }
     }
-    assert_true(active.targets.count > 0 && active.targets.count < PLACES);
-    for (unsigned i = 0; i < PLACES; i++) {
+    assert_true(active.targets.count > 0 && active.targets.count < COMPONENTS);
+    for (unsigned i = 0; i < COMPONENTS; i++) {
         for (unsigned j = 0; j < i; j++) {
             assert_true(half[i] == half[j] ? can_reach(names[i], names[j])
                                            : cannot_reach(names[i], names[j]));
         }
     }
     finish();
-    for (unsigned i = 0; i < PLACES; i++) { assert_true(can_reach(names[i], names[0])); }
+    for (unsigned i = 0; i < COMPONENTS; i++) { assert_true(can_reach(names[i], names[0])); }
 }
 
 /* Old connections carry nothing during a black hole, new ones are not affected. */
@@ -158,7 +158,9 @@ static void bandwidth_is_limited(void **state)
     assert_true(flow_ms(in) > 400); /* 8 MiB at 100 Mbit/s: 671 ms. */
     assert_true(flow_ms(out) > 400);
     finish();
-    assert_true(flow_ms(in) < 400);
+    bool fast = false;
+    for (int i = 0; i < 20 && !fast; i++) { fast = flow_ms(in) < 400; } /* Machines are busy. */
+    assert_true(fast);
     close_pair(in);
     close_pair(out);
 }

@@ -10,16 +10,16 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from test_chaos import ROOT, kinds, lines_of, tanist
+from test_chaos import ROOT, chaos_in, kinds, lines_of
 
 # The limit of descriptors lasts to the end of the run, so no recovery follows it. The agent cannot start all
 # processes again within the plan's bound.
 PLAN = {"name": "shrinkable", "about": "one harmless fault, one that breaks the plan's bound",
         "recover_within_s": 0.1,
         "set": {"train.steps": 12000, "zookeeper.session_timeout_ms": 2000},
-        "faults": [{"fault": "descriptors", "whom": "ps:0", "value": 1000, "for_s": 600,
+        "faults": [{"fault": "descriptors", "selector": "ps:0", "value": 1000, "for_s": 600,
                     "at_progress": 0.6},
-                   {"fault": "kill", "whom": "agent", "at_progress": [0.2, 0.3]}]}
+                   {"fault": "kill", "selector": "agent", "at_progress": [0.2, 0.3]}]}
 
 
 class Recorded(unittest.TestCase):
@@ -31,14 +31,13 @@ class Recorded(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder, True)
         plan = cls.folder / "plan.json"
         plan.write_text(json.dumps(PLAN))
-        done = tanist("chaos", "run", "--plan", str(plan), "--job", str(ROOT / "examples/quick.json"),
-                      "--dir", str(cls.folder / "recorded"))
+        done = chaos_in(cls.folder / "recorded", "run", "--plan", str(plan), "--job", str(ROOT / "examples/quick.json"))
         cls.history = cls.folder / "recorded/round-0001/history.jsonl"
         assert done.returncode == 1, done.stderr
         assert done.stdout.startswith("0 of 1 rounds passed; 2 faults injected, 0 skipped;"), done.stdout
 
     def chaos(self, command, history, name, *options):
-        return tanist("chaos", command, str(history), "--dir", str(self.folder / name), *options)
+        return chaos_in(self.folder / name, command, str(history), *options)
 
     def test_replay_injects_the_same_faults(self):
         done = self.chaos("replay", self.history, "again", "-o", "json")
@@ -57,7 +56,7 @@ class Recorded(unittest.TestCase):
         done = self.chaos("shrink", self.history, "less", "--tries", "1")
         self.assertEqual(done.returncode, 0, done.stderr)
         result = json.loads(done.stdout)
-        self.assertEqual([(fault["fault"], fault["whom"]) for fault in result["faults"]],
+        self.assertEqual([(fault["fault"], fault["selector"]) for fault in result["faults"]],
                          [("kill", "agent")])
         # All faults, none, and the kill alone, which comes first in the round.
         self.assertEqual(result["rounds"], 3)

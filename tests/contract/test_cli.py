@@ -106,7 +106,7 @@ class BadInput(Cli):
         script = (f"mkdir full && mount -t tmpfs -o size=16k none full && "
                   f"head -c 64k /dev/zero >full/ballast; exec {PROGRAM} run {QUICK} --dir full/run")
         result = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True,
-                                timeout=60, cwd=self.folder, env=self.environment, check=False)
+                                timeout=120, cwd=self.folder, env=self.environment, check=False)
         if "unshare" in result.stderr or "mount" in result.stderr:
             self.skipTest("this user cannot mount")
         self.assertEqual(result.returncode, 6, result.stderr)

@@ -6,11 +6,10 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 """
 
 import json
-import os
-import signal
+import re
 import unittest
 
-from case import ROOT, Cli, patience, pids
+from case import LONG, ROOT, Cli, patience
 
 STEPS = 1200
 
@@ -18,7 +17,7 @@ STEPS = 1200
 class ClusterTables(Cli):
     def setUp(self):
         super().setUp()
-        self.json = json.loads((ROOT / "examples/ctr/wide-deep-tables.json").read_text(encoding="utf-8"))
+        self.json = json.loads((ROOT / "examples/ctr/wide-deep.json").read_text(encoding="utf-8"))
         self.json["data"].update({"examples": 20000, "test_examples": 1000, "options": {"values": 1000}})
         self.json["train"].update({"steps": STEPS, "batch": 32})
         self.json["evaluate"] = {"every_steps": 400}
@@ -37,34 +36,41 @@ class ClusterTables(Cli):
         return json.loads(self.succeeds("run", self.write(), "--local", "--dir", "local", "-o", "json", *options,
                                         timeout=patience(120)))
 
-    def check_same(self, result, wanted):
-        for key in ("status", "parameters_digest", "checkpoint_digest", "loss", "auc", "evaluations"):
+    def check_same(self, result, wanted, tables=56):
+        for key in ("status", "parameters_digest", "checkpoint_digest", "loss", "auc", "metrics", "evaluations"):
             self.assertEqual(result[key], wanted[key], key)
         counts = [[(table["name"], table["rows"]) for table in run["tables"]] for run in (result, wanted)]
         self.assertEqual(counts[0], counts[1])
-        self.assertEqual(len(counts[0]), 56)
+        self.assertEqual(len(counts[0]), tables)
 
     def rows(self):
-        return sorted((self.folder / "run/checkpoints").glob("*/shard-*/rows"))
+        return sorted((self.folder / "run/checkpoints").glob("*/shard-*/rows-*"))
 
 
 class Kills(ClusterTables):
+    def test_kills_change_no_bit_of_two_towers(self):
+        """Items are compared within a slice, on any worker; the last part of an evaluation is smaller."""
+        job = json.loads((ROOT / "examples/ctr/two-tower.json").read_text(encoding="utf-8"))
+        self.json["model"] = job["model"]
+        self.json["data"].update({"columns": job["data"]["columns"], "test_examples": 1001})
+        self.json["train"] = {**job["train"], "steps": 600, "batch": 32}
+        self.json["evaluate"] = {"every_steps": 200}
+        self.check_kills(["ps:1"], ["worker:0"], ["chief"], tables=26)
+
     def test_kills_change_no_bit(self):
         """SIGKILL to a ps, a worker, the chief, and two ps at once, each after a checkpoint."""
-        wanted = self.local()
-        run = self.start()
-        for names in (["ps:1"], ["worker:0"], ["chief"], ["ps:0", "worker:1"], ["ps:0", "ps:2"]):
-            before = self.newest_checkpoint()
-            self.wait_for("a checkpoint", lambda: self.newest_checkpoint() > before)
-            if run.poll() is not None:
-                break
-            status = self.wait_tasks()
-            for name in names:
-                os.kill(status["chief"]["pid"] if name == "chief" else pids(status)[name], signal.SIGKILL)
-        result = self.result(run, timeout=240)
-        self.check_same(result, wanted)
+        result = self.check_kills(["ps:1"], ["worker:0"], ["chief"], ["ps:0", "worker:1"], ["ps:0", "ps:2"])
         self.assertGreaterEqual(len(result["recoveries"]), 2)
-        self.assertNotIn("warm", [recovery["kind"] for recovery in result["recoveries"]])
+
+    def check_kills(self, *rounds, tables=56):
+        run = self.start(*LONG)
+        for names in rounds:
+            self.check_it_continues()
+            self.kill_in_the_middle(*names)
+        result = self.end(run)
+        wanted = self.local("--set", f"train.steps={result['steps']}")
+        self.check_same(result, wanted, tables)
+        return result
 
     def test_other_numbers_of_nodes_give_the_same_bits(self):
         self.json["train"]["steps"] = 200
@@ -75,25 +81,125 @@ class Kills(ClusterTables):
             self.check_same(json.loads(out), wanted)
 
 
+class Expiry(ClusterTables):
+    """Rows that were not trained for some steps expire, at the same steps wherever and after whatever."""
+
+    def setUp(self):
+        super().setUp()
+        self.json["train"].update({"steps": 301, "tables": [{"match": "*", "expire_after_steps": 20}]})
+        self.json["evaluate"] = {"every_steps": 100}
+        self.json["checkpoint"]["every_steps"] = 10
+
+    def check_end(self, run, kind):
+        result = self.end(run)
+        self.check_same(result, self.local("--set", f"train.steps={result['steps']}"))
+        self.assertIn(kind, [recovery["kind"] for recovery in result["recoveries"]])
+
+    def test_kills_change_no_bit(self):
+        run = self.begin()
+        for names in (["ps:1"], ["ps:0", "worker:1"], ["ps:0", "ps:2"]):
+            self.check_it_continues()
+            self.kill_in_the_middle(*names)
+        self.check_end(run, "warm")
+
+    def test_loads_change_no_bit(self):
+        """With its agent a ps loses its memory: it loads files, some of whose rows have expired."""
+        run = self.begin()
+        for _ in range(3):
+            self.check_it_continues()
+        run.kill()
+        run.communicate()
+        run = self.start(*LONG)
+        self.wait_status("a new generation", lambda status: (status["phase"], status["generation"]) == ("running", 2))
+        self.check_end(run, "restart")
+
+    def test_other_numbers_of_ps_give_the_same_bits(self):
+        wanted = self.local()
+        self.json["cluster"].update({"ps": 1, "workers": 1})
+        out = self.succeeds("run", self.write(), "--dir", "run", "-o", "json", timeout=patience(120))
+        self.check_same(json.loads(out), wanted)
+        self.json["train"]["tables"] = []
+        kept = json.loads(self.succeeds("run", self.write(), "--local", "--dir", "kept", "-o", "json",
+                                        timeout=patience(120)))
+        rows, all_rows = [sum(table["rows"] for table in result["tables"]) for result in (wanted, kept)]
+        self.assertLess(rows, all_rows / 3)
+        self.assertNotEqual(wanted["parameters_digest"], kept["parameters_digest"])
+
+
 class Files(ClusterTables):
-    def test_each_shard_has_rows(self):
-        """As many checkpoints as are kept, with the rows of each ps; a damaged file falls back."""
+    def shards(self):
+        """The files with rows of each shard, by checkpoint."""
+        found = {}
+        for path in self.rows():
+            found.setdefault(int(path.parent.parent.name), {}).setdefault(path.parent.name, []).append(path)
+        return found
+
+    def having(self, file):
+        """The checkpoints that have a file, the newest first."""
+        found = [id for id, shards in self.shards().items() for path in sum(shards.values(), []) if path.samefile(file)]
+        return sorted(found, reverse=True)
+
+    def flip(self, path):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        with open(path, "r+b") as file:  # In place: other checkpoints have the same file.
+            file.write(data)
+
+    def resume(self, wanted):
+        (self.folder / "run/result.json").unlink()
+        result = self.result(self.start("--resume"))
+        self.check_same(result, wanted)
+        return [entry["checkpoint"] for entry in self.history() if entry["kind"] == "fallback"]  # Also those of former runs.
+
+    def test_damage_falls_back(self):
+        """A delta: to the checkpoint before it. A file that all newest ones have: to the one of an earlier chain."""
         self.json["train"]["steps"] = 300
         self.json["evaluate"] = {"every_steps": 100}
+        self.json["checkpoint"]["every_steps"] = 10
         wanted = self.local()
         self.check_same(json.loads(self.succeeds("run", self.write(), "--dir", "run", "-o", "json",
                                                  timeout=patience(120))), wanted)
-        self.assertEqual(len(self.rows()), 3 * 3)
         self.assertEqual(self.tanist("checkpoints", "verify", "--dir", "run").returncode, 0)
-        path = self.rows()[-1]
-        data = bytearray(path.read_bytes())
-        data[len(data) // 2] ^= 1
-        path.write_bytes(data)
+        shards = self.shards()
+        ids = sorted(shards)
+        self.assertEqual(len(ids), 4, ids)
+        self.assertLess(ids[0], ids[-1] // 16 * 16)
+        self.assertEqual([len(files) for files in shards.values()], [3] * 4)
+        newest = shards[ids[-1]]["shard-0-of-3"]
+        self.assertGreater(len(newest), 1)
+        self.assertEqual(newest[0].stat().st_nlink, len(self.having(newest[0])))
+        self.assertLess(newest[-1].stat().st_size, newest[0].stat().st_size / 2)
+        saves = re.findall(r" table_rows=(\d+) bytes=(\d+) files=(\d+)",
+                           (self.folder / "run/logs/ps-0.log").read_text(encoding="utf-8"))
+        self.assertEqual(int(saves[-1][1]), newest[-1].stat().st_size)
+        full = [int(rows) for rows, _, files in saves if files == "1"]
+        deltas = [int(rows) for rows, _, files in saves if files != "1"]
+        self.assertGreater(len(deltas), len(full))
+        self.assertLess(max(deltas), max(full) / 2)
+        self.flip(newest[-1])
         verified = self.tanist("checkpoints", "verify", "--dir", "run")
         self.assertNotEqual(verified.returncode, 0)
         self.assertIn("its digest is not that of its checkpoint", verified.stdout + verified.stderr)
-        (self.folder / "run/result.json").unlink()
-        self.check_same(self.result(self.start("--resume"), timeout=120), wanted)
+        self.assertEqual(self.resume(wanted), [ids[-1]])
+        shards = self.shards()
+        full = shards[max(shards)]["shard-0-of-3"][0]
+        damaged = self.having(full)
+        self.assertLess(len(damaged), len(shards))
+        self.flip(full)
+        self.assertEqual(self.resume(wanted), [ids[-1], *(id for id in damaged if id != ids[-1])])
+
+
+class Limits(ClusterTables):
+    def test_a_limit_of_memory_ends_the_job(self):
+        """A ps that exceeds it ends the job with an error that names a table, its rows and the key."""
+        self.json["data"]["options"] = {"values": 100000}
+        self.json["train"].update({"steps": 300, "batch": 256})
+        limited = self.tanist("run", self.write(), "--dir", "run", "--set", "cluster.table_mib=1", timeout=patience(120))
+        self.assertEqual(limited.returncode, 3, limited.stderr)
+        for text in ("ps:", "cluster.table_mib, 1 MiB", "the table 'columns/", " rows in "):
+            self.assertIn(text, limited.stderr)
+        self.check_same(json.loads(self.succeeds("run", self.write(), "--dir", "run", "-o", "json", "--set",
+                                                 "cluster.table_mib=100", timeout=patience(120))), self.local())
 
 
 class Refusals(ClusterTables):
@@ -106,7 +212,7 @@ class Refusals(ClusterTables):
         self.json["train"]["steps"] = 50
         self.succeeds("run", self.write(), "--dir", "run", "-o", "json", timeout=patience(120))
         (self.folder / "run/result.json").unlink()
-        result = self.tanist("run", self.write(), "--dir", "run", "--set", "cluster.ps=2", timeout=patience(60))
+        result = self.tanist("run", self.write(), "--dir", "run", "--set", "cluster.ps=2", timeout=patience(120))
         self.assertEqual(result.returncode, 3, result.stderr)
         self.assertIn("cluster.ps", result.stderr)
 

@@ -21,7 +21,7 @@
 #include "tanist/status.h"
 #include "tests/support/servers.h"
 
-enum { SESSION_MS = 4000, STEPS = 300, STEP_MS = 5, NODES_MAX = 5 };
+enum { SESSION_MS = 60000, STEPS = 300, STEP_MS = 5, NODES_MAX = 5 };
 
 static struct zk_sync *sync_client;
 
@@ -201,7 +201,7 @@ static struct run read_run(void)
 
 static void wait_for_phase(enum run_phase phase)
 {
-    uint64_t deadline_ms = clock_monotonic_ms() + 20000;
+    uint64_t deadline_ms = clock_monotonic_ms() + 120000;
     while (read_run().phase != phase) { assert_true(clock_monotonic_ms() < deadline_ms); }
 }
 
@@ -323,17 +323,33 @@ static void request_ends_with_its_sender(void **state)
     assert_int_equal(count_requests(), 0);
 }
 
+/* Requests from before a start are deleted, one made since then is for the run that begins. */
+static void request_to_the_run_that_begins_stays(void **state)
+{
+    (void)state;
+    struct sent_request sent;
+    const struct request stop = {.kind = REQUEST_STOP};
+    const uint64_t since_ms = clock_wall_ms();
+    request(REQUEST_STOP); /* It has no time. */
+    assert_int_equal(request_send(sync_client, "c", &stop, &sent, NULL), TN_OK);
+    assert_int_equal(bootstrap_clear_requests(sync_client, "c", since_ms, NULL), TN_OK);
+    assert_int_equal(count_requests(), 1);
+    assert_int_equal(request_find(sync_client, "c", &sent, NULL), TN_OK);
+    assert_int_equal(bootstrap_clear_requests(sync_client, "c", clock_wall_ms() + 1, NULL), TN_OK);
+    assert_int_equal(count_requests(), 0);
+}
+
 /* A run that is done forms again, from its last checkpoint. */
 static void finished_run_can_form_again(void **state)
 {
     (void)state;
     request(REQUEST_STOP);
     assert_int_equal(count_requests(), 1);
-    assert_int_equal(bootstrap_reform(sync_client, "c", NULL, 0, NULL), TN_OK);
+    assert_int_equal(bootstrap_reform(sync_client, "c", NULL, 0, clock_wall_ms(), NULL), TN_OK);
     struct run run = read_run();
     assert_true(run.phase == RUN_FORMING && run.committed_step == STEPS);
     assert_int_equal(count_requests(), 0);
-    assert_int_equal(bootstrap_reform(sync_client, "d", NULL, 0, NULL), TN_ENOENT);
+    assert_int_equal(bootstrap_reform(sync_client, "d", NULL, 0, 0, NULL), TN_ENOENT);
 }
 
 static int start(void **state)
@@ -356,6 +372,7 @@ int main(void)
         cmocka_unit_test(run_survives_the_resignation_of_its_chief),
         cmocka_unit_test(finished_run_can_form_again),
         cmocka_unit_test(request_ends_with_its_sender),
+        cmocka_unit_test(request_to_the_run_that_begins_stays),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -29,7 +29,7 @@ SOURCE_KERNEL = re.compile(r"^KERNEL\((\w+), ", re.MULTILINE)
 def sources():
     """The files with kernels; emulation and fibers have none."""
     return [path for path in sorted((ROOT / "kernels/cuda").glob("*.c"))
-            if "CUDA_EXPORT void cuda_fill_" in path.read_text()]
+            if "CUDA_EXPORT void CUDA_FILL(" in path.read_text()]
 
 
 @unittest.skipUnless(NVCC, "nvcc is not installed")
@@ -59,6 +59,15 @@ class Ptx(unittest.TestCase):
                     explicit += len(EXPLICIT.findall(text))
             print(f"{architecture}: {kernels} kernels, {explicit} explicit fused multiply-adds, no others", flush=True)
             self.assertGreater(explicit, 0)
+
+    def test_module_has_all_kernels(self):
+        """The file that the program loads is compiled from all families at once."""
+        names = KERNEL.findall(self.compile(ROOT / "kernels/cuda/module.cu", "compute_90"))
+        expected = set()
+        for path in sources():
+            expected |= set(KERNEL.findall(self.compile(path, "compute_90")))
+        self.assertEqual(set(names), expected)
+        self.assertEqual(len(names), len(expected))
 
     # The check finds what a compiler does that is allowed to: the optimizers have no fused operations of their own.
     def test_inexact_code_is_found(self):

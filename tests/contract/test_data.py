@@ -8,14 +8,12 @@ Real processes; every wait is bounded. TANIST_PROGRAM: the program.
 import csv
 import io
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
 import unittest
 
-from case import ROOT, Cli
+from case import LONG, ROOT, Cli
 
 
 class Data(Cli):
@@ -62,14 +60,13 @@ class Data(Cli):
         self.assertEqual(len(digests), 1)
 
     def test_digest_survives_kills(self):
-        self.json["train"]["steps"] = 3000
         self.json["checkpoint"] = {"every_steps": 200}
-        wanted = self.local()["parameters_digest"]
-        run = self.spawn("run", self.path(), "--dir", "run", "-o", "json", "--set", "data.threads=2")
+        run = self.spawn("run", self.path(), "--dir", "run", "-o", "json", "--set", "data.threads=2", *LONG)
         for task in ("worker:0", "ps:1"):
-            self.wait_step()
-            os.kill(self.wait_pid(task), signal.SIGKILL)
-        self.assertEqual(self.result(run)["parameters_digest"], wanted)
+            self.kill_in_the_middle(task)
+        result = self.end(run)
+        self.json["train"]["steps"] = result["steps"]
+        self.assertEqual(result["parameters_digest"], self.local()["parameters_digest"])
 
     def test_data_are_shown_and_checked(self):
         shown = json.loads(self.succeeds("data", "show", self.path(), "-o", "json"))

@@ -11,7 +11,7 @@ import unittest
 
 from case import Cli, QUICK
 
-JOB = ["--set", "train.steps=6000", "--set", "checkpoint.every_steps=300", "--set", "model.inputs=64",
+JOB = ["--set", "checkpoint.every_steps=300", "--set", "model.inputs=64",
        "--set", "cluster.ps=2", "--set", "train.learning_rate=0.001"]
 EVALUATOR = ["--set", "cluster.evaluators=1"]
 
@@ -24,25 +24,18 @@ def records(path):
 class Evaluator(Cli):
     def evaluations(self):
         """The results of the evaluator in the history, with those that were redone."""
-        history = self.folder / "run/history.jsonl"
-        entries = [line["entry"] for line in records(history)] if history.exists() else []
-        return [entry for entry in entries if entry["kind"] == "evaluated" and entry["checkpoint"]]
+        return [entry for entry in self.history() if entry["kind"] == "evaluated" and entry["checkpoint"]]
 
     def evaluated(self, beyond=0):
         return self.wait_for("a result of the evaluator",
                              lambda: [entry for entry in self.evaluations() if entry["checkpoint"] > beyond])[-1]
 
-    def kill(self, name):
-        pid = self.pid(name)
-        if pid is not None:
-            os.kill(pid, signal.SIGKILL)
-
     def test_results_are_those_of_tanist_evaluate(self):
         """Losses are the bits of the checkpoint, the best one is kept, and workers evaluate the last step alone."""
-        run = self.begin(*JOB[2:], *EVALUATOR, "--set", "checkpoint.best=loss", "--set", "evaluate.every_steps=100")
+        run = self.begin(*JOB, *EVALUATOR, "--set", "checkpoint.best=loss", "--set", "evaluate.every_steps=100")
         self.assertEqual(self.evaluated()["step"] % 300, 0)
         self.evaluated(beyond=self.evaluations()[-1]["checkpoint"])
-        status = self.status()
+        status = self.live_status()
         self.assertIn("evaluator", [task["role"] for task in status["tasks"]])
         result = self.end(run)
         found = {entry["step"]: entry for entry in result["evaluations"]}
@@ -60,32 +53,27 @@ class Evaluator(Cli):
 
     def test_deaths_change_nothing(self):
         """Whatever dies, the parameters are those of a run without an evaluator, and each checkpoint counts once."""
-        calm = json.loads(self.succeeds("run", QUICK, "--dir", "calm", *JOB, "-q", "-o", "json", timeout=120))
-        run = self.start(*JOB, *EVALUATOR)
+        run = self.begin(*JOB, *EVALUATOR)
         first = self.evaluated()["checkpoint"]
         for names in (["evaluator:0"], ["evaluator:0", "ps:1"], ["evaluator:0", "chief"], ["evaluator:0"]):
-            self.succeeds("pause", "--dir", "run")
-            status = self.status()
-            chief = f"coordinator:{status['chief']['task'].split(':')[1]}" if status["chief"] else None
-            for name in names:
-                self.kill(chief if name == "chief" and chief else name)
-            self.succeeds("resume", "--dir", "run")
-            self.wait_status("a run that continues", lambda status: status["phase"] in ("running", "stopping", "done"))
-        result = self.result(run, timeout=120)
+            self.kill_in_the_middle(*names)
+        result = self.end(run)
+        last = result["steps"]
+        calm = json.loads(self.succeeds("run", QUICK, "--dir", "calm", *JOB, "--set", f"train.steps={last}", "-q", "-o",
+                                        "json"))
         self.assertEqual(result["parameters_digest"], calm["parameters_digest"])
-        self.assertEqual(result["steps"], 6000)
         checkpoints = [entry["checkpoint"] for entry in self.evaluations()]
         self.assertEqual(checkpoints, sorted(set(checkpoints)))
         self.assertIn(first, checkpoints)
         values = {entry["step"]: entry["loss"] for entry in calm["evaluations"]}
         found = {entry["step"]: entry["loss"] for entry in result["evaluations"]}
-        self.assertEqual(found[6000], values[6000])
+        self.assertEqual(found[last], values[last])
 
     def test_slow_evaluator_takes_the_newest(self):
         """Checkpoints that were committed while the evaluator stood still are skipped, and counted; none is awaited."""
-        run = self.begin(*JOB[2:], *EVALUATOR, "--set", "checkpoint.keep=1", "--set", "zookeeper.session_timeout_ms=60000")
+        run = self.begin(*JOB, *EVALUATOR, "--set", "checkpoint.keep=1", "--set", "zookeeper.session_timeout_ms=60000")
         self.evaluated()
-        pid = self.pid("evaluator:0")
+        pid = self.wait_pid("evaluator:0")
         self.freeze(pid)
         before = self.newest_checkpoint()
         self.wait_for("three checkpoints", lambda: self.newest_checkpoint() >= before + 4)

@@ -152,7 +152,7 @@ class OneHost(Held):
     def check_result(self, run):
         stopped = self.tanist("stop", *self.target)
         self.assertEqual(stopped.returncode, 0, stopped.stderr)
-        out, errors = run.communicate(timeout=patience(60))
+        out, errors = run.communicate(timeout=patience(120))
         self.assertEqual(run.returncode, 0, errors)
         result = json.loads(out)
         self.assertGreaterEqual(errors.count("held: ps:0 cannot load checkpoint"), 5, errors)
@@ -183,7 +183,7 @@ class TwoHosts(Held):
     def lose(self, *agents):
         for agent in agents:
             agent.kill()
-            agent.communicate(timeout=patience(20))
+            agent.communicate(timeout=patience(120))
 
     def test_host_without_shards(self):
         """A ps that starts on another host, and one whose folder is empty when the whole cluster starts."""
@@ -209,7 +209,7 @@ class TwoHosts(Held):
         stopped = self.tanist("stop", *self.target)
         self.assertEqual(stopped.returncode, 0, stopped.stderr)
         for agent in (others, alone):
-            _, errors = agent.communicate(timeout=patience(60))
+            _, errors = agent.communicate(timeout=patience(120))
             self.assertEqual(agent.returncode, 0, errors)
         self.assertEqual(self.tanist("zk", "stop", "zoo.cfg").returncode, 0)
         self.check_no_process_left()

@@ -20,7 +20,7 @@ class Spare(Cli):
         log = (self.folder / f"{name}.log").open("w")
         self.addCleanup(log.close)
         return self.spawn("agent", QUICK, "--tasks", tasks, "--dir", name, "--zk", self.zookeeper, "--set",
-                          "zookeeper.session_timeout_ms=1000", *LONG, *options, stdout=log, stderr=log)
+                          "zookeeper.session_timeout_ms=10000", *LONG, *options, stdout=log, stderr=log)
 
     def start_ensemble(self):
         """A run of another name, whose servers the agents use."""
@@ -52,7 +52,7 @@ class Spare(Cli):
         parent = Path(f"/proc/{pids(taken)['worker:0']}/stat").read_text().rpartition(")")[2].split()[1]
         self.assertEqual(int(parent), spare.pid)
         self.succeeds("stop", *self.target, "--wait", "30")
-        self.assertEqual(spare.wait(timeout=patience(30)), 0)
+        self.assertEqual(spare.wait(timeout=patience(120)), 0)
 
 
 
@@ -72,7 +72,7 @@ class Reach(Cli):
 
     def holder(self):
         """A process in a network namespace of its own, which ends with it."""
-        holder = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo ready; exec sleep 300"], stdout=subprocess.PIPE,
+        holder = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo ready; exec sleep 3000"], stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL, text=True, env=self.environment)
         self.addCleanup(holder.communicate)
         self.addCleanup(holder.kill)
@@ -113,7 +113,7 @@ class Reach(Cli):
                                *LONG, *options)
 
     def refused(self, process, name, *expected):
-        self.assertEqual(process.wait(timeout=patience(60)), 3)
+        self.assertEqual(process.wait(timeout=patience(120)), 3)
         text = (self.folder / f"{name}.log").read_text()
         for part in expected:
             self.assertIn(part, text)

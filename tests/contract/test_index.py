@@ -14,7 +14,7 @@ import signal
 import time
 import unittest
 
-from case import Cli
+from case import LONG, Cli
 
 COMPUTED = ("statistics of columns", "rows for evaluations")
 
@@ -56,14 +56,14 @@ class Index(Cli):
             self.assertFalse([text for text in COMPUTED if text in self.log(task)])
         # A run in the place of a finished one uses the entries again; without them each worker computes.
         times = {path: path.stat().st_mtime_ns for path in self.entries()}
-        run = self.spawn("run", job, "--dir", "run", "-o", "json", "--set", "train.steps=1000000")
+        run = self.spawn("run", job, "--dir", "run", "-o", "json", *LONG)
         self.wait_step()
         self.assertEqual({path: path.stat().st_mtime_ns for path in self.entries()}, times)
         shutil.rmtree(self.folder / "run/index")
         before = self.wait_pid("worker:0")
         os.kill(before, signal.SIGKILL)
         self.wait_pid("worker:0", but=before)
-        self.assertTrue(all(text in self.log("worker-0") for text in COMPUTED))
+        self.wait_for("computations in the log", lambda: all(text in self.log("worker-0") for text in COMPUTED))
         self.end(run)
 
     def test_damaged_entries_are_computed_again(self):

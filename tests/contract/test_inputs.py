@@ -36,11 +36,11 @@ class Inputs(Cli):
 
     def stop(self, zookeeper, name, agent):
         self.succeeds("stop", "--zk", zookeeper, "--cluster", name)
-        _, errors = agent.communicate(timeout=patience(60))
+        _, errors = agent.communicate(timeout=patience(120))
         self.assertEqual(agent.returncode, 0, errors)
 
     def refusal(self, agent, *expected):
-        _, errors = agent.communicate(timeout=patience(60))
+        _, errors = agent.communicate(timeout=patience(120))
         self.assertEqual(agent.returncode, 3, errors)
         for text in ("worker:1 cannot run", "refused", "worker:0", *expected):
             self.assertIn(text, errors)
@@ -56,7 +56,7 @@ class Inputs(Cli):
         same = self.agent(zookeeper, "bits", "worker:1", ONE)
         self.wait_running(zookeeper, "bits", status["step"] + 1)
         self.stop(zookeeper, "bits", first)
-        self.assertIsNotNone(same.communicate(timeout=patience(60)))
+        self.assertIsNotNone(same.communicate(timeout=patience(120)))
         self.assertEqual(same.returncode, 0)
 
     def test_mixture_is_permitted_on_request(self):
@@ -66,7 +66,7 @@ class Inputs(Cli):
         second = self.agent(zookeeper, "mixed", "worker:1", OTHER, *mixed)
         self.wait_running(zookeeper, "mixed")
         self.stop(zookeeper, "mixed", first)
-        second.communicate(timeout=patience(60))
+        second.communicate(timeout=patience(120))
         self.assertEqual(second.returncode, 0)
 
     def write_data(self, pixel):

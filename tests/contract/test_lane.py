@@ -12,7 +12,7 @@ from pathlib import Path
 
 from case import QUICK, Cli
 
-STEPS = ("--set", "train.steps=6000", "--set", "cluster.ps=2", "--set", "model.inputs=64",
+JOB = ("--set", "cluster.ps=2", "--set", "model.inputs=64",
          "--set", "checkpoint.every_steps=2000")
 
 
@@ -33,45 +33,48 @@ class Lane(Cli):
         logs = "".join(path.read_text() for path in (self.folder / "run").rglob("*.log"))
         return set(re.findall(r"connected to ps:\d+ at \S+: lane=(\w+)", logs))
 
-    def digest(self, lane, *kills):
-        """The digest of a run in which tasks are killed one after the other."""
-        folder = self.folder / "run"
-        if folder.exists():
-            folder.rename(self.folder / f"run-{len(list(self.folder.iterdir()))}")
-        run = self.start(*STEPS, "--set", f"transport.lane={lane}")
-        for name in kills:
-            self.kill_while_paused(name)
-        digest = self.result(run)["parameters_digest"]
-        self.assertEqual(self.lanes(), {"tcp" if lane == "tcp" else "shm"})
-        return digest
+    def check_lane(self, lane, run):
+        """The run ends over a lane, without an error; returns its result."""
+        result = self.result(run)
+        if lane == "auto":  # A connection stays with TCP if a busy host answers too late.
+            self.assertIn(self.lanes(), ({"shm"}, {"tcp"}, {"shm", "tcp"}))
+        else:
+            self.assertEqual(self.lanes(), {lane})
+        (self.folder / "run").rename(self.folder / f"run-{lane}")
+        return result
 
     def test_digest_is_the_same(self):
         """Over TCP, through shared memory, and while either end is killed."""
-        expected = self.digest("tcp")
-        self.assertEqual(self.digest("auto"), expected)
-        self.assertEqual(self.digest("shm", "worker:0", "ps:0", "worker:1", "ps:1", "ps:0"), expected)
+        run = self.begin(*JOB, "--set", "transport.lane=shm")
+        for name in ("worker:0", "ps:0", "worker:1", "ps:1", "ps:0"):
+            self.kill_in_the_middle(name)
+        self.succeeds("stop", *self.target)
+        killed = self.check_lane("shm", run)
+        for lane in ("tcp", "auto"):
+            run = self.start(*JOB, "--set", f"transport.lane={lane}", "--set", f"train.steps={killed['steps']}")
+            self.assertEqual(self.check_lane(lane, run)["parameters_digest"], killed["parameters_digest"])
 
     def test_nothing_is_left_open(self):
-        """A node keeps its bell, and no memory of a lane once both ends have mapped it."""
+        """A node keeps its doorbell, and no memory of a lane once both ends have mapped it."""
         run = self.begin("--set", "transport.lane=shm")
         for name in ("worker:0", "worker:1", "worker:0"):
-            before = self.pid(name)
+            before = self.wait_pid(name)
             os.kill(before, signal.SIGKILL)
             self.wait_pid(name, but=before)
             self.wait_step(self.wait_step()["step"] + 1)
-        bell = ["/memfd:tanist-bell (deleted)"]
+        doorbell = ["/memfd:tanist-doorbell (deleted)"]
         for name in ("ps:0", "worker:0", "worker:1"):
-            self.wait_for(f"{name} to close the rest", lambda: memory_files(self.pid(name)) == bell)
+            self.wait_for(f"{name} to close the rest", lambda: memory_files(self.wait_pid(name)) == doorbell)
         self.end(run)
 
     def test_status_shows_lanes(self):
         """Each ps counts its connections with workers."""
-        for lane, expected in (("auto", {"shm": 2, "tcp": 0}), ("tcp", {"shm": 0, "tcp": 2})):
+        for lane, expected in (("shm", {"shm": 2, "tcp": 0}), ("tcp", {"shm": 0, "tcp": 2})):
             run = self.begin("--set", f"transport.lane={lane}")
             self.wait_status(f"lanes {expected}", lambda status: [
                 task["lanes"] for task in status["tasks"] if task["lanes"]] == [expected])
             table = self.succeeds("status", *self.target)
-            self.assertIn(f" {'tcp' if lane == 'tcp' else 'shm'} ", next(
+            self.assertIn(f" {lane} ", next(
                 line for line in table.splitlines() if line.startswith("ps:0")))
             self.end(run)
             (self.folder / "run").rename(self.folder / f"run-{lane}")

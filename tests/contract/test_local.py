@@ -68,7 +68,7 @@ class Strategy(Local):
         self.refused(3, ["strategy.type is local", "--set strategy.type=ps"], "agent", path, "--tasks", "ps:0", "--zk", "h:1")
 
     def test_an_unknown_strategy_is_refused(self):
-        self.refused(3, ["strategy.type is \"group\"", "mirror", "ps", "local"], "run", QUICK, "--set", "strategy.type=group")
+        self.refused(3, ["strategy.type is \"ring\"", "mirror", "ps", "local"], "run", QUICK, "--set", "strategy.type=ring")
 
 
 class Digests(Local):
@@ -77,7 +77,7 @@ class Digests(Local):
         more = ["--set", "evaluate.every_steps=100", *WIDE]
         local = self.local(*more)
         process = self.start("--dir", "cluster", *more)
-        out, errors = process.communicate(timeout=patience(60))
+        out, errors = process.communicate(timeout=patience(120))
         self.assertEqual(process.returncode, 0, errors)
         cluster = json.loads(out)
         self.assertEqual((local["elections"], local["recoveries"]), (0, []))
@@ -98,7 +98,7 @@ class Digests(Local):
         plain = self.local(*classifier, directory="plain")
         del self.environment["TANIST_ISA"]
         process = self.start("--dir", "cluster", *classifier)
-        out, errors = process.communicate(timeout=patience(60))
+        out, errors = process.communicate(timeout=patience(120))
         self.assertEqual(process.returncode, 0, errors)
         self.assertEqual(json.loads(out)["parameters_digest"], plain["parameters_digest"])
         other = self.local(*classifier, *OPENBLAS, directory="other")
@@ -117,7 +117,7 @@ class Digests(Local):
             self.await_line(process, "is committed")
             libraries = Path(f"/proc/{process.pid}/maps").read_text()
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=patience(30))
+            process.communicate(timeout=patience(120))
             self.assertEqual("libopenblas" in libraries, loaded, kernels)
 
     def test_folder_of_a_version_without_the_key(self):
@@ -137,11 +137,11 @@ class Digests(Local):
         process = self.launch(*ENDLESS, *WIDE)
         self.await_line(process, "is committed")
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=patience(30))
+        out, _ = process.communicate(timeout=patience(120))
         step = json.loads(out)["checkpoint"]["step"]
         longer = [*WIDE, "--set", f"train.steps={step + 300}"]
         again = self.start(*longer)
-        out, errors = again.communicate(timeout=patience(60))
+        out, errors = again.communicate(timeout=patience(120))
         self.assertEqual(again.returncode, 0, errors)
         self.assertIn(f"from step {step}", errors)
         whole = self.local(*longer, directory="whole")
@@ -169,7 +169,7 @@ class Interrupted(Local):
                 process.wait(timeout=random.uniform(0.02, 0.4))
             except subprocess.TimeoutExpired:
                 process.kill()
-            process.communicate(timeout=patience(30))
+            process.communicate(timeout=patience(120))
         result = self.local("--resume", *MANY)
         for key in ("parameters_digest", "checkpoint_digest", "loss", "accuracy", "evaluations"):
             self.assertEqual(result[key], expected[key])
@@ -180,7 +180,7 @@ class Interrupted(Local):
             process = self.launch(*ENDLESS)
             self.await_line(process, "is committed")
             process.send_signal(number)
-            out, errors = process.communicate(timeout=patience(30))
+            out, errors = process.communicate(timeout=patience(120))
             self.assertEqual(process.returncode, code, errors)
             result = json.loads(out)
             self.assertEqual(result["status"], "stopped")
@@ -199,7 +199,7 @@ class Interrupted(Local):
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGCONT)
-        _, errors = process.communicate(timeout=patience(30))
+        _, errors = process.communicate(timeout=patience(120))
         self.assertIn(process.returncode, (130, 143))
         self.assertNotIn("no step is lost", errors)
         self.assertEqual(self.tanist("checkpoints", "verify", "--dir", "run").returncode, 0)
@@ -230,7 +230,7 @@ class Damage(Local):
         self.damage(self.shard(manifests[2]))
         self.shard(manifests[1]).unlink()
         process = self.launch("--set", "checkpoint.keep=1")
-        out, errors = process.communicate(timeout=patience(60))
+        out, errors = process.communicate(timeout=patience(120))
         self.assertEqual(process.returncode, 0, errors)
         self.assertIn("checkpoint 3: damaged or missing; checkpoint 1 of step 100 is loaded instead", errors)
         self.assertEqual(json.loads(out)["parameters_digest"], expected["parameters_digest"])
@@ -285,7 +285,7 @@ class Damage(Local):
         self.await_line(process, "is committed")
         checkpoints.rename(away)
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=patience(30))
+        out, errors = process.communicate(timeout=patience(120))
         self.assertEqual((process.returncode, out), (6, ""), errors)
         self.assertIn("the last checkpoint, of step", errors)
         away.rename(checkpoints)
@@ -294,7 +294,7 @@ class Damage(Local):
         again = self.launch(*ENDLESS)
         self.await_line(again, "continuing the run")
         again.send_signal(signal.SIGINT)
-        out, errors = again.communicate(timeout=patience(30))
+        out, errors = again.communicate(timeout=patience(120))
         self.assertEqual(again.returncode, 130, errors)
         self.assertGreaterEqual(json.loads(out)["skipped_checkpoints"], 1)
 

@@ -111,7 +111,7 @@ class LocalEnsemble(Cli):
     def open_session(host, port, stack):
         """A connection with a session; None: the server closed it instead."""
         try:
-            client = stack.enter_context(socket.create_connection((host, port), timeout=30))
+            client = stack.enter_context(socket.create_connection((host, port), timeout=120))
             client.sendall(OPEN_SESSION)
             return client if client.recv(1) else None
         except (BrokenPipeError, ConnectionResetError):

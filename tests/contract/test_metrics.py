@@ -48,7 +48,7 @@ class Metrics(Cli):
         return values(self.folder / directory)
 
     def kill(self, name):
-        before = self.pid(name)
+        before = self.wait_pid(name)
         os.kill(before, signal.SIGKILL)
         self.wait_pid(name, but=before)
 

@@ -8,7 +8,7 @@ import os
 import signal
 import unittest
 
-from case import Cli, QUICK, pids
+from case import Cli, FEW, QUICK, STEADY, is_live, pids
 
 MIRROR = ["--set", "strategy.type=mirror"]
 # Clipping needs the norm of the whole gradient; the moving average is evaluated.
@@ -28,21 +28,20 @@ class Mirror(Cli):
 
     def begin_mirror(self, *options):
         """A run without an end that has reached its first step."""
-        return self.begin(*MIRROR, *options)
+        return self.begin(*STEADY, *MIRROR, *options)
 
     def end_as_local(self, run):
         """The run is stopped; one process computes the same parameters in as many steps. Returns the result."""
         result = self.end(run)
-        expected = self.local("--set", f"train.steps={result['steps']}")
+        expected = self.local("--set", f"train.steps={result['steps']}", *FEW)
         self.assertEqual((result["parameters_digest"], result["checkpoint_digest"]), (expected, expected))
         return result
 
-    def kill_worker(self, run, index):
-        """SIGKILL to a worker; returns once another process has its task, or the run has ended."""
-        name = f"worker:{index}"
+    def kill(self, name):
+        """SIGKILL to a task; returns once another process has it."""
         pid = self.wait_pid(name)
         os.kill(pid, signal.SIGKILL)
-        self.wait_for(f"another {name}", lambda: run.poll() is not None or self.pid(name) not in (None, pid))
+        self.wait_pid(name, but=pid)
 
     def check_no_step_was_lost(self, result):
         self.assertEqual([each["steps_redone"] for each in result["recoveries"] if each["steps_redone"] != 0], [])
@@ -52,9 +51,9 @@ class Mirror(Cli):
         expected = self.local(*HARD)
         self.assertEqual(self.result(self.start(*HARD))["parameters_digest"], expected)
         for workers in (1, 2, 3, 5):
-            run = self.spawn("run", QUICK, "--dir", f"mirror{workers}", "-o", "json", *MIRROR, *HARD,
+            run = self.spawn("run", QUICK, "--dir", f"mirror{workers}", "-o", "json", *STEADY, *MIRROR, *HARD,
                              "--set", f"cluster.workers={workers}")
-            result = self.result(run, timeout=120)
+            result = self.result(run)
             self.assertEqual(result["parameters_digest"], expected, workers)
             self.assertEqual(result["checkpoint_digest"], expected, workers)
             self.assertEqual(result["recoveries"], [])
@@ -71,7 +70,7 @@ class Mirror(Cli):
         run = self.begin_mirror("--set", "cluster.workers=3")
         for index in (0, 1, 2, 0, 1, 2):
             self.wait_tasks()
-            self.kill_worker(run, index)
+            self.kill(f"worker:{index}")
         result = self.end_as_local(run)
         self.check_no_step_was_lost(result)
         lost = [each["task"] for each in result["recoveries"] if each["kind"] == "worker"]
@@ -87,10 +86,7 @@ class Mirror(Cli):
         """Training continues while another chief is elected."""
         run = self.begin_mirror()
         for _ in range(2):
-            chief = self.wait_tasks()["chief"]["task"]
-            pid = self.wait_pid(chief)
-            os.kill(pid, signal.SIGKILL)
-            self.wait_pid(chief, but=pid)
+            self.kill(self.wait_tasks()["chief"]["task"])
         self.check_no_step_was_lost(self.end_as_local(run))
 
     def test_all_workers_are_killed(self):
@@ -98,7 +94,7 @@ class Mirror(Cli):
         run = self.begin_mirror("--set", "checkpoint.every_steps=500")
         self.wait_for("a checkpoint", lambda: self.newest_checkpoint() > 0)
         self.succeeds("pause", "--dir", "run")
-        running = pids(self.status())
+        running = pids(self.wait_status("all processes", lambda status: is_live(status) and all(pids(status).values())))
         for name in ("worker:0", "worker:1"):
             os.kill(running[name], signal.SIGKILL)
         self.wait_pid("worker:0", but=running["worker:0"])
@@ -112,9 +108,9 @@ class Mirror(Cli):
         self.wait_for("a checkpoint", lambda: self.newest_checkpoint() > 0)
         run.kill()
         run.communicate()
-        self.check_no_process_left(limit_s=20)
-        stopped = self.newest_checkpoint()
+        self.check_no_process_left()
         run = self.begin_mirror(*more)
+        stopped = self.newest_checkpoint()
         self.wait_for("another checkpoint", lambda: self.newest_checkpoint() > stopped)
         self.end_as_local(run)
 
@@ -141,16 +137,6 @@ class Mirror(Cli):
         done = self.tanist("worker", "--job", QUICK, "--index", "0", "--zk", "127.0.0.1:1", "--wait", "1", *MIRROR)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("no ZooKeeper server", done.stderr)
-
-    def test_a_folder_keeps_its_strategy(self):
-        """A run with ps does not continue without them, nor the other way round."""
-        self.result(self.start("--set", "train.steps=20"))
-        self.refused(3, ["run with ps", "--dir", "--set strategy.type=ps"], "run", QUICK, "--dir", "run", "--resume",
-                     *MIRROR)
-        run = self.spawn("run", QUICK, "--dir", "mirror", "-o", "json", *MIRROR, "--set", "train.steps=20")
-        self.result(run)
-        self.refused(3, ["run without ps", "--dir", "--set strategy.type=mirror"], "run", QUICK, "--dir", "mirror",
-                     "--resume")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import unittest
 
 from installed import build_project, install, option, run
@@ -32,7 +31,7 @@ class Installed(Cli):
 
     def call(self, program, *arguments, **environment):
         return subprocess.run([program, *arguments], capture_output=True, text=True,
-                              timeout=patience(90), cwd=self.folder,
+                              timeout=patience(120), cwd=self.folder,
                               env=dict(self.environment, **environment), check=False)
 
     def output_of(self, program, *arguments, **environment):
@@ -204,14 +203,14 @@ class Libraries(Installed):
         self.wait_step()
         zookeeper = json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
         first = self.agent(zookeeper, job, builds[0], "coordinator:0,ps:0,worker:0")
-        self.wait_cluster(zookeeper)
-        _, errors = (refused := self.agent(zookeeper, job, other, "worker:1")).communicate(timeout=patience(60))
+        self.wait_for("the cluster", lambda: self.status(["--zk", zookeeper, "--cluster", "line"]))
+        _, errors = (refused := self.agent(zookeeper, job, other, "worker:1")).communicate(timeout=patience(120))
         self.assertEqual(refused.returncode, 3, errors)
         for text in ("give every node a build of the same model", hashes[0], hashes[2]):
             self.assertIn(text, errors)
         shutil.rmtree(self.folder / "worker:1")
         for agent in (first, self.agent(zookeeper, job, builds[1], "worker:1")):
-            _, errors = agent.communicate(timeout=patience(60))
+            _, errors = agent.communicate(timeout=patience(120))
             self.assertEqual(agent.returncode, 0, errors)
         (self.folder / "coordinator:0/run.json").unlink()
         continued = self.output_of(PROGRAM, "run", "--local", job, "--set", f"model.path={builds[1]}", "--resume", "--dir",
@@ -239,7 +238,7 @@ class Libraries(Installed):
         agents = [self.agent(zookeeper, job, builds[0], "coordinator:0,ps:0,worker:0"),
                   self.agent(zookeeper, job, builds[1], "worker:1")]
         for agent in agents:
-            _, errors = agent.communicate(timeout=patience(60))
+            _, errors = agent.communicate(timeout=patience(120))
             self.assertEqual(agent.returncode, 0, errors)
         saved = self.output_of(PROGRAM, "checkpoints", "verify", "--store", "coordinator:0/checkpoints")
         self.assertEqual(saved["checkpoints"][0]["step"], BELL["train"]["steps"])
@@ -258,19 +257,11 @@ class Libraries(Installed):
         other = self.line("other.c", tn_squared_error="tn_absolute_error")
         second = self.output_of(PROGRAM, "graph", job, "--set", f"model.path={other}")["hash"]
         os.rename(other, library)
-        os.kill(self.pid("worker:0"), signal.SIGKILL)
-        _, errors = process.communicate(timeout=patience(60))
+        os.kill(self.wait_pid("worker:0"), signal.SIGKILL)
+        _, errors = process.communicate(timeout=patience(120))
         self.assertEqual(process.returncode, 3, errors)
         for text in ("worker:0 cannot run", first, second):
             self.assertIn(text, errors)
-
-    def wait_cluster(self, zookeeper, limit_s=40):
-        end = time.monotonic() + limit_s
-        while time.monotonic() < end:
-            if self.tanist("status", "--zk", zookeeper, "--cluster", "line").returncode == 0:
-                return
-            time.sleep(0.05)
-        self.fail("the cluster was not created")
 
     def test_checkpoint_of_another_model(self):
         job = self.job(json.dumps(LINE))
@@ -388,7 +379,7 @@ class Nodes(Installed):
         nodes.append(self.node(zookeeper, "--job_name=worker", "--task_index", "0", "--ps_hosts", ps, "--worker_hosts",
                                worker))
         for node in nodes:
-            _, errors = node.communicate(timeout=patience(60))
+            _, errors = node.communicate(timeout=patience(120))
             self.assertEqual(node.returncode, 0, errors)
         saved = self.output_of(PROGRAM, "checkpoints", "verify", "--store", "nodes/checkpoints")
         self.assertEqual(self.digest(self.build / "linear", "--dir", "nodes"), alone)

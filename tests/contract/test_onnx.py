@@ -12,7 +12,7 @@ import subprocess
 import sys
 import unittest
 
-from case import ROOT, Cli
+from case import LONG, ROOT, Cli
 
 try:
     import numpy
@@ -143,7 +143,7 @@ class Onnx(Cli):
         inputs = numpy.random.default_rng(2).standard_normal((EXAMPLES, *shape)).astype(numpy.float32)
         expected = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, {"x": inputs})[0]
         result = subprocess.run([FORWARD, "job.json", str(EXAMPLES)], input=inputs.tobytes(), capture_output=True,
-                                check=False, timeout=60, cwd=self.folder)
+                                check=False, timeout=120, cwd=self.folder)
         self.assertEqual(result.returncode, 0, result.stderr)
         outputs = numpy.frombuffer(result.stdout, numpy.float32).reshape(expected.shape)
         if softmax:
@@ -223,11 +223,11 @@ class Onnx(Cli):
 
     def test_kills_leave_the_bits(self):
         self.write(cnn)
-        steps = ("--set", "train.steps=400", "--set", "checkpoint.every_steps=50")
-        alone = json.loads(self.succeeds("run", "--local", "job.json", "--dir", "local", "-o", "json", *steps))
-        run = self.spawn("run", "job.json", "--dir", "run", "-o", "json", *steps)
-        self.kill_while_paused("ps:0", "worker:1")
-        killed = self.result(run)
+        run = self.spawn("run", "job.json", "--dir", "run", "-o", "json", "--set", "checkpoint.every_steps=50", *LONG)
+        self.kill_in_the_middle("ps:0", "worker:1")
+        killed = self.end(run)
+        alone = json.loads(self.succeeds("run", "--local", "job.json", "--dir", "local", "-o", "json", "--set",
+                                         f"train.steps={killed['steps']}"))
         self.assertGreaterEqual(len(killed["recoveries"]), 1)
         self.assertEqual(killed["parameters_digest"], alone["parameters_digest"])
 
@@ -252,7 +252,7 @@ class Onnx(Cli):
 
     def test_example_trains(self):
         subprocess.run([sys.executable, ROOT / "examples/onnx/make.py", "cnn.onnx"], check=True, cwd=self.folder,
-                       timeout=60)
+                       timeout=120)
         result = json.loads(self.succeeds("run", "--local", str(ROOT / "examples/onnx/cnn.json"), "--dir", "run", "-o",
                                           "json", "--set", "train.steps=20", timeout=120))
         self.assertEqual(result["steps"], 20)

@@ -10,7 +10,7 @@ import unittest
 from itertools import cycle, islice
 from pathlib import Path
 
-from case import Cli, patience
+from case import STEADY, Cli, patience
 
 FAULTS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS)
 
@@ -28,7 +28,7 @@ def has_handlers(pid):
 class OutsideSignals(Cli):
     def test_fault_signals_do_not_fail_the_job(self):
         """Nine in a row, each to the new process at once: eight errors of its own would fail the job."""
-        run = self.begin()
+        run = self.begin(*STEADY)
         pid = None
         for number in islice(cycle(FAULTS), 9):
             pid = self.wait_process("worker", 0, pid)
@@ -39,7 +39,7 @@ class OutsideSignals(Cli):
         step = self.wait_step()["step"]
         self.wait_step(step + 100)
         self.assertEqual(self.tanist("stop", "--dir", "run").returncode, 0)
-        _, errors = run.communicate(timeout=patience(30))
+        _, errors = run.communicate(timeout=patience(120))
         self.assertEqual(run.returncode, 0, errors)
         self.assertEqual(errors.count("signal 9 (Killed); restarting"), 9, errors)
 

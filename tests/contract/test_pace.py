@@ -49,7 +49,7 @@ class Pace(Cli):
             os.kill(self.wait_process(task, 0), signal.SIGKILL)
             self.wait_step(self.wait_step()["step"] + 2 * EVERY)
         self.assertEqual(self.tanist("stop", "--dir", "run").returncode, 0)
-        output, errors = run.communicate(timeout=patience(60))
+        output, errors = run.communicate(timeout=patience(120))
         self.assertEqual(run.returncode, 0, errors)
         result = json.loads(output)
         self.check(result, "run")

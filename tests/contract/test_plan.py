@@ -6,10 +6,10 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 """
 
 import json
-import subprocess
+import shutil
 import unittest
 
-from case import PROGRAM, Cli, patience
+from case import LONG, ROOT, Cli
 
 PINS = [{"match": "dense3/*", "ps": 0}]
 JOB = {
@@ -24,7 +24,6 @@ JOB = {
     "zookeeper": {"servers": 1},
 }
 LOCAL = ["--set", "train.steps=60"]
-LONG = ["--set", "train.steps=4000"]
 
 
 class Plan(Cli):
@@ -32,8 +31,8 @@ class Plan(Cli):
         super().setUp()
         self.job(json.dumps(JOB))
 
-    def result(self, *options):
-        result = self.tanist("run", "job.json", "-o", "json", *options, timeout=90)
+    def train(self, *options):
+        result = self.tanist("run", "job.json", "-o", "json", *options)
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
@@ -59,6 +58,29 @@ class Plan(Cli):
         self.refused(3, ["placement.strategy is \"greedier\": give \"ranges\" or"], "plan", "job.json", "--set",
                      "placement.strategy=greedier")
 
+    def test_plan_without_ps(self):
+        plan = self.plan("--set", "strategy.type=mirror")
+        self.assertEqual(plan["shards"], [])
+        # Values of two steps and the state of Adam, and both again while a checkpoint is written.
+        self.assertGreaterEqual(plan["memory"]["worker"]["values"], 4 * 4 * plan["parameters"])
+        text = self.succeeds("plan", "job.json", "--set", "strategy.type=mirror")
+        self.assertIn("2144 parameters, which each of the 2 workers has", text)
+        self.assertNotIn("ps:0", text)
+
+    def test_plan_of_a_group(self):
+        """Each member has the memory of its own layers."""
+        options = ["--set", "strategy.type=group", "--set", "placement.strategy=greedy", "--set", "cluster.ps=2", "--set",
+                   'model.layers=[{"dense": 500, "task": 0}, {"dense": 500}, {"dense": 4, "task": 1}]']
+        plan = self.plan(*options)
+        memory = plan["memory"]
+        self.assertEqual([member["values"] for member in memory["members"]],
+                         [3 * shard["bytes"] for shard in plan["shards"]])
+        self.assertGreater(memory["members"][0]["programs"], 4 * memory["members"][1]["programs"])
+        self.assertEqual(memory["worker"], memory["members"][0])
+        lines = [line for line in self.succeeds("plan", "job.json", *options).splitlines() if "memory of member" in line]
+        self.assertEqual([line.split()[3] for line in lines], ["0", "1"])
+        self.assertNotIn("members", self.plan()["memory"])
+
     def test_plan_predicts_memory(self):
         plan = self.plan("--set", "cluster.ps=2")
         for shard in plan["shards"]:
@@ -80,6 +102,28 @@ class Plan(Cli):
                                'model.layers=[{"dense": 10}]')
         self.assertIn("data 0.0 (unknown: they cannot be opened here)", absent)
 
+    def test_plan_counts_joined_programs(self):
+        """A worker with several slices has a program that computes them together."""
+        alone = self.plan("--set", "cluster.workers=4")["memory"]["worker"]["programs"]
+        joined = self.plan("--set", "cluster.workers=1")["memory"]["worker"]["programs"]
+        self.assertGreater(joined, alone)
+        clipped = self.plan("--set", "cluster.workers=1", "--set", "train.mode=async", "--set", "train.clip_norm=1")
+        self.assertEqual(clipped["memory"]["worker"]["programs"], alone)
+
+    def test_plan_lists_tables(self):
+        """Bytes of a row, and of all rows where their number is limited."""
+        shutil.copy(ROOT / "examples/ctr/deepfm.json", self.folder / "job.json")
+        tables = {table["name"]: table for table in self.plan()["tables"]}
+        self.assertEqual(len(tables), 52)
+        deep, wide = tables["columns/C1/rows"], tables["columns/wide1/rows"]
+        # Key, step and older version; values and two arrays of state; the index.
+        self.assertEqual((deep["width"], deep["row_bytes"]), (8, 20 + 3 * 8 * 4 + 4 + 11))
+        self.assertEqual((wide["width"], wide["row_bytes"]), (1, 20 + 3 * 4 + 11))
+        self.assertEqual((deep["rows"], deep["bytes"]), (None, None))
+        text = self.succeeds("plan", "job.json", "--set", "cluster.table_mib=512")
+        self.assertIn("TABLE", text)
+        self.assertIn("the 2 ps share them, each at most 512 MiB (cluster.table_mib)", text)
+
     def test_run_refuses_what_does_not_fit(self):
         large = {"model": {"type": "linear", "inputs": 1000000, "outputs": 1000000, "hidden": []}, "data": JOB["data"]}
         self.job(json.dumps(dict(JOB, **large)))
@@ -88,25 +132,20 @@ class Plan(Cli):
         self.assertFalse((self.folder / "run").exists())
 
     def test_digests_do_not_depend_on_the_placement(self):
-        one = self.result("--local", "--dir", "one", *LOCAL)["parameters_digest"]
+        one = self.train("--local", "--dir", "one", *LOCAL)["parameters_digest"]
         for name, options in (("turn", ["--set", "placement.strategy=round_robin"]),
                               ("pins", ["--set", "placement.strategy=greedy", "--set",
                                         f"placement.variables={json.dumps(PINS)}"])):
             for way in (["--local"], []):
-                found = self.result("--dir", name + "".join(way), *way, *options, *LOCAL)
+                found = self.train("--dir", name + "".join(way), *way, *options, *LOCAL)
                 self.assertEqual(found["parameters_digest"], one, (name, way))
                 self.assertEqual(found["checkpoint_digest"], one, (name, way))
 
     def test_kills_leave_the_bits(self):
-        one = self.result("--local", "--dir", "one", *LONG)["parameters_digest"]
-        process = subprocess.Popen([PROGRAM, "run", "job.json", "--dir", "run", "-o", "json", "--set",
-                                    "placement.strategy=greedy", *LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True, cwd=self.folder, env=self.environment)
-        self.addCleanup(process.communicate)
-        self.kill_while_paused("ps:2")
-        out, errors = process.communicate(timeout=patience(90))
-        self.assertEqual(process.returncode, 0, errors)
-        killed = json.loads(out)
+        run = self.spawn("run", "job.json", "--dir", "run", "-o", "json", "--set", "placement.strategy=greedy", *LONG)
+        self.kill_in_the_middle("ps:2")
+        killed = self.end(run)
+        one = self.train("--local", "--dir", "one", "--set", f"train.steps={killed['steps']}")["parameters_digest"]
         self.assertGreaterEqual(len(killed["recoveries"]), 1)
         self.assertEqual((killed["parameters_digest"], killed["checkpoint_digest"]), (one, one))
 
@@ -115,7 +154,7 @@ class Plan(Cli):
                      "--local", "--set", "placement.strategy=greedy", "--set", "train.clip_norm=1")
 
     def test_placement_must_not_change(self):
-        self.result("--dir", "run", *LOCAL)
+        self.train("--dir", "run", *LOCAL)
         self.refused(3, ["placement.strategy is \"ranges\" there and \"greedy\" here"], "run", "job.json", "--dir", "run",
                      "--resume", "--set", "placement.strategy=greedy", *LOCAL)
 

@@ -7,7 +7,7 @@ Real runs; every wait is bounded. TANIST_PROGRAM: the program.
 import json
 import unittest
 
-from case import LONG, Cli, patience
+from case import LONG, STEADY, Cli, patience
 
 
 class Record(Cli):
@@ -25,7 +25,7 @@ class Record(Cli):
 
     def test_finished_run(self):
         done = self.start()
-        out, errors = done.communicate(timeout=patience(60))
+        out, errors = done.communicate(timeout=patience(120))
         self.assertEqual(done.returncode, 0, errors)
         result = json.loads(out)
         status = self.json_of("status")
@@ -44,12 +44,10 @@ class Record(Cli):
         """Until the folder shows the election of an epoch at least as high, and a running phase; returns the epoch."""
         def recorded():
             try:
-                lines = (self.folder / "run/history.jsonl").read_text().splitlines()
-                events = [json.loads(line)["entry"] for line in lines]
                 state = json.loads((self.folder / "run/record.json").read_text())
             except (FileNotFoundError, json.JSONDecodeError):  # Not written yet.
                 return None
-            last = max([event["epoch"] for event in events if event["kind"] == "elected"], default=0)
+            last = max([entry["epoch"] for entry in self.history() if entry["kind"] == "elected"], default=0)
             now = (state.get("chief", {}).get("epoch"), state.get("run", {}).get("phase"))
             return last if last >= epoch and now == (last, "running") else None
         return self.wait_for(f"an election of epoch {epoch} in the record", recorded)
@@ -58,13 +56,13 @@ class Record(Cli):
         """A kill leaves the last state, and a resumed run continues the history without repetition."""
         epoch = 0
         for _ in range(2):
-            run = self.start(*LONG)
+            run = self.start(*LONG, *STEADY)
             self.wait_step(200)
             epoch = self.wait_recorded(epoch + 1)
             self.assertEqual(self.tanist("resign", "--dir", "run").returncode, 0)
             epoch = self.wait_recorded(epoch + 1)
             run.kill()
-            run.communicate(timeout=patience(10))
+            run.communicate(timeout=patience(120))
             self.check_no_process_left()
             status = self.json_of("status")
             self.assertEqual((status["phase"], status["epoch"]), ("running", epoch))
@@ -79,7 +77,7 @@ class Record(Cli):
         live = self.tanist("status", "--dir", "run", "-o", "json")
         self.assertNotIn("recorded_at", json.loads(live.stdout))
         run.kill()
-        run.communicate(timeout=patience(10))
+        run.communicate(timeout=patience(120))
         (self.folder / "run/record.json").write_text("{")
         self.refused(5, ["is not active", "continue it"], "status", "--dir", "run")
 

@@ -11,11 +11,11 @@ import socket
 import subprocess
 import unittest
 
-from case import LONG, PROGRAM, QUICK, Cli, patience
+from case import LONG, PROGRAM, QUICK, STEADY, Cli, patience
 
 
 class Runs(Cli):
-    def result(self, process, timeout=60):
+    def result(self, process, timeout=120):
         out, errors = process.communicate(timeout=timeout)
         self.assertEqual(process.returncode, 0, errors)
         return json.loads(out)
@@ -58,7 +58,7 @@ class Runs(Cli):
     def test_json_log(self):
         """With --log-format json, every line on stderr and in the logs of the nodes is JSON."""
         process = self.start("--log-format", "json", "--log-level", "debug")
-        _, errors = process.communicate(timeout=patience(60))
+        _, errors = process.communicate(timeout=patience(120))
         self.assertEqual(process.returncode, 0, errors)
         messages = [json.loads(line)["message"] for line in errors.splitlines()]
         self.assertTrue(any("sync mode" in message for message in messages), messages)
@@ -78,7 +78,7 @@ class Runs(Cli):
             process = self.start(*LONG)
             self.wait_step(500)
             process.send_signal(number)
-            _, errors = process.communicate(timeout=patience(30))
+            _, errors = process.communicate(timeout=patience(120))
             self.assertEqual(process.returncode, code, errors)
             self.check_no_process_left()
         self.assertIn("continuing the run", errors)
@@ -87,19 +87,19 @@ class Runs(Cli):
         """When the agent is killed, its nodes and servers die, too."""
         process = self.begin()
         process.kill()
-        process.communicate(timeout=patience(10))
+        process.communicate(timeout=patience(120))
         self.check_no_process_left()
 
     def test_another_job_in_the_folder(self):
         process = self.begin()
         process.terminate()
-        process.communicate(timeout=patience(30))
+        process.communicate(timeout=patience(120))
         self.refused(3, ["train.batch is 32 there and 64 here"], "run", QUICK, "--dir", "run",
                      "--set", "train.batch=64")
 
     def test_other_commands_during_a_run(self):
         """Other commands cannot disturb a run; an operator can control it."""
-        process = self.start(*LONG)
+        process = self.start(*LONG, *STEADY)
         status = self.wait_step()
         note = json.loads((self.folder / "run/run.json").read_text())
         self.refused(3, ["in use", f"pid {process.pid}"], "run", QUICK, "--dir", "run", *LONG)
@@ -124,7 +124,7 @@ class Runs(Cli):
         self.assertEqual(json.loads(watch.stdout.readline())["event"], "state")
         zookeeper = self.zookeeper_of_run()
         process.kill()
-        process.communicate(timeout=patience(10))
+        process.communicate(timeout=patience(120))
         self.check_no_process_left(but=[watch.pid])
         with socket.socket() as taken:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -133,15 +133,15 @@ class Runs(Cli):
             process = self.start(*LONG)
             self.wait_event(watch, "restored")
         process.kill()
-        process.communicate(timeout=patience(10))
+        process.communicate(timeout=patience(120))
         self.check_no_process_left(but=[watch.pid])
         shutil.rmtree(self.folder / "run")
-        process = self.start("--set", "cluster.workers=3", *LONG)
+        process = self.start("--set", "cluster.workers=3", *LONG, *STEADY)
         self.assertLessEqual(self.wait_event(watch, "state")["epoch"], 1)
         self.wait_event(watch, "checkpoint")
         self.assertEqual(self.tanist("stop", "--dir", "run").returncode, 0)
         self.wait_event(watch, "done")
-        self.assertEqual(watch.wait(timeout=patience(10)), 0)
+        self.assertEqual(watch.wait(timeout=patience(120)), 0)
 
     def bind(self, taken, port):
         """Take a port. A killed process may close its sockets a little later."""
@@ -178,7 +178,7 @@ class Runs(Cli):
         self.wait_for("forming", lambda: "forming" in self.tanist("status", "--cluster", "lonely", *zk).stdout)
         stop = self.tanist("stop", "--cluster", "lonely", *zk)
         self.assertEqual(stop.returncode, 0, stop.stderr)
-        _, errors = agent.communicate(timeout=patience(20))
+        _, errors = agent.communicate(timeout=patience(120))
         self.assertEqual(agent.returncode, 0, errors)
         self.assertIn("stopped by an operator before training began", errors)
 
@@ -206,10 +206,10 @@ class Runs(Cli):
         for command in ("resign", "pause", "resume", "stop"):
             result = self.tanist(command, "--dir", "run")
             self.assertEqual(result.returncode, 0, result.stderr)
-        out, errors = process.communicate(timeout=patience(30))
+        out, errors = process.communicate(timeout=patience(120))
         self.assertEqual(process.returncode, 0, errors)
         self.assertEqual(json.loads(out)["epoch"], 2)
-        events, _ = watch.communicate(timeout=patience(10))
+        events, _ = watch.communicate(timeout=patience(120))
         names = [json.loads(line)["event"] for line in events.splitlines()]
         for name in ("elected", "paused", "restored", "checkpoint", "done"):
             self.assertIn(name, names)

@@ -34,7 +34,7 @@ class SlowReader(Cli):
         step = self.wait_step()["step"]
         self.wait_step(step + 100)
         self.succeeds("stop", "--dir", "run")
-        _, errors = run.communicate(timeout=patience(60))
+        _, errors = run.communicate(timeout=patience(120))
         self.assertEqual(run.returncode, 0, errors[-2000:])
 
 

@@ -46,7 +46,7 @@ def trained(optimizer, l1=0.0, l2=0.0):
     steps = b"".join(struct.pack("<I", len(keys)) + keys.astype("<u8").tobytes() + rows.tobytes()
                      for keys, rows in gradients())
     command = [TABLE, optimizer, str(WIDTH), str(KEYS), str(RATE), str(l1), str(l2)]
-    done = subprocess.run(command, input=steps, capture_output=True, timeout=60, check=True)
+    done = subprocess.run(command, input=steps, capture_output=True, timeout=120, check=True)
     return numpy.frombuffer(done.stdout, "<f4").reshape(2, KEYS, WIDTH)
 
 

@@ -104,8 +104,7 @@ static int write_with_failure(const struct manifest *manifest, long number)
 static void failing_disk_is_an_error(void **state)
 {
     (void)state;
-    static const long calls[] = {SYS_mkdir,   SYS_ftruncate, SYS_fallocate, SYS_pwrite64,
-                                 SYS_pread64, SYS_msync,     SYS_fsync,     SYS_rename};
+    static const long calls[] = {SYS_mkdir, SYS_fallocate, SYS_pwritev, SYS_fsync, SYS_rename};
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         struct manifest manifest = write_checkpoint(1, SMALL, 1);
         assert_int_equal(store_discard(dir, 1, NULL), TN_OK);

@@ -100,7 +100,7 @@ class Summaries(Cli):
             self.skipTest("tensorboard is not installed")
         run = self.start(*JOB, *COLD, "--set", "train.steps=500000000")
         self.wait_step(1500)
-        before = self.pid("ps:0")
+        before = self.wait_pid("ps:0")
         os.kill(before, signal.SIGKILL)
         self.wait_pid("ps:0", but=before)
         self.wait_for("points", lambda: len(points(self.folder / "run")) > 30)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tables of rows by key in one process: columns with "table" train, checkpoints hold their rows in a full file and
-deltas, kills and damage change no bit of the result; commands that do not know tables refuse them.
+deltas, kills and damage change no bit of the result; settings that have no meaning with tables are refused.
 
 Real processes and disks; every wait is bounded. TANIST_PROGRAM: the program.
 """
@@ -67,7 +67,7 @@ class Training(Tables):
             except subprocess.TimeoutExpired:
                 kills += 1
                 run.kill()
-                run.communicate(timeout=patience(30))
+                run.communicate(timeout=patience(120))
         result = self.local("run", "--resume")
         for key in ("parameters_digest", "checkpoint_digest", "loss", "auc", "evaluations"):
             self.assertEqual(result[key], wanted[key])
@@ -86,9 +86,9 @@ class Training(Tables):
         self.assertEqual(same["parameters_digest"], wanted)
 
     def test_a_program_in_c_reads_keys(self):
-        """DeepFM of examples/c, as a library: its tables are those of the source, and it learns."""
-        library = self.folder / "deepfm.so"
-        subprocess.run(["cc", "-shared", "-fPIC", "-O2", f"-I{ROOT}/include", ROOT / "examples/c/deepfm.c", "-o", library],
+        """DLRM of examples/c/ctr, as a library: its tables are those of the source, and it learns."""
+        library = self.folder / "dlrm.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", f"-I{ROOT}/include", ROOT / "examples/c/ctr/dlrm.c", "-o", library],
                        check=True)
         numbers = {f"I{k}": "number" for k in range(1, 14)}
         keys = {f"C{c}": {"as": "category", "table": True} for c in range(1, 27)}
@@ -96,7 +96,7 @@ class Training(Tables):
         self.json["data"]["columns"] = {**numbers, **keys}
         self.json["data"]["options"]["values"] = 5
         result = self.local("run")
-        self.assertEqual([table["name"] for table in result["tables"]], ["factors", "weights"])
+        self.assertEqual([table["name"] for table in result["tables"]], [f"columns/C{c}/rows" for c in range(1, 27)])
         best = json.loads(self.succeeds("data", "show", self.write(), "-o", "json"))["best_auc"]
         self.assertGreater(result["auc"], best - 0.08)
         del self.json["data"]["columns"]["C26"]
@@ -105,16 +105,19 @@ class Training(Tables):
 
 class Files(Tables):
     def test_chains_are_kept_and_others_removed(self):
-        """Later checkpoints of few changed rows are deltas; exactly the files that manifests name stay."""
+        """Later checkpoints of few changed rows are deltas; exactly the files that manifests name stay, and beside the newest
+        checkpoints one that shares no file with them."""
         self.json["train"]["batch"] = 8
         self.json["checkpoint"]["every_steps"] = 4
         self.local("run")
         manifests = self.manifests()
-        self.assertEqual(len(manifests), KEPT)
+        self.assertEqual(len(manifests), KEPT + 1)
+        self.assertLess(manifests[0]["id"], manifests[-1]["id"] // 16 * 16)
         chains = [[entry["checkpoint"] for entry in manifest["chain"]] for manifest in manifests]
         self.assertTrue(any(len(chain) > 1 for chain in chains), chains)
         self.assertTrue(all(len(chain) <= 16 and chain[-1] == manifest["id"]
                             for chain, manifest in zip(chains, manifests)))
+        self.assertEqual(set(chains[0]) & set(chains[-1]), set())
         named = {f"{checkpoint:010}.rows" for chain in chains for checkpoint in chain}
         self.assertEqual({path.name for path in self.rows()}, named)
         for manifest in manifests:
@@ -137,7 +140,7 @@ class Files(Tables):
         self.assertNotEqual(verified.returncode, 0)
         self.assertIn(path.name, verified.stdout + verified.stderr)
         run = self.spawn("run", self.write(), "--dir", "run", "-o", "json")
-        out, errors = run.communicate(timeout=patience(60))
+        out, errors = run.communicate(timeout=patience(120))
         self.assertEqual(run.returncode, 0, errors)
         self.assertIn("its digest is not that of its checkpoint", errors)
         self.assertEqual(json.loads(out)["parameters_digest"], wanted["parameters_digest"])
@@ -152,15 +155,19 @@ class Files(Tables):
         self.assertEqual(self.local("run")["parameters_digest"], wanted["parameters_digest"])
 
 
-class Refusals(Tables):
-    def test_commands_that_read_models(self):
-        self.local("run")
-        lines = self.folder / "lines.csv"
-        lines.write_text("\n")
-        for command in (["predict", "run", "--data", lines], ["evaluate", "run"], ["export", "run", "--to", "m.npz"],
-                        ["checkpoints", "show", "--dir", "run", "1"]):
-            self.refused(3, ["columns/C1/rows", "does not read yet"], *command)
+class Limits(Tables):
+    def test_a_limit_of_memory_ends_the_job(self):
+        """The error names a table, its rows and the key; with a higher limit the run continues to the same digest."""
+        self.json["data"]["options"]["values"] = 100000
+        self.json["train"].update({"steps": 300, "batch": 256})
+        wanted = self.local("whole")
+        self.refused(3, ["cluster.table_mib, 1 MiB", "the table 'columns/C", " rows in "], "run", self.write(), "--dir",
+                     "run", "--set", "cluster.table_mib=1")
+        result = self.local("run", "--set", "cluster.table_mib=100")
+        self.assertEqual(result["parameters_digest"], wanted["parameters_digest"])
 
+
+class Refusals(Tables):
     def test_what_is_not_defined(self):
         for setting, text in [("train.clip_norm=1", "train.clip_value"), ("train.ema=0.9", "moving average"),
                               ("train.optimizer=lamb", "train.table_optimizer"),

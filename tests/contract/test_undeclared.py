@@ -11,7 +11,7 @@ from case import LONG, QUICK, Cli, patience
 
 class Undeclared(Cli):
     def workers(self):
-        return [task["state"] for task in self.status()["tasks"] if task["role"] == "worker"]
+        return [task["state"] for task in self.live_status()["tasks"] if task["role"] == "worker"]
 
     def test_undeclared_tasks_are_refused(self):
         """A node or agent with more tasks than the running cluster exits with 3 and names the limit."""
@@ -32,17 +32,17 @@ class Undeclared(Cli):
                      "--tasks", "worker:2", "--dir", "other", *wider, *zookeeper)
         self.wait_for("two workers", lambda: self.workers() == ["up", "up"])
         run.terminate()
-        run.communicate(timeout=patience(30))
+        run.communicate(timeout=patience(120))
 
     def test_number_changes_between_runs(self):
         """A resume with another number of workers declares them: `status` shows each."""
         run = self.begin()
         run.terminate()
-        run.communicate(timeout=patience(30))
+        run.communicate(timeout=patience(120))
         run = self.begin("--resume", "--set", "cluster.workers=3")
         self.assertEqual(len(self.workers()), 3)
         run.terminate()
-        run.communicate(timeout=patience(30))
+        run.communicate(timeout=patience(120))
 
 
 if __name__ == "__main__":

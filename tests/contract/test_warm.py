@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Warm restarts: a ps that is killed continues with the values that it had, and no step is done again; with its agent
-it loses them, and the run continues from a checkpoint.
+"""Warm restarts: a ps that is killed continues with the values and the rows of tables that it had, and no step is done
+again; with its agent it loses them, and the run continues from a checkpoint.
 
 Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the program.
 """
@@ -10,7 +10,7 @@ import os
 import signal
 import unittest
 
-from case import Cli, LONG, pids
+from case import Cli, LONG, ROOT, STEADY, patience, pids
 
 JOB = {
     "name": "warm",
@@ -25,8 +25,10 @@ JOB = {
 
 
 class Warm(Cli):
+    JOB = JOB
+
     def start(self, *options):
-        return self.spawn("run", self.job(json.dumps(JOB)), "--dir", "run", "-o", "json", *options)
+        return self.spawn("run", self.job(json.dumps(self.JOB)), "--dir", "run", "-o", "json", *STEADY, *options)
 
     def kill(self, *names):
         """SIGKILL to tasks; returns once each has another process and a later step was reached."""
@@ -37,15 +39,20 @@ class Warm(Cli):
             self.wait_pid(name, but=pids(before)[name])
         return self.wait_step(before["step"] + 50)
 
+    def check_warm(self, result, least):
+        self.assertGreaterEqual(len(result["recoveries"]), least)
+        for recovery in result["recoveries"]:
+            self.assertEqual((recovery["kind"], recovery["steps_redone"]), ("warm", 0), recovery)
+
+
+class Kills(Warm):
     def test_kills_of_ps_lose_nothing(self):
         run = self.begin()
         for names in (["ps:0"], ["ps:1"], ["ps:0", "ps:1"], ["ps:1", "worker:0"], ["ps:0"]):
             status = self.kill(*names)
             self.assertEqual(status["generation"], 1)
         killed = self.end(run)
-        self.assertGreaterEqual(len(killed["recoveries"]), 5)
-        for recovery in killed["recoveries"]:
-            self.assertEqual((recovery["kind"], recovery["steps_redone"]), ("warm", 0), recovery)
+        self.check_warm(killed, 5)
         calm = json.loads(self.succeeds("run", "job.json", "--dir", "calm", "-o", "json", "--set",
                                         f"train.steps={killed['steps']}"))
         self.assertEqual(killed["parameters_digest"], calm["parameters_digest"])
@@ -66,6 +73,48 @@ class Warm(Cli):
         self.kill("ps:0")
         result = self.end(run)
         self.assertEqual([each["kind"] for each in result["recoveries"]], ["ps"])
+
+
+class Tables(Warm):
+    def setUp(self):
+        super().setUp()
+        self.JOB = json.loads((ROOT / "examples/ctr/wide-deep.json").read_text(encoding="utf-8"))
+        self.JOB["data"].update({"examples": 20000, "test_examples": 1000, "options": {"values": 1000}})
+        self.JOB["train"].update({"steps": 1000, "batch": 32})
+        self.JOB["evaluate"] = {"every_steps": 400}
+        self.JOB["checkpoint"] = {"every_steps": 100, "keep": 3}
+        self.JOB["cluster"] = {"coordinators": 2, "ps": 2, "workers": 2}
+        self.JOB["zookeeper"] = {"servers": 1}
+        self.JOB["strategy"] = {"type": "ps"}
+
+    def check_local(self, killed):
+        calm = json.loads(self.succeeds("run", "job.json", "--local", "--dir", "local", "-o", "json", "--set",
+                                        f"train.steps={killed['steps']}", timeout=patience(240)))
+        for key in ("parameters_digest", "checkpoint_digest", "loss"):
+            self.assertEqual(killed[key], calm[key], key)
+        rows = [[(table["name"], table["rows"]) for table in result["tables"]] for result in (killed, calm)]
+        self.assertEqual(*rows)
+
+    def test_kills_lose_no_row(self):
+        run = self.begin()
+        for names in (["ps:0"], ["ps:1"], ["ps:0", "ps:1"], ["ps:1", "worker:0"]):
+            self.assertEqual(self.kill(*names)["generation"], 1)
+        killed = self.end(run)
+        self.check_warm(killed, 4)
+        self.check_local(killed)
+
+    def test_a_checkpoint_after_a_warm_restart_is_whole(self):
+        """The deltas behind it, too: the agent dies, and the rows are loaded from them."""
+        run = self.begin()
+        for _ in range(2):
+            before = self.newest_checkpoint()
+            self.kill("ps:0")
+            self.wait_for("a checkpoint", lambda: self.newest_checkpoint() > before + 1)
+        run.kill()
+        run.communicate()
+        run = self.start(*LONG)
+        self.wait_status("a new generation", lambda status: (status["phase"], status["generation"]) == ("running", 2))
+        self.check_local(self.end(run))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,6 @@ TANIST_PROGRAM: the program.
 """
 
 import json
-import os
-import signal
 import struct
 import unittest
 
@@ -63,16 +61,13 @@ class WarmStart(Cli):
 
     def test_a_cluster_has_the_bits_of_one_process_also_when_nodes_die(self):
         """Each node reads the file itself; a ps and a worker are killed on the way."""
-        options = ["--set", "model.inputs=8", "--warm-start", "m.safetensors", *MAP, "--freeze", "bias",
-                   "--set", "train.steps=20000"]
-        alone = self.train("--local", "--dir", "alone", *options)
-        run = self.start(*options)
-        self.wait_step()
+        options = ["--set", "model.inputs=8", "--warm-start", "m.safetensors", *MAP, "--freeze", "bias"]
+        run = self.begin(*options)
         for name in ("ps:0", "worker:0"):
-            pid = self.wait_pid(name)
-            os.kill(pid, signal.SIGKILL)
-            self.wait_process(*name.split(":"), but=pid)
-        self.assertEqual(self.result(run, timeout=120)["parameters_digest"], alone["parameters_digest"])
+            self.kill_in_the_middle(name)
+        result = self.end(run)
+        alone = self.train("--local", "--dir", "alone", *options, "--set", f"train.steps={result['steps']}")
+        self.assertEqual(result["parameters_digest"], alone["parameters_digest"])
 
     def test_other_values_do_not_continue_a_run(self):
         """The checkpoint is refused by the hash of the graph."""

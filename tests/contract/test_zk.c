@@ -11,7 +11,7 @@
 
 #include "tests/support/servers.h"
 
-enum { SESSION_MS = 4000, DEADLINE_MS = 10000 };
+enum { SESSION_MS = 60000, DEADLINE_MS = 60000 };
 
 static void open_client(struct test_client *client)
 {

@@ -6,7 +6,7 @@
 #include "tests/contract/zk_trial_steps.h"
 #include "tests/support/servers.h"
 
-enum { MODEL_SEEDS = 25, RETRIES = 4 };
+enum { MODEL_SEEDS = 25, RETRIES = 20 };
 
 /* --------------------------------------------------------------- comparing */
 

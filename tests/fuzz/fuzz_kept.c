@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "ps/shard.h"
-#include "tests/unit/ps/pushed_sum.h"
+#include "tests/unit/ps/pushed_gradient.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -94,7 +94,7 @@ static void push_all(void)
     static float gradient[COUNT];
     for (uint32_t n = 0; n < V; n++) {
         for (uint32_t i = 0; i < COUNT; i++) { gradient[i] = 1e-3F * (float)(i % 97) - 0.04F; }
-        shard_hold(&shard, n, pushed_sum(pool, gradient, COUNT, CHUNK_BYTES));
+        shard_hold(&shard, n, pushed_gradient(pool, gradient, COUNT, CHUNK_BYTES));
     }
 }
 

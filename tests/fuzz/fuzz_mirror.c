@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
-#include "mirror/assembly.h"
+#include "common/net/assembly.h"
 #include "mirror/frames.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -15,6 +15,7 @@
 #include "common/base/minmax.h"
 #include "ps/store/store_pages.h"
 #include "ps/store/store_table.h"
+#include "tests/lmdb_file.h"
 
 enum { PAGE = 4096, RECORDS = 400, LARGE = 3 * PAGE, FILE_BYTES = 24 * PAGE, EDITS_MAX = 4 };
 
@@ -27,23 +28,19 @@ static char path[64];
 /* The file that is edited exists in memory only. */
 static void make_file(void)
 {
-    struct table table;
+    struct lmdb_file written;
     file = memfd_create("shard", MFD_CLOEXEC);
     assert(file >= 0);
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    enum tn_status status = table_create(&table, path, FILE_BYTES, NULL);
-    for (uint64_t key = 0; status == TN_OK && key <= RECORDS; key++) {
-        uint8_t *out;
+    lmdb_file_begin(&written, path, FILE_BYTES);
+    for (uint64_t key = 0; key <= RECORDS; key++) {
         size_t size = key == RECORDS ? LARGE : 8;
-        status = table_append(&table, key, size, &out, NULL);
-        if (status == TN_OK) { memset(out, (int)key, size); }
+        memset(lmdb_file_append(&written, key, size), (int)key, size);
     }
-    if (status == TN_OK) { status = table_commit(&table, NULL); }
-    assert(status == TN_OK);
-    table_close(&table);
+    lmdb_file_end(&written);
     ssize_t got = pread(file, intact, sizeof intact, 0);
     assert(got == sizeof intact);
-    status = store_check_pages(file, path, FILE_BYTES, NULL);
+    enum tn_status status = store_check_pages(file, path, FILE_BYTES, NULL);
     assert(status == TN_OK);
 }
 

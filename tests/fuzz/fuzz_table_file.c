@@ -15,7 +15,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum { HEADER_DIGEST = 112, HEADER_BYTES = HEADER_DIGEST + DIGEST_BYTES };
 
-static const struct row_table_spec spec = {.name = "t", .width = 2, .seed = 1};
+/* Rows of the second one expire. */
+static const struct row_table_spec specs[] = {
+    {.name = "t", .width = 2, .seed = 1},
+    {.name = "t", .width = 2, .seed = 1, .expire_after = UINT32_MAX},
+};
 
 static void put_digest(uint8_t *bytes, size_t from, size_t to)
 {
@@ -32,12 +36,12 @@ static void repair(uint8_t *bytes, size_t size)
     }
 }
 
-static void decode(const uint8_t *bytes, size_t size)
+static void decode(const struct row_table_spec *spec, const uint8_t *bytes, size_t size)
 {
     struct row_table *table;
     struct table_file_info info = {0}, again;
     assert(table_file_extent(bytes, size) <= size);
-    if (row_table_open(&spec, &table, NULL) != TN_OK) { return; }
+    if (row_table_open(spec, &table, NULL) != TN_OK) { return; }
     const enum tn_status checked = table_file_decode(bytes, size, "x", table, false, &info, NULL);
     const enum tn_status loaded = table_file_decode(bytes, size, "x", table, true, &again, NULL);
     assert(checked == loaded);
@@ -49,10 +53,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     uint8_t *copy = calloc(1, size + 1); /* Aligned. */
     if (copy == NULL) { return 0; }
-    if (size > 0) { memcpy(copy, bytes, size); }
-    decode(copy, size);
-    repair(copy, size);
-    decode(copy, size);
+    for (size_t s = 0; s < sizeof specs / sizeof *specs; s++) {
+        if (size > 0) { memcpy(copy, bytes, size); }
+        decode(&specs[s], copy, size);
+        repair(copy, size);
+        decode(&specs[s], copy, size);
+    }
     free(copy);
     return 0;
 }

@@ -16,8 +16,8 @@ import argparse
 import json
 import os
 import re
-import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,7 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("TANIST_PROGRAM", str(ROOT / "build/tanist"))
 JOBS = sorted(path.stem for path in (ROOT / "examples").glob("*.json"))
 # hooks.c ends its run itself, on a cluster at a step that the chief chooses; records.c has a source of data and no model.
-PROGRAMS = sorted({path.name for path in (ROOT / "examples/c").glob("*.c")} - {"hooks.c", "records.c"})
+PROGRAMS = sorted({str(path.relative_to(ROOT / "examples/c")) for path in (ROOT / "examples/c").rglob("*.c")} -
+                  {"hooks.c", "records.c"})
 CLASSES = ("scalar", "avx2", "avx512")
 CLUSTERS = {f"workers={workers} ps={ps}": [f"cluster.workers={workers}", f"cluster.ps={ps}", "cluster.min_workers=1",
                                             "cluster.coordinators=1", "zookeeper.servers=1"]
@@ -51,7 +52,7 @@ class Example:
 
     def __init__(self, name, options, folder):
         self.name, self.folder = name, folder / name
-        self.folder.mkdir()
+        self.folder.mkdir(parents=True)
         self.program = folder / "programs" / Path(name).stem if name in PROGRAMS else None
         text = (ROOT / f"examples/c/{name}" if self.program else self.job()).read_text().replace("\\", "")
         few = '"idx"' in text and '"targets": "inputs"' not in text  # These inputs must be from 0 to 1.
@@ -100,8 +101,10 @@ class Example:
             errors = [agent.communicate()[1] for agent in agents]
         if any(agent.returncode for agent in agents):
             raise RuntimeError(" ".join(errors))
-        shutil.move(folder / "gcc/checkpoints", folder / "local/checkpoints")
-        return self.train("libraries/local", command=[PROGRAM, "run", "--local", folder / "job.json", "--resume"])
+        call([PROGRAM, "export", folder / "gcc", "--to", folder / "model.safetensors"])
+        with open(folder / "model.safetensors", "rb") as file:
+            header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        return header["__metadata__"]["digest"]
 
     def agent(self, folder, zookeeper, compiler, tasks):
         library = folder / f"{compiler}.so"

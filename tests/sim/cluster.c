@@ -1,5 +1,5 @@
 #include "tests/sim/cluster.h"
-#include "common/cluster/placement.h"
+#include "common/cluster/report.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "kernels/optimizer.h"
 
 /* ------------------------------------------------------------- observers */
@@ -15,6 +16,7 @@ static void on_txn(void *ctx, const struct zk_txn *txn)
 {
     struct sim_cluster *cluster = ctx;
     bool was_done = cluster->checker.done;
+    sim_live_on_txn(cluster, txn);
     checker_on_txn(&cluster->checker, txn);
     if (cluster->checker.done && !was_done) { cluster->stopping = true; }
 }
@@ -42,7 +44,8 @@ static void log_frame(struct sim_cluster *cluster, const struct frame_header *he
         [FRAME_VALUES] = "values",       [FRAME_REFUSED] = "refused",
         [FRAME_NORM_PART] = "norm-part", [FRAME_LOSSES] = "losses",
         [FRAME_LOOKUP] = "lookup",       [FRAME_ROWS] = "rows",
-        [FRAME_PUSH_ROWS] = "push-rows",
+        [FRAME_PUSH_ROWS] = "push-rows", [FRAME_SUM] = "sum",
+        [FRAME_GROUP] = "group",
     };
     const struct process *from = sender_of(cluster, header->sender);
     if (header->type == FRAME_REPORT || header->type == FRAME_REPORT_ACK) { return; }
@@ -76,6 +79,18 @@ static void check_answer(struct sim_cluster *cluster, const struct frame_header 
                asked->generation, header->generation);
 }
 
+/* A worker has values of a later step than any before. */
+static void note_progress(struct sim_cluster *cluster, uint64_t step)
+{
+    const uint64_t now_us = cluster->world.now_us, former_us = cluster->reached_us;
+    if (step <= cluster->reached_step) { return; }
+    if (cluster->reached_step > 0 && cluster->checker.run.phase == RUN_RUNNING) {
+        cluster->longest_stall_us = u64_max(cluster->longest_stall_us, now_us - former_us);
+    }
+    cluster->reached_step = step;
+    cluster->reached_us = now_us;
+}
+
 /* The values of a frame, and behind them their averages if the job has them. */
 static void check_values(struct sim_cluster *cluster, const struct frame_header *header,
                          uint32_t shard, const float *values)
@@ -87,8 +102,8 @@ static void check_values(struct sim_cluster *cluster, const struct frame_header 
     if (job->train.ema <= 0 || job->train.mode != TRAIN_SYNC || header->step > job->train.steps) {
         return;
     }
-    struct placement place =
-        placement_range(reference_parameters(cluster->reference), job->cluster.ps, shard);
+    const struct placement place =
+        variable_table_shard(&cluster->model->table, job->cluster.ps, shard);
     const float *averages = reference_averages(cluster->reference, header->step) + place.first;
     if (count == place.count && memcmp(averages, values + count, count * sizeof *values) == 0) {
         return;
@@ -104,8 +119,8 @@ static void assemble_values(struct sim_cluster *cluster, const struct frame_head
 {
     const struct job *job = &cluster->setup.job;
     struct sim_answer *answer = &cluster->answers[(worker + 8 * shard) % SIM_ANSWERS];
-    struct placement place =
-        placement_range(reference_parameters(cluster->reference), job->cluster.ps, shard);
+    const struct placement place =
+        variable_table_shard(&cluster->model->table, job->cluster.ps, shard);
     const size_t total = place.count * sizeof(float) * (job->train.ema > 0 ? 2 : 1);
     assert(total <= sizeof answer->values);
     if (header->offset == 0) { *answer = (struct sim_answer){.worker = worker, .header = *header}; }
@@ -124,6 +139,17 @@ static void assemble_values(struct sim_cluster *cluster, const struct frame_head
     if (answer->have < total) { return; }
     answer->header.body_bytes = (uint32_t)total;
     check_values(cluster, &answer->header, shard, answer->values);
+}
+
+/* Without ps: a worker may be the only one that is running, so that no sum is sent. */
+static void note_replica(struct sim_cluster *cluster, const struct frame_header *header,
+                         const void *body)
+{
+    struct report report;
+    struct error error;
+    if (header->type != FRAME_REPORT || cluster->setup.job.cluster.ps > 0) { return; }
+    if (report_decode(body, header->body_bytes, &report, &error) != TN_OK) { return; }
+    if (report.task.role == ROLE_WORKER) { note_progress(cluster, report.step); }
 }
 
 /* Array 0 of a replica are the values, whichever worker sends them. */
@@ -157,6 +183,11 @@ static void on_frame(void *ctx, void *receiver, const struct frame_header *heade
     if (header->type == FRAME_LOOKUP && to->task.role == ROLE_PS) {
         sim_rows_asked(cluster, header, to, body);
     }
+    sim_group_on_frame(cluster, header);
+    if (header->type == FRAME_SUM) {
+        checker_on_step(&cluster->checker, header->generation, header->step + 1);
+    }
+    note_replica(cluster, header, body);
     if (header->type != FRAME_VALUES && header->type != FRAME_ROWS) { return; }
     const struct process *process = sender_of(cluster, header->sender);
     if (process != NULL && process->task.role == ROLE_WORKER) {
@@ -168,6 +199,7 @@ static void on_frame(void *ctx, void *receiver, const struct frame_header *heade
         sim_rows_answered(cluster, header, process, to, body);
         return;
     }
+    note_progress(cluster, header->step);
     check_answer(cluster, header, to->config.incarnation);
     assemble_values(cluster, header, process->task.index, to->config.incarnation, body);
 }
@@ -232,6 +264,7 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
     world_init(&cluster->world, seed, verbose);
     cluster->world.shows_frames = verbose && getenv("SIM_FRAMES") != NULL;
     cluster->next_incarnation = seed << 20 | 1;
+    cluster->key = SIM_CLUSTER_KEY;
     cluster->zk = zk_model_create(&cluster->world, &setup->zk);
     cluster->net = net_model_create(&cluster->world, &setup->net);
     cluster->disk = disk_model_create(&cluster->world, &setup->disk);
@@ -239,7 +272,7 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
     bool sync = setup->job.train.mode == TRAIN_SYNC;
     struct checker_config config = {.view = sim_view(cluster),
                                     .job = &cluster->setup.job,
-                                    .parameters = reference_parameters(cluster->reference),
+                                    .variables = &cluster->model->table,
                                     .exact_steps = sync,
                                     .exact_cuts = sync || setup->ledger,
                                     .tree = zk_model_tree(cluster->zk)};
@@ -247,7 +280,7 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
     zk_model_observe(cluster->zk, on_txn, cluster);
     net_model_observe(cluster->net, on_frame, cluster);
     add_tasks(cluster, ROLE_COORDINATOR, setup->job.cluster.coordinators);
-    add_tasks(cluster, ROLE_PS, setup->job.cluster.ps);
+    add_tasks(cluster, ROLE_PS, u32_max(setup->ps_most, setup->job.cluster.ps));
     add_tasks(cluster, ROLE_WORKER, setup->job.cluster.workers);
     add_tasks(cluster, ROLE_EVALUATOR, setup->job.cluster.evaluators);
     add_agents(cluster);
@@ -363,6 +396,7 @@ void sim_cluster_free(struct sim_cluster *cluster)
     disk_model_free(cluster->disk);
     for (uint32_t i = 0; i < cluster->process_count; i++) { process_free(cluster->processes[i]); }
     for (uint32_t t = 0; t < cluster->task_count; t++) { sim_kept_drop(cluster, t); }
+    sim_changer_stop(cluster);
     net_model_free(cluster->net);
     zk_model_free(cluster->zk);
     reference_free(cluster->reference);

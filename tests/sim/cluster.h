@@ -7,15 +7,17 @@
 
 #include "agent/supervisor.h"
 #include "checker/checker.h"
-#include "common/cluster/job.h"
+#include "common/job/job.h"
 #include "kernels/kernels.h"
 #include "tests/sim/coverage.h"
 #include "tests/sim/disk_model.h"
 #include "tests/sim/faults.h"
+#include "tests/sim/live.h"
 #include "tests/sim/process.h"
 #include "tests/sim/reference.h"
 
 enum {
+    SIM_CLUSTER_KEY = 0x7a61,
     SIM_TASKS_MAX = 12,
     SIM_PROCESSES_MAX = 2048,
     SIM_FAULTS_FROM_MS = 200,
@@ -29,6 +31,8 @@ struct sim_setup {
     bool ledger;
     bool keeps_memory; /* Agents keep the memory of a ps that was killed. */
     bool one_host;     /* All tasks have one agent; else each has its own. */
+    bool live;         /* The one agent changes the job while it runs (live.h). */
+    uint32_t ps_most;  /* The number of ps may change up to this; 0: it does not change. */
     uint32_t zk_tick_ms;
     uint32_t agent_notice_us; /* From the death of a child until the agent reaps it. */
     uint64_t faults_until_ms;
@@ -108,15 +112,22 @@ struct sim_cluster {
     struct kernels torn_kernels;
     struct optimizer_kernels torn_optimizers;
     uint64_t looping_until_us[SIM_TASKS_MAX];
+    uint32_t left;                    /* Workers that left because the run shall have fewer. */
     bool other_inputs[SIM_TASKS_MAX]; /* The worker starts with the data of `other_job`. */
     struct job other_job;
     uint64_t others_started, others_refused;
+    uint64_t attempts;    /* Members of groups began an attempt. */
     uint64_t drains_late; /* Hosts whose drain did not end in good order. */
     uint32_t agent_count;
     struct sim_agent agents[SIM_TASKS_MAX];
     struct process *processes[SIM_PROCESSES_MAX];
     uint32_t process_count;
-    uint64_t next_incarnation;
+    uint64_t next_incarnation, key;
+    uint32_t resizes; /* How often the number of ps has changed. */
+    /* The highest step whose values were sent, when that was, and the longest time between two such
+     * steps while the run was running. */
+    uint64_t reached_step, reached_us, longest_stall_us;
+    struct sim_live live;
     uint64_t healed_ms;
     bool healed, stopping;
     uint64_t kills;
@@ -139,6 +150,9 @@ void sim_agent_drain(struct sim_agent *agent, uint64_t back_after_ms);
 void sim_agent_saw_end(struct sim_cluster *cluster, uint32_t task, int exit_code, int signal);
 void sim_agents_job_ended(struct sim_cluster *cluster);
 struct sim_agent *sim_agent_of(struct sim_cluster *cluster, uint32_t task);
+void sim_agent_feed(struct sim_agent *agent, const struct supervisor_event *event);
+/* The ps with these indexes run, from 0 to ps - 1. */
+void sim_agent_choose_ps(struct sim_agent *agent, uint32_t ps);
 
 /* sim_rows.c: a job with tables whose keys are hashed into few rows. `optimizer`: a setting. */
 void sim_rows_job(struct job *job, const char *optimizer);
@@ -149,6 +163,14 @@ void sim_rows_asked(struct sim_cluster *cluster, const struct frame_header *head
                     const struct process *ps, const void *body);
 void sim_rows_answered(struct sim_cluster *cluster, const struct frame_header *header,
                        const struct process *ps, const struct process *worker, const void *body);
+
+/* sim_resize.c: all nodes and agents die, and start again with another number of ps; 0: without. */
+void sim_resize(struct sim_cluster *cluster, uint32_t ps);
+/* Whether the job has this task now. */
+bool sim_is_declared(const struct sim_cluster *cluster, uint32_t task);
+
+/* scenario_group.c: a frame reached a member of a group. */
+void sim_group_on_frame(struct sim_cluster *cluster, const struct frame_header *header);
 
 /* sim_view.c: what the checker may read. */
 struct checker_view sim_view(struct sim_cluster *cluster);

@@ -7,6 +7,7 @@
 #include "common/base/minmax.h"
 #include "ps/table/row_table.h"
 #include "tests/sim/disk_model_private.h"
+#include "tests/sim/disk_rows.h"
 
 static struct disk_shard *find_shard(const struct disk_model *disk, uint64_t id, uint32_t index,
                                      uint32_t of)
@@ -26,18 +27,23 @@ static struct manifest *find_manifest(const struct disk_model *disk, uint64_t id
     return NULL;
 }
 
+static void free_shard(struct disk_shard *shard)
+{
+    disk_rows_remove(shard);
+    free(shard->data);
+    free(shard);
+}
+
 static void remove_shard(struct disk_model *disk, size_t i)
 {
     assert(i < disk->shard_count);
-    free(disk->shards[i]->data);
-    disk_rows_free(disk->shards[i]->rows);
-    free(disk->shards[i]);
+    free_shard(disk->shards[i]);
     disk->shards[i] = disk->shards[--disk->shard_count];
 }
 
 static bool is_whole(const struct disk_shard *shard, const struct manifest *manifest, uint32_t i)
 {
-    return shard != NULL && !shard->damaged &&
+    return shard != NULL && !shard->damaged && disk_rows_are_whole(shard) &&
            digest_equal(shard->digest, manifest->shards[i].digest);
 }
 
@@ -52,7 +58,7 @@ bool disk_model_holds(const struct disk_model *disk, const struct manifest *mani
 {
     const struct disk_shard *shard = find_shard(disk, manifest->id, index, manifest->shard_count);
     bool away = shard != NULL && is_away(disk, shard);
-    *flipped = shard != NULL && (shard->damaged || away);
+    *flipped = shard != NULL && (shard->damaged || !disk_rows_are_whole(shard) || away);
     return !away && is_whole(shard, manifest, index);
 }
 
@@ -99,13 +105,39 @@ bool disk_model_damage(struct disk_model *disk, uint64_t chance)
 {
     if (disk->shard_count == 0) { return false; }
     struct disk_shard *shard = disk->shards[chance % disk->shard_count];
-    shard->damaged = true;
+    const bool in_rows = (chance >> 32 & 1) != 0 && disk_rows_damage(shard, chance >> 33);
+    shard->damaged = shard->damaged || !in_rows;
     world_log(disk->world, "disk: a bit flips in shard %u of checkpoint %" PRIu64, shard->index,
               shard->id);
     return true;
 }
 
 /* ------------------------------------------------------------- requests */
+
+/* The shard whose files of rows a write continues; NULL: it is not here. */
+static const struct disk_shard *row_shard_before(const struct disk_model *disk,
+                                                 const struct store_write_request *write)
+{
+    const struct rows_chain *chain = write->rows.chain;
+    if (write->rows.count == 0 || chain->count == 0) { return NULL; }
+    const struct disk_shard *shard =
+        find_shard(disk, chain->files[chain->count - 1].checkpoint, write->shard, write->shards);
+    return shard == NULL || is_away(disk, shard) ? NULL : shard;
+}
+
+/* The shard of a committed checkpoint stays; its rows may be in other files than those of a write
+ * by another process. */
+static bool stays(const struct disk_shard *old, const struct disk_shard *shard,
+                  const struct store_write_request *write, struct store_event *event)
+{
+    if (write->rows.count == 0 || old->step != shard->step ||
+        old->generation != shard->generation || old->damaged || !disk_rows_are_whole(old)) {
+        return false;
+    }
+    event->digest = old->digest;
+    write->rows.chain->count = 0;
+    return true;
+}
 
 static enum tn_status do_write(struct disk_model *disk, const struct disk_request *request,
                                struct store_event *event)
@@ -121,6 +153,8 @@ static enum tn_status do_write(struct disk_model *disk, const struct disk_reques
     shard->id = write->id;
     shard->index = write->shard;
     shard->of = write->shards;
+    shard->step = write->step;
+    shard->generation = write->generation;
     shard->elsewhere = (disk->away >> write->shard & 1) != 0;
     shard->first = write->first;
     shard->count = write->count;
@@ -138,7 +172,10 @@ static enum tn_status do_write(struct disk_model *disk, const struct disk_reques
     struct digest_stream stream;
     digest_begin(&stream);
     digest_add(&stream, shard->data, bytes * write->state_arrays);
-    shard->rows = disk_rows_copy(&write->rows, &stream);
+    if (!disk_rows_write(shard, row_shard_before(disk, write), write, &stream)) {
+        free_shard(shard);
+        return TN_EIO;
+    }
     digest_add(&stream, &write->step, sizeof write->step);
     digest_add(&stream, &write->generation, sizeof write->generation);
     digest_add(&stream, &write->id, sizeof write->id);
@@ -152,10 +189,9 @@ static enum tn_status do_write(struct disk_model *disk, const struct disk_reques
             continue;
         }
         if (find_manifest(disk, shard->id) != NULL && !digest_equal(old->digest, shard->digest)) {
-            free(shard->data);
-            disk_rows_free(shard->rows);
-            free(shard);
-            return TN_EEXIST;
+            const bool same = stays(old, shard, write, event);
+            free_shard(shard);
+            return same ? TN_OK : TN_EEXIST;
         }
         remove_shard(disk, i);
         break;
@@ -163,6 +199,17 @@ static enum tn_status do_write(struct disk_model *disk, const struct disk_reques
     assert(disk->shard_count < DISK_SHARDS_MAX);
     disk->shards[disk->shard_count++] = shard;
     return TN_OK;
+}
+
+static void load_rows(const struct disk_model *disk, const struct disk_shard *shard,
+                      const struct manifest *manifest, const struct store_rows *rows)
+{
+    const struct row_part *part = &row_table_spec_of(rows->tables[0])->part;
+    disk_rows_load(shard, rows);
+    if (part->ps == shard->index && part->ps_count == manifest->shard_count &&
+        !is_away(disk, shard)) {
+        disk_rows_chain(shard, rows->chain);
+    }
 }
 
 static enum tn_status do_read(struct disk_model *disk, const struct disk_request *request,
@@ -173,21 +220,22 @@ static enum tn_status do_read(struct disk_model *disk, const struct disk_request
     *metadata = (struct store_metadata){0};
     const struct store_rows *rows = &request->read.rows;
     for (uint32_t t = 0; t < rows->count; t++) { row_table_begin_load(rows->tables[t]); }
+    if (rows->chain != NULL) { rows->chain->count = 0; }
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
         const struct manifest_shard *part = &manifest->shards[i];
         uint64_t from = u64_max(part->first, first);
         uint64_t to = u64_min(part->first + part->count, end);
-        if (from >= to) { continue; }
+        if (from >= to && rows->count == 0) { continue; }
         const struct disk_shard *shard = find_shard(disk, manifest->id, i, manifest->shard_count);
         if (shard == NULL || (is_away(disk, shard) && !request->has_fallback)) { return TN_ENOENT; }
         if (!is_whole(shard, manifest, i)) { return TN_ECORRUPT; }
-        for (uint32_t a = 0; a < manifest->state_arrays; a++) {
+        for (uint32_t a = 0; from < to && a < manifest->state_arrays; a++) {
             const struct store_array *array = &request->read.arrays[a];
             float *out = (float *)(void *)((char *)array->buffer->data + array->offset_bytes);
             memcpy(out + (from - first), shard->data + a * shard->count + (from - part->first),
                    (size_t)(to - from) * sizeof *out);
         }
-        if (rows->count > 0) { disk_rows_load(shard->rows, rows); }
+        if (rows->count > 0) { load_rows(disk, shard, manifest, rows); }
         if (shard->optimizer_steps > metadata->optimizer_steps) {
             metadata->optimizer_steps = shard->optimizer_steps;
         }
@@ -197,7 +245,8 @@ static enum tn_status do_read(struct disk_model *disk, const struct disk_request
         }
     }
     for (uint32_t t = 0; t < rows->count; t++) {
-        row_table_end_load(rows->tables[t], manifest->step);
+        const enum tn_status status = row_table_end_load(rows->tables[t], manifest->step, NULL);
+        assert(status == TN_OK);
     }
     return TN_OK;
 }

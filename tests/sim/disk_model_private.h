@@ -3,7 +3,8 @@
 #define SIM_DISK_MODEL_PRIVATE_H
 
 #include "tests/sim/disk_model.h"
-#include "tests/sim/disk_rows.h"
+
+struct disk_rows; /* tests/sim/disk_rows.h */
 
 enum { DISK_SHARDS_MAX = 8192, DISK_MANIFESTS_MAX = 2048 };
 
@@ -12,8 +13,10 @@ struct disk_shard {
     uint32_t index, of;
     uint64_t first, count, optimizer_steps;
     uint32_t arrays;
-    float *data; /* arrays x count. */
-    struct disk_rows *rows;
+    float *data;                                /* arrays x count. */
+    struct disk_rows *rows[MANIFEST_CHAIN_MAX]; /* Shared with other checkpoints. */
+    uint32_t row_files;
+    uint64_t step, generation;
     struct digest digest;
     bool damaged;
     bool elsewhere; /* Written while its ps was away. */

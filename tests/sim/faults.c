@@ -31,6 +31,9 @@ static const char *const names[FAULT_KINDS] = {
     [FAULT_OTHER_INPUTS] = "other-inputs",
     [FAULT_TEAR] = "tear",
     [FAULT_STOP] = "stop",
+    [FAULT_RESIZE] = "resize",
+    [FAULT_SCALE] = "scale",
+    [FAULT_CHANGE] = "change",
 };
 
 /* How often each kind is drawn, relative to the others. */

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import mutants_group
+import mutants_live
 import mutants_tables
 
 TIMEOUT_S = 600  # For 100 seeds, which take about 10 s.
@@ -26,6 +28,16 @@ MUTANTS = [
        '    add(c, t, ZK_CHECK, "chief");'),
       ('c->run_form, "run", c->run_version)', 'c->run_form, "run", ZK_ANY_VERSION)')]),
     ("becoming chief does not raise the epoch", "coordinator/election.c", "    e->epoch++;\n", "    e->epoch += e->epoch == 0;\n"),
+    ("a frozen worker keeps its slices", "coordinator/chief_late.c",
+     "if (!may_evaluate(c, w)) {", "if (!may_evaluate(c, w) && c->now_ms == 0) {"),
+    ("without ps, a frozen worker keeps its slices and ranges", "mirror/replica_late.c",
+     "    const uint64_t periods = lateness_periods(&r->lateness, now_ms) / limits;",
+     "    const uint64_t periods = lateness_periods(&r->lateness, now_ms) * 0 / limits;"),
+    ("without ps, a frozen worker keeps its ranges when it has pushed", "mirror/replica_late.c",
+     "        set = slices_of_owners(r);\n", "        (void)slices_of_owners(r);\n"),
+    ("without ps, the slices of a late worker are computed for the step before", "mirror/mirror_actions.c",
+     "        compute_one(worker, action->step, i);",
+     "        compute_one(worker, action->step - (action->first_node > 0 && action->step > 0), i);"),
     ("reports of a dead incarnation count", "coordinator/chief.c",
      "    if (!peer->present || report->incarnation != peer->incarnation) {\n        chief_keep_early(peer, report);\n        return;\n    }",
      "    if (!peer->present) {\n        chief_keep_early(peer, report);\n        return;\n    }"),
@@ -53,9 +65,9 @@ MUTANTS = [
      "    p->run->save_checkpoint = ++p->run->last_checkpoint;",
      "    p->run->last_checkpoint += p->run->last_checkpoint <= p->run->committed_checkpoint;\n"
      "    p->run->save_checkpoint = p->run->last_checkpoint;"),
-    ("the newest checkpoint is deleted as well", "coordinator/chief.c",
+    ("the newest checkpoint is deleted as well", "coordinator/chief_write.c",
      "        bool old = !wanted && loadable > c->config.checkpoint_keep;", "        bool old = !wanted;"),
-    ("the epoch is not raised after a wipe", "coordinator/chief.c",
+    ("the epoch is not raised after a wipe", "coordinator/chief_write.c",
      "    return highest == c->epoch && c->committed ? 0 : highest;", "    (void)highest;\n    return 0;"),
     ("a shard is reported saved before it is durable", "ps/step.c",
      "    s->saving[s->saves].checkpoint = s->save_checkpoint;\n",
@@ -190,7 +202,7 @@ MUTANTS = [
      "    const size_t offset = (size_t)action->chunk * worker->ports.transport.chunk_bytes;", "    const size_t offset = 0;"),
     ("values count before their last chunk", "worker/training_loop.c", "    if (event->more) { return; }\n", ""),
     ("a chunk of a push is summed at a wrong place", "ps/shard.c", "->chunks[offset / chunk]->data", "->chunks[0]->data"),
-    ("the chunks of a push are kept as they arrive", "ps/pushed.c",
+    ("the chunks of a push are kept as they arrive", "ps/incoming_pushes.c",
      "    pushed->chunks[pushed->capacity - ++pushed->count] = chunk;", "    pushed->chunks[pushed->count++] = chunk;"),
     ("a part of a gradient leaves too early", "worker/worker_push.c",
      "    first = (first + chunk - 1) / chunk * chunk;", "    first = first / chunk * chunk;"),
@@ -210,7 +222,7 @@ MUTANTS = [
      "    run->evaluated_checkpoint = id;\n"),
     ("a ps removes the checkpoint that is evaluated, and may be the best", "ps/checkpoint_retention.c",
      "    client->retention.held[1] = run->evaluate_checkpoint;\n    client->retention.held[2] = run->best_checkpoint.checkpoint;\n", ""),
-    ("a load forgets the best evaluation", "common/cluster/early_stop.c",
+    ("a load forgets the best evaluation", "common/job/early_stop.c",
      "    if (run->best_step <= step) { return; }\n", "    (void)step;\n"),
     # Workers without ps: the driver of the replicas.
     ("an answer is continued on a new connection", "mirror/mirror_frames.c",
@@ -220,7 +232,7 @@ MUTANTS = [
      "tensors_sum(&worker->tensors, r, step)->body->data", "tensors_sum(&worker->tensors, 0, step)->body->data"),
     ("a worker does not report that it missed a checkpoint", "mirror/mirror_actions.c",
      "    case REPLICA_DO_MISS: miss(worker, action->checkpoint, true); break;", "    case REPLICA_DO_MISS: break;"),
-] + mutants_tables.MUTANTS
+] + mutants_tables.MUTANTS + mutants_live.MUTANTS + mutants_group.MUTANTS
 
 
 def copy_tree(root, target):
@@ -240,14 +252,23 @@ def build(tree):
     return run(["ninja", "-C", os.path.join(tree, "build"), "sim"])
 
 
-def find(tree, seeds, jobs):
-    """(seed, message) of the first failure; None: no seed failed."""
+def tries_of(mutant, seeds):
+    """The runs of the simulator, one after the other: (first seed, arguments)."""
     step = 100
+    if mutant in mutants_group.MUTANTS:  # Other seeds have no groups. Most are found by the first few.
+        few = [(first, name, 5) for first in range(1, min(seeds, 20) + 1, 5) for name in mutants_group.SCENARIOS]
+        many = [(first, name, step) for first in range(21, seeds + 1, step) for name in mutants_group.SCENARIOS]
+        return [(first, ["--scenario", name, str(first), str(min(count, seeds - first + 1))])
+                for first, name, count in few + many]
     tries = [(1, ["--scenario", "all", "1", str(SCENARIO_SEEDS)])]
-    tries += [(first, [str(first), str(min(step, seeds - first + 1))]) for first in range(1, seeds + 1, step)]
-    for first, what in tries:
+    return tries + [(first, [str(first), str(min(step, seeds - first + 1))]) for first in range(1, seeds + 1, step)]
+
+
+def find(tree, mutant, options):
+    """(seed, message) of the first failure; None: no seed failed."""
+    for first, what in tries_of(mutant, options.seeds):
         try:
-            found = run([os.path.join(tree, "build/bin/sim"), *what, "--jobs", str(jobs), "--no-shrink", "--quiet"],
+            found = run([os.path.join(tree, "build/bin/sim"), *what, "--jobs", str(options.jobs), "--no-shrink", "--quiet"],
                         timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return first, f"a run did not end within {TIMEOUT_S} s"
@@ -283,7 +304,7 @@ def try_mutant(tree, mutant, options):
     with open(path, "w", encoding="utf-8") as file:
         file.write(planted)
     made = build(tree)
-    found = find(tree, options.seeds, options.jobs) if made.returncode == 0 else None
+    found = find(tree, mutant, options) if made.returncode == 0 else None
     with open(path, "w", encoding="utf-8") as file:
         file.write(source)
     if made.returncode != 0:

@@ -109,7 +109,8 @@ static void deliver_frame(struct net_link *link, struct net_side *side,
         return;
     }
     struct net_model *net = link->net;
-    if (net->observer != NULL) {
+    /* Frames of a connection that the receiver has closed have no effect. */
+    if (net->observer != NULL && !side->closing) {
         net->observer(net->observer_ctx, endpoint->ctx, &frame->header, frame->bytes);
     }
     struct transport_event event = {
@@ -288,9 +289,10 @@ static void reset_link(struct net_link *link, struct net_side *side)
     if (link->established) { net_break_link(link, TN_ECLOSED); }
 }
 
+/* The process may compute from the first event on: then it hears of the others afterwards. */
 static void open_late(struct net_link *link, struct net_side *side)
 {
-    if (link->established) { net_report_open(link, side); }
+    if (link->established && !side->endpoint->frozen) { net_report_open(link, side); }
 }
 
 /* A process may die between any two of its sends: a random part of the end of the stream is lost.

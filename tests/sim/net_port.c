@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
+#include "group/member_frame.h"
 #include "tests/sim/net_model_private.h"
 
 /* ---------------------------------------------------------------- dialing */
@@ -133,8 +134,10 @@ static bool send_chunk(struct net_link *link, struct net_side *side,
 /* Other bodies than tensors fit into any frame. */
 static size_t chunk_bytes(const struct net_model *net, const struct frame_header *header)
 {
-    bool tensor =
-        header->type == FRAME_PUSH || header->type == FRAME_VALUES || header->type == FRAME_SUM;
+    const bool in_group = header->type == FRAME_GROUP && (header->epoch == MEMBER_FRAME_TENSOR ||
+                                                          header->epoch == MEMBER_FRAME_RESULT);
+    const bool tensor = header->type == FRAME_PUSH || header->type == FRAME_VALUES ||
+                        header->type == FRAME_SUM || in_group;
     return tensor && net->config.chunk_bytes != 0 ? net->config.chunk_bytes : WIRE_CHUNK_BYTES;
 }
 

@@ -2,7 +2,8 @@
 """Planted errors that a normal test of ./test.sh must find, each with that test.
 
 Unlike those of mutants.py, they are not errors of the protocol alone: the tests are those of the store, the
-agent, the digest, of graphs (planted_graph.py) and of replicas (planted_replicas.py). Each is built in a copy of the tree, and passes if its test fails.
+agent, the digest, of graphs (planted_graph.py), groups (planted_group.py) and
+replicas (planted_replicas.py). Each is built in a copy of the tree, and passes if its test fails.
 """
 
 import argparse
@@ -12,13 +13,14 @@ import tempfile
 
 import mutants
 import planted_graph
+import planted_group
 import planted_replicas
 
 # (name, file, text, replacement, targets to build, test that must fail)
 PLANTED = [
     ("a stale manifest is used", "coordinator/chief_plan.c", None, None, ["sim"], "sim.seeds"),
-    ("a shard is not synced", "ps/store/store_table.c",
-     "    if (fsync(table_descriptor(table)) != 0) {", "    if (table == NULL) {",
+    ("a shard is not synced", "ps/store/store_file.c",
+     "    if (fsync(file->fd) != 0) {", "    if (file == NULL) {",
      ["test_store_crash_states"], "contract.store_crash_states"),
     ("the folder of a shard is not synced", "ps/store/store_folder.c",
      "    enum tn_status status = files_sync_folder(path, error);\n    if (status != TN_OK) { return status; }\n",
@@ -34,9 +36,8 @@ PLANTED = [
      "&node.session) && !closed;", "&node.session) && !closed && false;",
      ["tanist"], "contract.kill"),
     ("the shard writer flips a bit", "ps/store/store.c",
-     "        digest_encode(digest_of(floats, bytes), out);\n        memcpy(out + DIGEST_BYTES, floats, bytes);\n",
-     "        memcpy(out + DIGEST_BYTES, floats, bytes);\n        out[DIGEST_BYTES] ^= 1;\n"
-     "        digest_encode(digest_of(out + DIGEST_BYTES, bytes), out);\n",
+     "        digest_encode(digest_of(floats, bytes), digest);\n",
+     "        ((uint8_t *)(uintptr_t)floats)[0] ^= 1;\n        digest_encode(digest_of(floats, bytes), digest);\n",
      ["test_store"], "contract.store"),
     ("the digest is constant", "common/base/digest.c",
      "    return (struct digest){.high = hash.high64, .low = hash.low64};\n}\n\nvoid digest_format",
@@ -50,7 +51,7 @@ PLANTED = [
      "    if (memcmp(head->identity, expected, sizeof expected) == 0) { return true; }",
      "    if (memcmp(head->identity, expected, 0) == 0) { return true; }",
      ["test_ps_kept_memory"], "unit.ps_kept_memory"),
-    ("the memory of a child that failed is kept", "agent/supervisor.c",
+    ("the memory of a child that failed is kept", "agent/supervisor_faults.c",
      "    return child->signal == SIGKILL;", "    return child->signal == SIGKILL || child->exit_code != 0;",
      ["test_agent_supervisor"], "unit.agent_supervisor"),
     # Rules whose removal a unit test finds sooner than a seed would: P9, C13 to C16, E5.
@@ -95,7 +96,8 @@ PLANTED = [
      "        if (chief_has_reported(c, run)) { set_gate(p, 0); }", "        set_gate(p, 0);",
      ["test_coordinator_chief_drain"], "unit.coordinator_chief_drain"),
     ("a ps leaves before all have read of the gate", "coordinator/chief_drain.c",
-     "        if (chief_holder(c, i)->report.gate != run->gate) { return false; }\n", "        (void)i;\n",
+     "        if (!is_gone && holder->report.gate != run->gate) { return false; }\n",
+     "        (void)is_gone;\n",
      ["test_coordinator_chief_drain"], "unit.coordinator_chief_drain"),
     ("a held run starts over without its manifest", "coordinator/chief_load.c",
      "    if (from.id < run->held_checkpoint) {", "    if (from.id < run->held_checkpoint && from.id != 0) {",
@@ -105,10 +107,27 @@ PLANTED = [
      ["test_coordinator_coordinator_restore"], "unit.coordinator_coordinator_restore"),
     ("a load keeps the gate", "coordinator/chief_load.c", "    run->gate = 0;\n", "",
      ["test_coordinator_chief_drain"], "unit.coordinator_chief_drain"),
-    ("a worker that leaves gets slices", "coordinator/chief_strategy.c",
-     "chief_worker_agrees(c, run, worker) && c->workers[worker].report.leaving == 0;",
-     "chief_worker_agrees(c, run, worker);",
+    ("a worker that leaves gets slices", "coordinator/chief_assign.c",
+     "run_wants_worker(p->run, i) && peer->report.leaving == 0 &&", "run_wants_worker(p->run, i) &&",
      ["test_coordinator_chief_drain"], "unit.coordinator_chief_drain"),
+    ("a late worker keeps its slices", "coordinator/chief_assign.c",
+     "(late || !peer->straggler.is_late) &&", "(late || true) &&",
+     ["test_coordinator_chief_late"], "unit.coordinator_chief_late"),
+    ("a late worker gets slices before it reports", "coordinator/chief_late.c",
+     "peer->reported && peer->heard_ms > it->since_ms &&", "peer->reported &&",
+     ["test_coordinator_chief_late"], "unit.coordinator_chief_late"),
+    ("workers are late although none is idle", "coordinator/chief_late.c",
+     "w < c->config.workers && is_any_idle; w++", "w < c->config.workers; w++",
+     ["test_coordinator_chief_late"], "unit.coordinator_chief_late"),
+    ("a worker that evaluates is late", "coordinator/chief_late.c",
+     "if (!may_evaluate(c, w)) {", "if (!(may_evaluate(c, w) && false)) {",
+     ["test_coordinator_chief_late"], "unit.coordinator_chief_late"),
+    ("slices are late after a pause", "ps/step.c",
+     "    if (s->phase != RUN_RUNNING) { lateness_stop(&s->lateness); }\n", "",
+     ["test_ps_step_late"], "unit.ps_step_late"),
+    ("the slowest worker raises the limit", "common/cluster/lateness.c",
+     "covered < (slices + 1) / 2", "covered < slices",
+     ["test_common_cluster_lateness"], "unit.common_cluster_lateness"),
     ("a chunk at a wrong offset is accepted", "common/net/chunks.c",
      "    if (before != (chunks->incomplete ? chunks->have : 0)) {", "    if (false) {",
      ["test_common_net_chunks"], "unit.common_net_chunks"),
@@ -182,7 +201,8 @@ def main():
     parser.add_argument("--only", default="", help="a part of names")
     parser.add_argument("--check", action="store_true", help="only check that every error applies")
     options = parser.parse_args()
-    rows = [resolved(planted) for planted in [*PLANTED, *planted_graph.PLANTED, *planted_replicas.PLANTED] if options.only in planted[0]]
+    planted_errors = [*PLANTED, *planted_graph.PLANTED, *planted_group.PLANTED, *planted_replicas.PLANTED]
+    rows = [resolved(planted) for planted in planted_errors if options.only in planted[0]]
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     stale = [row[0] for row in rows if mutants.is_stale(root, (row[0], row[1], row[2]))]
     for name in stale:

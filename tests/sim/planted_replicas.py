@@ -3,7 +3,10 @@ seeds do not find, by the unit test, as those of the chief and of the tensors, w
 
 SIM = (["sim_replicas"], "sim.replicas")
 UNIT = (["test_mirror_replica"], "unit.mirror_replica")
+SCALE = (["test_coordinator_chief_scale"], "unit.coordinator_chief_scale")
 CHIEF = (["test_coordinator_chief_mirror"], "unit.coordinator_chief_mirror")
+LATE = (["test_mirror_replica_late"], "unit.mirror_replica_late")
+LATE_CHIEF = (["test_coordinator_chief_mirror_late"], "unit.coordinator_chief_mirror_late")
 TENSORS = (["test_mirror_tensors"], "unit.mirror_tensors")
 
 
@@ -17,7 +20,7 @@ PLANTED = [
     plant("an owner that lacks a sum asks no peer", "mirror/replica_asks.c",
           "    if (!is_due || r->computing) { return; }", "    if (!is_due || r->config.workers > 0) { return; }"),
     plant("a worker that knows of one that is further does not compute", "mirror/replica.c",
-          "    if (r->step >= limit(r)) { return; }\n    for (", "    if (r->step >= limit(r) || r->ahead != REPLICA_NONE) { return; }\n    for ("),
+          "    if (r->step >= replica_limit(r)) { return; }\n    for (", "    if (r->step >= replica_limit(r) || r->ahead != REPLICA_NONE) { return; }\n    for ("),
     plant("a new owner is not asked", "mirror/replica_asks.c",
           "    if (ask->to == peer) { return; }", "    if (ask->to != REPLICA_NONE) { return; }"),
     plant("held gradients are dropped when the range moves away", "mirror/replica.c",
@@ -90,13 +93,38 @@ PLANTED = [
     plant("the count is not awaited", "tests/sim/replicas/chief.c",
           "v.registered > 0 && v.counted == v.registered", "v.registered > 0"),
     plant("the chief waits for a writer that was lost", "coordinator/chief_mirror.c",
-          "    writer->lost = peer->known && (!peer->present || peer->reported) && !writer->holds;\n",
-          "    writer->lost = false;\n", CHIEF),
+          "    writer->lost = is_gone || is_replaced;\n", "    writer->lost = is_replaced && !is_gone;\n", CHIEF),
+    plant("training waits for a checkpoint of a late worker", "coordinator/chief_mirror.c",
+          "    writer->lost = is_gone || is_replaced;\n", "    writer->lost = is_gone || (is_replaced && false);\n", LATE_CHIEF),
+    plant("a late worker writes checkpoints", "coordinator/chief_mirror.c",
+          " && !c->workers[worker].straggler.is_late;", " && (!c->workers[worker].straggler.is_late || true);", LATE_CHIEF),
+    plant("a late worker gets slices before it has the values of the others", "coordinator/chief_mirror_late.c",
+          "           peer->report.step > it->step;", "           peer->report.step + 1 > 0;", LATE_CHIEF),
+    plant("a worker that is behind is believed", "coordinator/chief_mirror_late.c",
+          "report.step > step) { return true; }", "report.step > step) { return false; }", LATE_CHIEF),
+    plant("a late worker is believed", "coordinator/chief_late.c",
+          "    if (holder->straggler.is_late || chief_is_behind", "    if (chief_is_behind", LATE_CHIEF),
+    plant("a worker that joins is late as soon as others", "coordinator/chief_mirror_late.c",
+          "    return c->now_ms < peer->joined_ms + CHIEF_LATE_JOIN * after_ms;", "    return c->now_ms < peer->joined_ms + after_ms;", LATE_CHIEF),
+    plant("the successor of a late worker that died is late", "coordinator/chief.c",
+          "    chief_forget_late(peer);\n", "", LATE_CHIEF),
+    plant("no worker is late while none has sent anything", "mirror/replica_late.c",
+          "    lateness_await(&r->lateness, r->now_ms);\n", "", LATE),
+    plant("a worker that has slices to compute judges others", "mirror/replica_late.c",
+          "    return !replica_is_busy(r) && slice_set_count", "    return slice_set_count", LATE),
+    plant("an owner is late before it can have reported the slices that it lacks", "mirror/replica_late.c",
+          "        limits = SUM_LIMITS;", "        limits = SUM_LIMITS / 2;", LATE),
     plant("the chief counts a worker that may not know of the pause", "coordinator/chief_mirror.c",
           "    return peer->present && (!peer->reported || !is_counted(c, run, worker));",
           "    return peer->present && (!peer->reported || (!is_counted(c, run, worker) && false));", CHIEF),
     plant("a worker without values gets slices", "coordinator/chief_mirror.c",
           "    return chief_holds(c, run, worker) && chief_worker_agrees", "    return chief_worker_agrees", CHIEF),
+    plant("a worker that is to leave gives up its slices although no other can take them", "coordinator/chief_assign.c",
+          "        if (!run_wants_worker(p->run, owner)) { continue; }\n", "", SCALE),
+    plant("a worker that left in order is a recovery", "coordinator/chief_plan.c",
+          "c->workers[worker].lost || c->workers[worker].left ||", "c->workers[worker].lost ||", SCALE),
+    plant("a worker that the run shall not have gets slices", "coordinator/chief_assign.c",
+          "        input->ready[i] = run_wants_worker(p->run, i) && ", "        input->ready[i] = ", SCALE),
     plant("a load has failed when one worker could not carry it out", "coordinator/chief_mirror.c",
           "        if (!chief_load_failed(c, run, i)) { return false; }", "        if (!chief_load_failed(c, run, i)) { continue; }",
           CHIEF),

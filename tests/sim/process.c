@@ -48,16 +48,30 @@ static void end(struct process *process, int exit_code)
     process->config.ended(process->config.ctx, process, exit_code);
 }
 
-static void set_frozen(struct process *process, bool frozen)
+static void freeze(struct process *process)
 {
-    if (!process->alive || process->frozen == frozen) { return; }
-    process->frozen = frozen;
-    disk_user_freeze(process->store, frozen);
-    net_endpoint_freeze(process->endpoint, frozen);
+    if (!process->alive || process->frozen) { return; }
+    process->frozen = true;
     process->tick_at_us = 0;
-    /* After a thaw, timers and the events that waited come before the expiry of the session. */
-    if (!frozen) { schedule_tick(process); }
-    zk_client_freeze(process->zk, frozen);
+    disk_user_freeze(process->store, true);
+    net_endpoint_freeze(process->endpoint, true);
+    zk_client_freeze(process->zk, true);
+}
+
+/* After a stop, timers and the events that waited come before the expiry of the session. After a
+ * computation orders come first, because the process may compute again at each event. Then it hears
+ * of the others afterwards. */
+static void thaw(struct process *process, bool orders_first)
+{
+    if (!process->alive || !process->frozen) { return; }
+    process->frozen = false;
+    process->tick_at_us = 0;
+    disk_user_freeze(process->store, false);
+    if (orders_first) { zk_client_freeze(process->zk, false); }
+    if (!process->frozen) { net_endpoint_freeze(process->endpoint, false); }
+    if (process->frozen) { return; }
+    schedule_tick(process);
+    zk_client_freeze(process->zk, false);
 }
 
 /* ------------------------------------------------------------------ computing */
@@ -89,7 +103,7 @@ static void on_computed(struct world *world, void *target, uint64_t a, uint64_t 
     (void)data;
     struct process *process = target;
     process->computing = false;
-    set_frozen(process, process->stopped);
+    if (!process->stopped) { thaw(process, true); }
     if (!process->signalled || process->frozen) { return; }
     process->signalled = false;
     process_signal(process, process->signal);
@@ -104,7 +118,7 @@ static void compute(struct process *process)
     process->computing = true;
     process->computed_us = 0;
     net_endpoint_delay(process->endpoint, 0);
-    set_frozen(process, true);
+    freeze(process);
 }
 
 /* ------------------------------------------------------------------- delivery */
@@ -204,7 +218,8 @@ void process_kill(struct process *process, bool silently)
 void process_freeze(struct process *process, bool frozen)
 {
     process->stopped = frozen;
-    set_frozen(process, frozen || process->computing);
+    if (frozen) { freeze(process); }
+    if (!frozen && !process->computing) { thaw(process, false); }
 }
 
 void process_free(struct process *process)

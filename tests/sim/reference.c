@@ -75,7 +75,7 @@ static void keep_metric(struct reference *reference)
     const struct job *job = &reference->job;
     const uint64_t step = reference->trainer.step;
     if (job->train.stop_patience == 0 || step % job->evaluate.every_steps != 0) { return; }
-    const struct evaluation found = trainer_evaluate(&reference->trainer);
+    const struct evaluation found = trainer_evaluate(&reference->trainer, NULL);
     const bool loss = job->train.stop_metric == METRIC_LOSS;
     reference->metrics[step] = loss ? -found.loss : found.accuracy;
 }
@@ -148,8 +148,8 @@ size_t reference_parameters(const struct reference *reference)
 
 struct digest reference_digest(struct reference *reference, uint64_t step)
 {
-    return digest_of(reference_values(reference, step),
-                     reference_parameters(reference) * sizeof(float));
+    return variable_table_digest(&reference->trainer.config.model->table,
+                                 reference_values(reference, step));
 }
 
 uint64_t reference_end(struct reference *reference)

@@ -7,8 +7,8 @@
 #define SIM_REFERENCE_H
 
 #include "common/base/digest.h"
-#include "common/cluster/job.h"
 #include "common/cluster/variables.h"
+#include "common/job/job.h"
 #include "data/dataset.h"
 #include "kernels/kernels.h"
 #include "model/training.h"

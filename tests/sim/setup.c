@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cluster/job_rate.h"
-#include "common/cluster/job_schedule.h"
+#include "common/job/job_rate.h"
+#include "common/job/job_schedule.h"
 #include "tests/sim/cluster.h"
 
 static bool coin(struct random *random)

@@ -14,8 +14,6 @@ enum {
     DRAIN_MS = 25000
 };
 
-static void feed(struct sim_agent *agent, const struct supervisor_event *event);
-
 struct sim_agent *sim_agent_of(struct sim_cluster *cluster, uint32_t task)
 {
     assert(task < cluster->task_count);
@@ -52,7 +50,8 @@ static void on_spawn(struct world *world, void *target, uint64_t a, uint64_t b, 
     uint32_t task = agent->tasks[a];
     if (!supervisor_keeps_memory(&agent->supervisor.children[a])) { sim_kept_drop(cluster, task); }
     sim_spawn(cluster, task);
-    feed(agent, &(struct supervisor_event){.type = SUPERVISOR_SPAWNED, .child = (uint32_t)a});
+    sim_agent_feed(agent,
+                   &(struct supervisor_event){.type = SUPERVISOR_SPAWNED, .child = (uint32_t)a});
     if (cluster->looping_until_us[task] > world->now_us && !cluster->healed) {
         world_after(world, world_below(world, 400000), on_loop_kill, cluster, task, 0, NULL);
     }
@@ -97,27 +96,60 @@ static void reap(struct sim_cluster *cluster, uint32_t task, uint64_t session)
     world_after(&cluster->world, wait, on_reap, cluster, session, task, NULL);
 }
 
+/* False: ZooKeeper does not answer, or /run is missing or damaged. */
+static bool read_run(const struct sim_cluster *cluster, struct run *run)
+{
+    char path[ZK_PATH_MAX];
+    struct error error;
+    const struct zk_node *node = NULL;
+    znode_path(path, cluster->setup.job.name, "run");
+    if (zk_model_serves(cluster->zk)) { node = zk_tree_find(zk_model_tree(cluster->zk), path); }
+    return node != NULL && node->blob != NULL &&
+           run_decode(node->blob->data, node->blob->size, run, &error) == TN_OK;
+}
+
+/* C22, S13. */
+static void choose_workers(struct sim_agent *agent, uint32_t workers)
+{
+    const uint32_t wanted = workers != 0 ? workers : job_workers_least(&agent->cluster->setup.job);
+    for (uint32_t i = 0; i < agent->task_count; i++) {
+        const struct task *task = &agent->cluster->tasks[agent->tasks[i]];
+        if (task->role != ROLE_WORKER) { continue; }
+        sim_agent_feed(agent, &(struct supervisor_event){.type = task->index < wanted
+                                                                     ? SUPERVISOR_WANTED
+                                                                     : SUPERVISOR_UNWANTED,
+                                                         .child = i});
+    }
+}
+
+void sim_agent_choose_ps(struct sim_agent *agent, uint32_t ps)
+{
+    for (uint32_t i = 0; i < agent->task_count; i++) {
+        const struct task *task = &agent->cluster->tasks[agent->tasks[i]];
+        if (task->role != ROLE_PS) { continue; }
+        sim_agent_feed(agent,
+                       &(struct supervisor_event){.type = task->index < ps ? SUPERVISOR_WANTED
+                                                                           : SUPERVISOR_UNWANTED,
+                                                  .child = i});
+    }
+}
+
 /* S7: reads /run, when ZooKeeper answers. */
 static void on_ask_run(struct world *world, void *target, uint64_t starts, uint64_t b, void *data)
 {
     (void)data;
     struct sim_agent *agent = target;
     struct sim_cluster *cluster = agent->cluster;
-    char path[ZK_PATH_MAX];
     struct run run;
-    struct error error;
     if (!agent->alive || agent->starts != starts) { return; }
-    znode_path(path, cluster->setup.job.name, "run");
-    const struct zk_node *node = NULL;
-    if (zk_model_serves(cluster->zk)) { node = zk_tree_find(zk_model_tree(cluster->zk), path); }
-    if (node == NULL || node->blob == NULL ||
-        run_decode(node->blob->data, node->blob->size, &run, &error) != TN_OK) {
+    if (!read_run(cluster, &run)) {
         world_after(world, REAP_RETRY_US, on_ask_run, agent, starts, b, NULL);
         return;
     }
     bool ended = run_is_over(&run);
-    feed(agent, &(struct supervisor_event){.type = ended ? SUPERVISOR_JOB_ENDED
-                                                         : SUPERVISOR_JOB_CONTINUES});
+    if (!ended) { choose_workers(agent, run.workers); }
+    sim_agent_feed(agent, &(struct supervisor_event){.type = ended ? SUPERVISOR_JOB_ENDED
+                                                                   : SUPERVISOR_JOB_CONTINUES});
 }
 
 static void on_agent_back(struct world *world, void *target, uint64_t starts, uint64_t b,
@@ -139,6 +171,7 @@ static void end(struct sim_agent *agent)
               agent->supervisor.drained ? "" : ", not in good order");
     agent->cluster->drains_late += !agent->supervisor.drained;
     agent->alive = false;
+    sim_changer_stop(agent->cluster);
     world_after(world, agent->back_after_ms * 1000, on_agent_back, agent, agent->starts, 0, NULL);
 }
 
@@ -174,6 +207,7 @@ static void carry_out(struct sim_agent *agent, const struct supervisor_action *a
     case DO_CLOSE_SESSIONS:
     case DO_ABANDON_SESSIONS: break; /* The sessions are closed by reap(). */
     case DO_END: end(agent); break;
+    case DO_CHANGE: sim_changer_nodes_left(cluster); break;
     }
 }
 
@@ -185,10 +219,10 @@ static void on_supervisor_tick(struct world *world, void *target, uint64_t at_us
     struct sim_agent *agent = target;
     if (!agent->alive || agent->starts != starts || agent->tick_at_us != at_us) { return; }
     agent->tick_at_us = 0;
-    feed(agent, &(struct supervisor_event){.type = SUPERVISOR_TICK});
+    sim_agent_feed(agent, &(struct supervisor_event){.type = SUPERVISOR_TICK});
 }
 
-static void feed(struct sim_agent *agent, const struct supervisor_event *event)
+void sim_agent_feed(struct sim_agent *agent, const struct supervisor_event *event)
 {
     if (!agent->alive) { return; }
     struct world *world = &agent->cluster->world;
@@ -213,7 +247,9 @@ static void on_poll(struct world *world, void *target, uint64_t starts, uint64_t
     (void)data;
     struct sim_agent *agent = target;
     struct sim_cluster *cluster = agent->cluster;
+    struct run run;
     if (!agent->alive || agent->starts != starts) { return; }
+    if (read_run(cluster, &run) && !run_is_over(&run)) { choose_workers(agent, run.workers); }
     for (uint32_t i = 0; i < agent->task_count && zk_model_serves(cluster->zk); i++) {
         const struct process *process = cluster->now[agent->tasks[i]];
         if (process == NULL || !process->alive) { continue; }
@@ -221,9 +257,9 @@ static void on_poll(struct world *world, void *target, uint64_t starts, uint64_t
         znode_member_path(path, cluster->setup.job.name, cluster->tasks[agent->tasks[i]]);
         const struct zk_node *node = zk_tree_find(zk_model_tree(cluster->zk), path);
         bool seen = node != NULL && node->stat.ephemeral_owner == zk_client_session(process->zk);
-        feed(agent,
-             &(struct supervisor_event){
-                 .type = seen ? SUPERVISOR_MEMBER_SEEN : SUPERVISOR_MEMBER_LOST, .child = i});
+        sim_agent_feed(agent, &(struct supervisor_event){.type = seen ? SUPERVISOR_MEMBER_SEEN
+                                                                      : SUPERVISOR_MEMBER_LOST,
+                                                         .child = i});
     }
     world_after(world, MEMBER_POLL_US, on_poll, agent, starts, b, NULL);
 }
@@ -231,16 +267,20 @@ static void on_poll(struct world *world, void *target, uint64_t starts, uint64_t
 void sim_agent_saw_end(struct sim_cluster *cluster, uint32_t task, int exit_code, int signal)
 {
     struct sim_agent *agent = sim_agent_of(cluster, task);
-    feed(agent, &(struct supervisor_event){.type = SUPERVISOR_EXITED,
-                                           .child = child_of(agent, task),
-                                           .exit_code = exit_code,
-                                           .signal = signal});
+    const uint32_t child = child_of(agent, task);
+    const bool is_unwanted = agent->supervisor.children[child].unwanted;
+    cluster->left += is_unwanted && exit_code == 0 && signal == 0 && !cluster->checker.done;
+    sim_agent_feed(agent, &(struct supervisor_event){.type = SUPERVISOR_EXITED,
+                                                     .child = child,
+                                                     .exit_code = exit_code,
+                                                     .signal = signal});
 }
 
 void sim_agents_job_ended(struct sim_cluster *cluster)
 {
     for (uint32_t i = 0; i < cluster->agent_count; i++) {
-        feed(&cluster->agents[i], &(struct supervisor_event){.type = SUPERVISOR_JOB_ENDED});
+        sim_agent_feed(&cluster->agents[i],
+                       &(struct supervisor_event){.type = SUPERVISOR_JOB_ENDED});
     }
 }
 
@@ -249,6 +289,9 @@ void sim_agents_job_ended(struct sim_cluster *cluster)
 void sim_agent_start(struct sim_agent *agent)
 {
     assert(!agent->alive);
+    if (!agent->cluster->setup.one_host && !sim_is_declared(agent->cluster, agent->tasks[0])) {
+        return;
+    }
     enum child_kind kinds[SIM_TASKS_MAX];
     for (uint32_t i = 0; i < agent->task_count; i++) {
         kinds[i] = CHILD_NODE;
@@ -262,7 +305,12 @@ void sim_agent_start(struct sim_agent *agent)
     for (uint32_t i = 0; i < agent->task_count; i++) {
         supervisor_set_stage(&agent->supervisor, i, agent->cluster->tasks[agent->tasks[i]].role);
     }
-    feed(agent, &(struct supervisor_event){.type = SUPERVISOR_START_NODES});
+    choose_workers(agent, 0);
+    if (agent->cluster->setup.live) {
+        sim_agent_choose_ps(agent, agent->cluster->setup.job.cluster.ps);
+        sim_changer_start(agent->cluster);
+    }
+    sim_agent_feed(agent, &(struct supervisor_event){.type = SUPERVISOR_START_NODES});
     world_after(&agent->cluster->world, MEMBER_POLL_US, on_poll, agent, agent->starts, 0, NULL);
 }
 
@@ -270,6 +318,7 @@ void sim_agent_die(struct sim_agent *agent, bool silently, uint64_t back_after_m
 {
     if (!agent->alive) { return; }
     agent->alive = false;
+    sim_changer_stop(agent->cluster);
     world_log(&agent->cluster->world, "agent of host %u dies with its nodes%s", agent->host,
               silently ? " (power lost)" : "");
     for (uint32_t i = 0; i < agent->task_count; i++) {
@@ -279,6 +328,7 @@ void sim_agent_die(struct sim_agent *agent, bool silently, uint64_t back_after_m
         agent->unreaped[i] = zk_client_session(process->zk);
         process_kill(process, silently);
     }
+    if (back_after_ms == UINT64_MAX) { return; }
     world_after(&agent->cluster->world, back_after_ms * 1000, on_agent_back, agent, agent->starts,
                 0, NULL);
 }
@@ -289,6 +339,6 @@ void sim_agent_drain(struct sim_agent *agent, uint64_t back_after_ms)
     if (!agent->alive || agent->back_after_ms != 0) { return; }
     world_log(world, "host %u is drained", agent->host);
     agent->back_after_ms = back_after_ms;
-    feed(agent, &(struct supervisor_event){.type = SUPERVISOR_DRAIN,
-                                           .until_ms = world_ms(world) + DRAIN_MS});
+    sim_agent_feed(agent, &(struct supervisor_event){.type = SUPERVISOR_DRAIN,
+                                                     .until_ms = world_ms(world) + DRAIN_MS});
 }

@@ -79,6 +79,7 @@ static void request_with(struct sim_cluster *cluster, enum request_kind kind, ui
 {
     if (!zk_model_serves(cluster->zk)) { return; }
     char path[256], text[ZNODE_JSON_MAX];
+    cluster->live.resumes += kind == REQUEST_RESUME;
     znode_path(path, cluster->setup.job.name, "requests");
     if (zk_tree_find(zk_model_tree(cluster->zk), path) == NULL) { return; }
     znode_path(path, cluster->setup.job.name, "requests/");
@@ -303,6 +304,13 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
     case FAULT_OTHER_INPUTS: start_other_inputs(cluster, fault); break;
     case FAULT_TEAR: sim_kept_tear(cluster, fault->target, fault->other); break;
     case FAULT_STOP: request(cluster, REQUEST_STOP, 0); break;
+    case FAULT_RESIZE: sim_resize(cluster, fault->target); break;
+    case FAULT_SCALE:
+        cluster->live.workers = fault->target;
+        cluster->live.scaled_ms = world_ms(&cluster->world);
+        request(cluster, REQUEST_SCALE, fault->target);
+        break;
+    case FAULT_CHANGE: sim_author_start(cluster, fault->target, fault->duration_ms); break;
     case FAULT_KINDS: assert(false);
     }
 }

@@ -4,14 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/sparse/update.h"
 #include "ps/ps.h"
 #include "tests/sim/cluster.h"
 
-enum { PAGE_BYTES = 4096, TEAR_CALLS_MAX = 12 };
+enum { PAGE_BYTES = 4096, TEAR_CALLS_MAX = 12, TEAR_ROWS_MAX = 72 };
+
+/* Tables of a few hundred cells, up to three times at once. */
+static const struct cell_arena_size rows_size = {.blocks = 64, .block_bytes = PAGE_BYTES};
 
 static size_t bytes_of(const struct sim_cluster *cluster, uint32_t task)
 {
-    return ps_kept_bytes(&cluster->setup.job, &cluster->model->table, cluster->tasks[task].index);
+    return ps_kept_bytes(&cluster->setup.job, &cluster->model->table, cluster->tasks[task].index,
+                         rows_size);
 }
 
 static uint32_t task_number(const struct sim_cluster *cluster, struct task task)
@@ -36,8 +41,8 @@ void *sim_kept_open(struct sim_cluster *cluster, struct task task)
     struct kept_memory *opened = malloc(sizeof *opened);
     struct kept_record record;
     assert(opened != NULL);
-    bool open =
-        ps_kept_open(opened, kept->memory, &cluster->setup.job, &cluster->model->table, task.index);
+    bool open = ps_kept_open(opened, kept->memory, &cluster->setup.job, &cluster->model->table,
+                             task.index, rows_size);
     assert(open);
     kept->found += kept_memory_read(opened, &record);
     return opened;
@@ -59,7 +64,9 @@ void sim_kept_tear(struct sim_cluster *cluster, uint32_t target, uint32_t at)
     const struct job *job = &cluster->setup.job;
     const uint32_t task = job->cluster.coordinators + target % job->cluster.ps;
     assert(cluster->tasks[task].role == ROLE_PS);
-    cluster->kept[task].tear_after = 1 + at % TEAR_CALLS_MAX;
+    const uint32_t most =
+        cluster->model->table.row_table_count > 0 ? TEAR_ROWS_MAX : TEAR_CALLS_MAX;
+    cluster->kept[task].tear_after = 1 + at % most;
 }
 
 /* A place in the middle of an update: the ps may be killed here. */
@@ -111,6 +118,23 @@ static void update(enum optimizer_kind kind, size_t count,
     optimizer_reference.update[kind](half, constants, gradient, in, out);
     pass();
     optimizer_reference.update[kind](count - half, constants, gradient + half, rest_in, rest_out);
+    pass();
+}
+
+/* The linker puts it in the place of sparse_update(). A row is half written when the ps dies. */
+void __wrap_sparse_update(enum sparse_kind kind, uint32_t width,
+                          const struct sparse_constants *constants, const float *gradient,
+                          const float *in, float *out);
+void __real_sparse_update(enum sparse_kind kind, uint32_t width,
+                          const struct sparse_constants *constants, const float *gradient,
+                          const float *in, float *out);
+
+void __wrap_sparse_update(enum sparse_kind kind, uint32_t width,
+                          const struct sparse_constants *constants, const float *gradient,
+                          const float *in, float *out)
+{
+    pass();
+    __real_sparse_update(kind, width, constants, gradient, in, out);
     pass();
 }
 

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "common/cluster/bootstrap.h"
+#include "common/job/strategy.h"
 #include "coordinator/coordinator.h"
+#include "group/group_worker.h"
 #include "kernels/optimizer.h"
 #include "mirror/mirror_worker.h"
 #include "ps/ps.h"
@@ -13,11 +15,9 @@
 #include "tests/sim/cluster.h"
 #include "worker/worker.h"
 
-enum { CLUSTER_KEY = 0x7a61 };
-
 void sim_bootstrap(struct sim_cluster *cluster)
 {
-    struct spec spec = {.key = CLUSTER_KEY,
+    struct spec spec = {.key = cluster->key,
                         .job_hash = job_hash(&cluster->setup.job),
                         .variables_hash = variable_table_hash(&cluster->model->table),
                         .coordinators = cluster->setup.job.cluster.coordinators,
@@ -88,50 +88,69 @@ static void make_ps(struct sim_cluster *cluster, struct process *process,
     process->destroy = (void (*)(void *))ps_destroy;
 }
 
-static void make_worker(struct sim_cluster *cluster, struct process *process,
-                        const struct node_identity *identity, bool others)
+/* `others`: it has the data of another run. */
+static struct worker_config worker_config_of(struct sim_cluster *cluster, struct process *process,
+                                             const struct node_identity *identity, bool others)
 {
-    struct worker_config config = {.identity = *identity,
-                                   .ports = &process->ports,
-                                   .job = others ? &cluster->other_job : &cluster->setup.job,
-                                   .model = cluster->model,
-                                   .programs = "reference",
-                                   .kernels = cluster->kernels,
-                                   .train = cluster->train,
-                                   .test = cluster->test,
-                                   .inputs = {.fingerprint = "sim", .data = {1, others ? 3 : 2}}};
     cluster->others_started += others;
+    return (struct worker_config){
+        .identity = *identity,
+        .ports = &process->ports,
+        .job = others ? &cluster->other_job : &cluster->setup.job,
+        .model = cluster->model,
+        .programs = "reference",
+        .kernels = cluster->kernels,
+        .train = cluster->train,
+        .test = cluster->test,
+        .inputs = {.fingerprint = "sim", .data = {1, others ? 3 : 2}},
+    };
+}
+
+static void make_worker(struct process *process, const struct worker_config *config)
+{
     struct worker *worker;
     struct error error;
-    enum tn_status status = worker_create(&config, &worker, &error);
+    enum tn_status status = worker_create(config, &worker, &error);
     assert(status == TN_OK);
     process->node = worker_node(worker);
     process->destroy = (void (*)(void *))worker_destroy;
 }
 
 /* A worker of a run without ps. */
-static void make_mirror(struct sim_cluster *cluster, struct process *process,
-                        const struct node_identity *identity, bool others)
+static void make_mirror(struct process *process, const struct worker_config *config)
 {
-    const struct mirror_config config = {
-        .worker = {.identity = *identity,
-                   .ports = &process->ports,
-                   .job = others ? &cluster->other_job : &cluster->setup.job,
-                   .model = cluster->model,
-                   .programs = "reference",
-                   .kernels = cluster->kernels,
-                   .train = cluster->train,
-                   .test = cluster->test,
-                   .inputs = {.fingerprint = "sim", .data = {1, others ? 3 : 2}}},
-        .store = disk_user_port(process->store),
-        .place = "sim:/checkpoints"};
-    cluster->others_started += others;
+    const struct mirror_config mirror = {
+        .worker = *config, .store = disk_user_port(process->store), .place = "sim:/checkpoints"};
     struct mirror_worker *worker;
     struct error error;
-    enum tn_status status = mirror_worker_create(&config, &worker, &error);
+    enum tn_status status = mirror_worker_create(&mirror, &worker, &error);
     assert(status == TN_OK);
     process->node = mirror_worker_node(worker);
     process->destroy = (void (*)(void *))mirror_worker_destroy;
+}
+
+/* A member of a group. */
+static void make_member(struct process *process, const struct worker_config *config)
+{
+    struct group_worker *worker;
+    struct error error;
+    enum tn_status status = group_worker_create(config, &worker, &error);
+    assert(status == TN_OK);
+    process->node = group_worker_node(worker);
+    process->destroy = (void (*)(void *))group_worker_destroy;
+}
+
+static void make_worker_of_strategy(struct sim_cluster *cluster, struct process *process,
+                                    const struct node_identity *identity, bool others)
+{
+    const struct worker_config config = worker_config_of(cluster, process, identity, others);
+    if (strategy_members(&cluster->setup.job) > 1) {
+        make_member(process, &config);
+    } else if (strategy_of_job(&cluster->setup.job)->has_ps) {
+        make_worker(process, &config);
+    } else {
+        make_mirror(process, &config);
+    }
 }
 
 static uint64_t slice_us(const struct sim_cluster *cluster, uint32_t task)
@@ -154,7 +173,7 @@ void sim_spawn(struct sim_cluster *cluster, uint32_t task)
         .disk = cluster->disk,
         .host = sim_agent_of(cluster, task)->host,
         .incarnation = cluster->next_incarnation++,
-        .cluster_key = CLUSTER_KEY,
+        .cluster_key = cluster->key,
         .session_timeout_ms = cluster->setup.job.zookeeper.session_timeout_ms,
         .slice_us = slice_us(cluster, task),
         .clock_drift_ppm = (int32_t)world_below(world, 2001) - 1000,
@@ -178,11 +197,7 @@ void sim_spawn(struct sim_cluster *cluster, uint32_t task)
     case ROLE_COORDINATOR: make_coordinator(cluster, process, &identity); break;
     case ROLE_PS: make_ps(cluster, process, &identity); break;
     case ROLE_WORKER:
-        if (cluster->setup.job.strategy.type == STRATEGY_TYPE_MIRROR) {
-            make_mirror(cluster, process, &identity, cluster->other_inputs[task]);
-        } else {
-            make_worker(cluster, process, &identity, cluster->other_inputs[task]);
-        }
+        make_worker_of_strategy(cluster, process, &identity, cluster->other_inputs[task]);
         break;
     case ROLE_EVALUATOR: sim_make_evaluator(cluster, process, &identity); break;
     case ROLE_COUNT: assert(false);

@@ -9,6 +9,17 @@
 #include "data/job_columns.h"
 #include "tests/sim/cluster.h"
 
+/* In half of the seeds rows expire, after so few steps that many are trained again. */
+static void set_expiry(struct job *job)
+{
+    struct random random = {.state = job->seed ^ 0x6578706972650000u};
+    job->train.table_rule_count = 1;
+    job->train.table_rules[0] = (struct job_table_rule){
+        .match = "*",
+        .expire_after_steps = random_below(&random, 2) * (1 + random_below(&random, 8)),
+    };
+}
+
 void sim_rows_job(struct job *job, const char *optimizer)
 {
     static const char *const settings[] = {
@@ -36,6 +47,7 @@ void sim_rows_job(struct job *job, const char *optimizer)
     }
     if (status == TN_OK) { status = job_set(job, optimizer, &error); }
     if (status == TN_OK) { status = job_columns_settle(job, &error); }
+    set_expiry(job);
     assert(status == TN_OK);
 }
 

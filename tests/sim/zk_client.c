@@ -370,6 +370,15 @@ uint64_t zk_client_session(const struct zk_client *client)
     return client->session;
 }
 
+static void free_parcels(struct parcel *parcel)
+{
+    while (parcel != NULL) {
+        struct parcel *next = parcel->next;
+        free(parcel);
+        parcel = next;
+    }
+}
+
 static void forget(struct zk_client *client)
 {
     while (client->in_flight != NULL) {
@@ -377,11 +386,8 @@ static void forget(struct zk_client *client)
         free(client->in_flight);
         client->in_flight = next;
     }
-    while (client->backlog != NULL) {
-        struct parcel *next = client->backlog->next;
-        free(client->backlog);
-        client->backlog = next;
-    }
+    free_parcels(client->backlog);
+    client->backlog = NULL;
     client->backlog_tail = &client->backlog;
 }
 
@@ -408,11 +414,17 @@ void zk_client_freeze(struct zk_client *client, bool frozen)
         free(parcel);
         parcel = next;
     }
-    while (parcel != NULL) { /* The process exited while handling an event. */
-        struct parcel *next = parcel->next;
-        free(parcel);
-        parcel = next;
+    if (parcel == NULL) { return; }
+    if (client->dead) { /* The process exited while handling an event. */
+        free_parcels(parcel);
+        return;
     }
+    /* It computes: the rest comes afterwards, before the events that have arrived meanwhile. */
+    struct parcel **end = &parcel->next;
+    while (*end != NULL) { end = &(*end)->next; }
+    *end = client->backlog;
+    if (client->backlog == NULL) { client->backlog_tail = end; }
+    client->backlog = parcel;
 }
 
 void zk_client_close(struct zk_client *client)

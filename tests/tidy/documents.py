@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("agent", "bench", "chaos", "checker", "cli", "common", "coordinator", "deploy", "docs", "evaluator", "examples", "graph", "include", "library", "local", "mirror", "model",
-         "data", "kernels", "ps", "scripts", "tests", "worker")
-CITING = ("agent", "checker", "common", "coordinator", "data", "evaluator", "mirror", "ps", "worker")
+FOLDERS = ("agent", "bench", "chaos", "checker", "cli", "common", "coordinator", "deploy", "docs", "evaluator", "examples", "graph", "group", "include", "library", "local", "mirror", "model",
+         "data", "kernels", "ps", "scripts", "session", "tests", "worker")
+CITING = ("agent", "checker", "common", "coordinator", "data", "evaluator", "group", "mirror", "ps", "worker")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 NAMED_FILE = re.compile(r"`((?:" + "|".join(FOLDERS) + r")/[\w./-]+\.[a-z]+)`")
 CONSTANT = re.compile(r"`([A-Z]{2,}(?:_[A-Z]+)+)`")

@@ -14,6 +14,7 @@ TOGETHER = {
     "tests/unit/roles/test_together.c": "ps/step.c and worker/training_loop.c",
     "tests/unit/worker/test_training_loop_chunks.c": "common/net/chunks.h and worker/training_loop.c",
     "tests/unit/worker/test_training_loop_end.c": "worker/training_loop.c, where the end moves",
+    "tests/unit/worker/test_training_loop_reset.c": "worker/training_loop.c, as the head of a group uses it",
     "tests/unit/worker/test_training.c": "data/dataset.c, data/shuffle.c and kernels/optimizer.c",
 }
 PATH = re.compile(r"/\*\s*(?:\* )?((?:[\w-]+/)*[\w-]+\.[ch])\b")

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-FOLDERS = ("common", "graph", "model", "kernels", "coordinator", "ps", "data", "worker", "evaluator", "library", "local", "mirror", "agent", "checker",
+FOLDERS = ("common", "graph", "group", "model", "kernels", "coordinator", "ps", "data", "worker", "evaluator", "library", "local", "mirror", "agent", "checker", "session",
            "chaos", "cli", "include", "examples", "bench", "tests")
 SUFFIXES = (".c", ".h", ".cu", ".cuh")
 

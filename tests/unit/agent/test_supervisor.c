@@ -1,94 +1,5 @@
 /* The decisions of the supervisor. Children: 0 is a ZooKeeper server, 1 and 2 are nodes. */
-#include "agent/supervisor.h"
-
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "tanist/status.h"
-
-static struct supervisor supervisor;
-static struct supervisor_actions actions;
-static char trace[512];
-
-/* Feeds one event; returns the actions as text: "reap 1, spawn 1". */
-static const char *feed(const struct supervisor_event *event)
-{
-    static const char *const names[] = {"spawn", "reap", "drain", "terminate", "kill", "spare",
-                                        "read",  "fail", "close", "abandon",   "end"};
-    size_t length = 0;
-    trace[0] = '\0';
-    supervisor_step(&supervisor, event, &actions);
-    for (uint32_t i = 0; i < actions.count; i++) {
-        const struct supervisor_action *action = &actions.list[i];
-        length += (size_t)snprintf(trace + length, sizeof trace - length, "%s%s", i ? ", " : "",
-                                   names[action->type]);
-        if (action->type < DO_CLOSE_SESSIONS) {
-            length += (size_t)snprintf(trace + length, sizeof trace - length, " %u", action->child);
-        }
-    }
-    return trace;
-}
-
-static const char *step(enum supervisor_event_type type, uint32_t child, uint64_t now_ms,
-                        int exit_code, int signal_number)
-{
-    return feed(&(struct supervisor_event){.type = type,
-                                           .child = child,
-                                           .now_ms = now_ms,
-                                           .exit_code = exit_code,
-                                           .signal = signal_number});
-}
-
-static const char *exited(uint32_t child, uint64_t now_ms, int code)
-{
-    return step(SUPERVISOR_EXITED, child, now_ms, code, 0);
-}
-
-static const char *killed(uint32_t child, uint64_t now_ms)
-{
-    return step(SUPERVISOR_EXITED, child, now_ms, 0, SIGKILL);
-}
-
-static const char *tick(uint64_t now_ms)
-{
-    return step(SUPERVISOR_TICK, 0, now_ms, 0, 0);
-}
-
-static const char *closed(uint64_t now_ms)
-{
-    return step(SUPERVISOR_SESSIONS_CLOSED, 0, now_ms, 0, 0);
-}
-
-static const char *drain(uint64_t now_ms, uint64_t until_ms)
-{
-    const struct supervisor_event event = {
-        .type = SUPERVISOR_DRAIN, .now_ms = now_ms, .until_ms = until_ms};
-    return feed(&event);
-}
-
-static void spawned(uint32_t child, uint64_t now_ms)
-{
-    assert_string_equal(step(SUPERVISOR_SPAWNED, child, now_ms, 0, 0), "");
-}
-
-/* All three children run; the nodes since 1000. */
-static int setup(void **state)
-{
-    (void)state;
-    const enum child_kind kinds[] = {CHILD_SERVER, CHILD_NODE, CHILD_NODE};
-    supervisor_init(&supervisor, kinds, 3);
-    assert_string_equal(step(SUPERVISOR_START_SERVERS, 0, 900, 0, 0), "spawn 0");
-    spawned(0, 900);
-    assert_string_equal(step(SUPERVISOR_START_NODES, 0, 1000, 0, 0), "spawn 1, spawn 2");
-    spawned(1, 1000);
-    spawned(2, 1000);
-    return 0;
-}
+#include "tests/unit/agent/supervisor_steps.h"
 
 /* S1: a killed node is reaped and restarted in the same step; a server is only restarted. */
 static void killed_child_restarts_at_once(void **state)
@@ -181,6 +92,35 @@ static void permanent_exit_code_fails_the_job(void **state)
     assert_string_equal(exited(1, 7000, TN_EXIT_RESIGNED), "reap 1, spawn 1");
     spawned(1, 7000);
     assert_string_equal(exited(1, 9000, TN_EXIT_TASK_TAKEN), "reap 1, fail 1, terminate 2");
+    assert_int_equal(actions.list[1].verdict, VERDICT_PERMANENT);
+}
+
+/* S3: a GPU that has failed and is not found afterwards may come back: the node is restarted, until
+ * it has failed too often; after a long run, a missing GPU is invalid input again. */
+static void node_whose_gpu_has_gone_is_restarted(void **state)
+{
+    (void)state;
+    uint64_t now_ms = 3000;
+    assert_string_equal(exited(1, now_ms, TN_EXIT_DEVICE_FAILED), "reap 1, spawn 1");
+    for (uint32_t faults = 2; faults < SUPERVISOR_FAULTS_MAX; faults++) {
+        spawned(1, now_ms);
+        now_ms += SUPERVISOR_SHORT_LIFE_MS;
+        assert_string_equal(exited(1, now_ms, TN_EXIT_INVALID_INPUT), "reap 1, spawn 1");
+        assert_int_equal(supervisor.children[1].faults, faults);
+    }
+    spawned(1, now_ms);
+    now_ms += SUPERVISOR_SHORT_LIFE_MS;
+    assert_string_equal(exited(1, now_ms, TN_EXIT_INVALID_INPUT), "reap 1, fail 1, terminate 2");
+    assert_int_equal(actions.list[1].verdict, VERDICT_CRASH_LOOP);
+}
+
+static void missing_gpu_after_a_long_run_is_invalid_input(void **state)
+{
+    (void)state;
+    assert_string_equal(exited(1, 3000, TN_EXIT_DEVICE_FAILED), "reap 1, spawn 1");
+    spawned(1, 3000);
+    assert_string_equal(exited(1, 3000 + SUPERVISOR_LONG_LIFE_MS, TN_EXIT_INVALID_INPUT),
+                        "reap 1, fail 1, terminate 2");
     assert_int_equal(actions.list[1].verdict, VERDICT_PERMANENT);
 }
 
@@ -404,6 +344,66 @@ static void test_memory_is_kept_after_sigkill_only(void **state)
     assert_false(supervisor_keeps_memory(&supervisor.children[0]));
 }
 
+/* S13: a node that is not wanted is asked to leave; it is restarted when it is wanted. */
+static void unwanted_node_leaves_and_stays_away(void **state)
+{
+    (void)state;
+    assert_string_equal(step(SUPERVISOR_UNWANTED, 2, 20000, 0, 0), "drain 2");
+    assert_string_equal(exited(2, 20500, TN_EXIT_OK), "reap 2");
+    assert_int_equal(supervisor_deadline_ms(&supervisor), UINT64_MAX);
+    assert_string_equal(step(SUPERVISOR_WANTED, 2, 31000, 0, 0), "spawn 2");
+    assert_string_equal(step(SUPERVISOR_WANTED, 2, 31000, 0, 0), "");
+}
+
+/* S13: a node that does not leave is killed, and killed or failed it does not come back. */
+static void unwanted_node_that_stays_is_killed(void **state)
+{
+    (void)state;
+    assert_string_equal(step(SUPERVISOR_UNWANTED, 2, 20000, 0, 0), "drain 2");
+    assert_int_equal(supervisor_deadline_ms(&supervisor), 20000 + SUPERVISOR_UNWANTED_MS);
+    assert_string_equal(tick(20000 + SUPERVISOR_UNWANTED_MS), "kill 2");
+    assert_string_equal(killed(2, 111000), "reap 2");
+    assert_string_equal(step(SUPERVISOR_UNWANTED, 1, 112000, 0, 0), "drain 1");
+    assert_string_equal(exited(1, 112100, TN_EXIT_INVALID_INPUT), "reap 1");
+    assert_false(supervisor.failed);
+}
+
+/* S13: one that is wanted again while it leaves is started when it has left and /run was read; a
+ * pending restart of one that is not wanted is cancelled. */
+static void node_wanted_again_restarts_after_it_left(void **state)
+{
+    (void)state;
+    assert_string_equal(step(SUPERVISOR_UNWANTED, 2, 20000, 0, 0), "drain 2");
+    assert_string_equal(step(SUPERVISOR_WANTED, 2, 20100, 0, 0), "");
+    assert_string_equal(exited(2, 20200, TN_EXIT_OK), "reap 2");
+    assert_string_equal(tick(20400), "read 2");
+    assert_string_equal(step(SUPERVISOR_UNWANTED, 2, 20500, 0, 0), "");
+    assert_string_equal(step(SUPERVISOR_JOB_CONTINUES, 0, 20600, 0, 0), "");
+    assert_string_equal(step(SUPERVISOR_WANTED, 2, 20700, 0, 0), "spawn 2");
+}
+
+/* S13: a node may be wanted later or be added, but none starts outside the run. */
+static void nodes_are_added_while_others_run(void **state)
+{
+    (void)state;
+    const enum child_kind kinds[] = {CHILD_NODE, CHILD_NODE};
+    supervisor_init(&supervisor, kinds, 2);
+    assert_string_equal(step(SUPERVISOR_UNWANTED, 0, 900, 0, 0), "");
+    assert_string_equal(step(SUPERVISOR_UNWANTED, 1, 900, 0, 0), "");
+    assert_string_equal(step(SUPERVISOR_WANTED, 0, 950, 0, 0), "");
+    assert_string_equal(step(SUPERVISOR_START_NODES, 0, 1000, 0, 0), "spawn 0");
+    spawned(0, 1000);
+    assert_int_equal(supervisor_add(&supervisor), 2);
+    assert_string_equal(step(SUPERVISOR_WANTED, 2, 3000, 0, 0), "spawn 2");
+    spawned(2, 3000);
+    assert_string_equal(step(SUPERVISOR_WANTED, 1, 3000, 0, 0), "spawn 1");
+    assert_string_equal(step(SUPERVISOR_UNWANTED, 1, 3001, 0, 0), "");
+    assert_string_equal(step(SUPERVISOR_SPAWNED, 1, 3002, 0, 0), "drain 1");
+    (void)step(SUPERVISOR_JOB_ENDED, 0, 9100, 0, 0);
+    assert_string_equal(step(SUPERVISOR_UNWANTED, 0, 9200, 0, 0), "");
+    assert_string_equal(step(SUPERVISOR_WANTED, 0, 9300, 0, 0), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +414,8 @@ int main(void)
         cmocka_unit_test_setup(kills_from_outside_are_not_faults, setup),
         cmocka_unit_test_setup(signals_end_a_server_without_a_fault, setup),
         cmocka_unit_test_setup(permanent_exit_code_fails_the_job, setup),
+        cmocka_unit_test_setup(node_whose_gpu_has_gone_is_restarted, setup),
+        cmocka_unit_test_setup(missing_gpu_after_a_long_run_is_invalid_input, setup),
         cmocka_unit_test_setup(node_of_a_held_task_waits_as_a_spare, setup),
         cmocka_unit_test_setup(spare_is_not_in_a_crash_loop, setup),
         cmocka_unit_test_setup(frozen_process_is_killed, setup),
@@ -431,6 +433,10 @@ int main(void)
         cmocka_unit_test_setup(stop_cancels_a_pending_restart, setup),
         cmocka_unit_test_setup(refused_start_is_retried, setup),
         cmocka_unit_test_setup(test_memory_is_kept_after_sigkill_only, setup),
+        cmocka_unit_test_setup(unwanted_node_leaves_and_stays_away, setup),
+        cmocka_unit_test_setup(unwanted_node_that_stays_is_killed, setup),
+        cmocka_unit_test_setup(node_wanted_again_restarts_after_it_left, setup),
+        cmocka_unit_test_setup(nodes_are_added_while_others_run, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

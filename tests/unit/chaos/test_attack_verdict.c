@@ -9,11 +9,11 @@
 
 /* A chief is killed, another one is elected, training continues. */
 static const char good[] =
-    "[{'kind':'planned','t_ms':0,'id':1,'fault':'kill','whom':'chief','for_ms':0},"
-    "{'kind':'chief','t_ms':1,'place':'coordinator:0','epoch':4},"
+    "[{'kind':'planned','t_ms':0,'id':1,'fault':'kill','selector':'chief','for_ms':0},"
+    "{'kind':'chief','t_ms':1,'component':'coordinator:0','epoch':4},"
     "{'kind':'step','t_ms':2,'step':100,'generation':2,'phase':'running'},"
-    "{'kind':'fault','t_ms':10,'id':1,'fault':'kill','whom':'chief'},"
-    "{'kind':'chief','t_ms':20,'place':'coordinator:1','epoch':5},"
+    "{'kind':'fault','t_ms':10,'id':1,'fault':'kill','selector':'chief'},"
+    "{'kind':'chief','t_ms':20,'component':'coordinator:1','epoch':5},"
     "{'kind':'step','t_ms':30,'step':110,'generation':2,'phase':'running'},"
     "{'kind':'step','t_ms':900,'step':500,'generation':2,'phase':'running'},"
     "{'kind':'end','t_ms':901}]";

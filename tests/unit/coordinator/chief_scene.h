@@ -19,7 +19,7 @@ static struct chief_actions actions;
 static struct chief_config config;
 static uint64_t now_ms;
 static char line[1024];
-static struct report reports[2][2]; /* From ps 0 and 1, from workers 0 and 1. */
+static struct report reports[2][3]; /* From ps 0 and 1, from workers 0 to 2. */
 
 __attribute__((format(printf, 1, 2))) static inline void append(const char *format, ...)
 {

@@ -251,6 +251,8 @@ static void damaged_checkpoint_falls_back_to_the_previous(void **state)
                         "ps:1 cannot load it; loading checkpoint 3");
     assert_int_equal(actions.write->run.committed_checkpoint, 3);
     written();
+    reports[0][1].loading_generation = 5;
+    report(ROLE_PS, 1);
     reports[0][0].failed_load = 3;
     reports[0][0].failed_load_generation = 5;
     report(ROLE_PS, 0);
@@ -269,6 +271,22 @@ static void lacks(uint64_t checkpoint, uint64_t generation)
     reports[0][1].failed_load_generation = generation;
     reports[0][1].failed_load_missing = 1;
     report(ROLE_PS, 1);
+}
+
+/* A ps that is slower than the one without the files would end the hold at once. */
+static void hold_waits_until_each_ps_has_tried(void **state)
+{
+    (void)state;
+    begin_loading();
+    reports[0][0].generation = 0;
+    report(ROLE_PS, 0);
+    lacks(5, 4);
+    assert_null(actions.write);
+    reports[0][0].loading_generation = 4;
+    report(ROLE_PS, 0);
+    assert_string_equal(asked(), "held g4 from 5@50 until 100 eval 100 +held");
+    written();
+    assert_null(actions.write);
 }
 
 /* A missing shard may be on another host, so nothing older is loaded; the ps that restarts with it
@@ -463,6 +481,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(chief_follows_its_trace),
         TEST(damaged_checkpoint_falls_back_to_the_previous),
+        TEST(hold_waits_until_each_ps_has_tried),
         TEST(missing_shard_holds_the_run_until_the_ps_restarts),
         TEST(operator_accepts_the_loss_of_steps),
         TEST(restore_names_a_folder_to_the_ps),

@@ -74,7 +74,7 @@ static void denied_folder_is_restored_once_it_is_permitted(void **state)
     (void)state;
     list(NAMES - 1);
     deny_creation();
-    assert_non_null(strstr(c.membership.trouble, "/tanist/test/requests"));
+    assert_non_null(strstr(c.membership.problem, "/tanist/test/requests"));
     assert_int_equal(restore_deadline_ms(&c), c.now_ms + LOOK_AGAIN_MS);
     c.now_ms += LOOK_AGAIN_MS;
     restore_tick(&c);
@@ -83,7 +83,7 @@ static void denied_folder_is_restored_once_it_is_permitted(void **state)
     c.now_ms += LOOK_AGAIN_MS;
     restore_tick(&c);
     list(NAMES);
-    assert_string_equal(c.membership.trouble, "");
+    assert_string_equal(c.membership.problem, "");
     assert_int_equal(restore_deadline_ms(&c), UINT64_MAX);
 }
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "ps/shard.h"
-#include "tests/unit/ps/pushed_sum.h"
+#include "tests/unit/ps/pushed_gradient.h"
 
 enum { STEPS = 12, CHUNK_BYTES = 64 };
 
@@ -92,7 +92,7 @@ static void train_shard(uint64_t first, uint64_t count, float *out)
             parts[v] = (struct slice_node){v, 1};
             const float *sum =
                 compute_node(compute, trainer_values(&trainer), step, parts[v], NULL);
-            shard_hold(&shard, v, pushed_sum(trainer.pool, sum + first, count, CHUNK_BYTES));
+            shard_hold(&shard, v, pushed_gradient(trainer.pool, sum + first, count, CHUNK_BYTES));
         }
         assert_true(shard_apply(&shard, parts, job.train.slices));
     }
@@ -148,7 +148,7 @@ static void test_evaluation_is_of_the_step(void **state)
 {
     (void)state;
     train_to(&trainer, 3);
-    const struct evaluation evaluation = trainer_evaluate(&trainer);
+    const struct evaluation evaluation = trainer_evaluate(&trainer, NULL);
     const struct digest digest =
         digest_of(trainer_values(&trainer), trainer.parameters * sizeof(float));
     assert_int_equal(evaluation.step, 3);

@@ -4,7 +4,8 @@
 
 #include <dirent.h>
 
-#include "common/cluster/strategy.h"
+#include "common/job/strategy.h"
+#include "model/job_graph.h"
 #include "model/training.h"
 #include "tests/unit/support/graphs.h"
 
@@ -112,6 +113,21 @@ static void branches(void **state)
     assert_string_equal(table.variables[2].name, "add1/branch2/conv2d1/weights");
 }
 
+/* Features with a vector each: the sum over pairs, and each pair. */
+static void interactions(void **state)
+{
+    (void)state;
+    struct variable_table table;
+    struct job job =
+        job_of("[5, 4]", "20",
+               "[{\"concat\": [[{\"dense\": 4}, \"factorization_machine\"], [{\"dense\": 6}, "
+               "\"dot_interaction\"]]}, {\"dense\": 3}]");
+    expect_slopes(&job);
+    assert_int_equal(model_describe(&job, &table, NULL), TN_OK);
+    assert_string_equal(table.variables[4].name, "dense2/weights");
+    assert_int_equal(table.variables[4].shape[0], 1 + 5 * 4 / 2);
+}
+
 /* Two towers: the mean of some ids' embeddings, and that of the last id. */
 static void bags_of_ids(void **state)
 {
@@ -126,6 +142,51 @@ static void bags_of_ids(void **state)
     assert_int_equal(job_check(&job, NULL), TN_OK);
     assert_true(job_layers_read_ids(&job));
     expect_slopes(&job);
+}
+
+/* The first half of the features is the query's vector. */
+static void towers_are_compared_within_a_slice(void **state)
+{
+    (void)state;
+    struct tn_graph *graph = NULL;
+    struct error error;
+    struct job job = job_of("[]", "6",
+                            "[{\"concat\": [[{\"slice\": 4}, {\"dense\": 3}],"
+                            " [{\"slice\": {\"first\": 4, \"count\": 2}}, {\"dense\": 3}]]}]");
+    set(&job, "model.outputs", "1");
+    set(&job, "model.loss", "slice_softmax_cross_entropy");
+    assert_int_equal(job_check(&job, NULL), TN_OK);
+    expect_slopes(&job);
+    set(&job, "model.layers", "[{\"dense\": 5}]");
+    assert_int_equal(job_graph_create(&job, &graph, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "model.layers end with [batch, 5]"));
+    assert_non_null(strstr(error.text, "{\"concat\": [[...], [...]]} of two towers"));
+}
+
+/* A softmax within a slice has conditions on other keys. */
+static void towers_without_a_slice_are_refused(void **state)
+{
+    (void)state;
+    static const char *const wrong[][3] = {
+        {"model.outputs", "2", "model.outputs is 2, but with model.loss \"slice_softmax_cross_"},
+        {"model.targets", "inputs", "needs labels, 1 where query and item belong together"},
+        {"train.slices", "64", "train.slices is 64 and train.batch 64"},
+        {"model.label_smoothing", "0.1", "model.label_smoothing is 0.1"},
+        {"model.type", "onnx", "compares two towers, which model.type \"onnx\" does not have"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const bool onnx = strcmp(wrong[i][1], "onnx") == 0;
+        struct job job = job_of("[]", "6", "[{\"dense\": 4}]");
+        struct error error;
+        if (onnx) { job_init(&job); }
+        set(&job, "model.outputs", "1");
+        set(&job, "model.loss", "slice_softmax_cross_entropy");
+        set(&job, "train.batch", "64");
+        if (onnx) { set(&job, "model.path", "model.onnx"); }
+        set(&job, wrong[i][0], wrong[i][1]);
+        assert_int_equal(job_check(&job, &error), TN_EINVAL);
+        if (strstr(error.text, wrong[i][2]) == NULL) { fail_msg("%s", error.text); }
+    }
 }
 
 /* A label for each element of a sequence. */
@@ -304,6 +365,11 @@ static void wrong_layers_are_refused(void **state)
     expect_refusal("[{\"residual\": [\"relu\", {\"dense\": 0}]}]",
                    "model.layers[0].residual[1].dense.units is 0");
     expect_refusal("[\"positions\"]", "model.layers[0].positions: of [batch, 4, 4, 1]: ");
+    expect_refusal("[\"flatten\", \"factorization_machine\"]",
+                   "model.layers[1].factorization_machine: of [batch, 16]: ");
+    expect_refusal("[\"flatten\", {\"reshape\": [1, 16]}, \"dot_interaction\"]",
+                   "dot_interaction: x must be numbers [batch, features, width] with at least 2 "
+                   "features: reshape it");
     expect_refusal("[\"flatten\", {\"conv2d\": 3}]",
                    "model.layers[1].conv2d: of [batch, 16]: scope 'conv2d2': conv2d: the images");
     expect_refusal("[\"relu\", {\"embedding\": {\"rows\": 3, \"width\": 2}}]",
@@ -324,6 +390,44 @@ static void residuals_have_a_limit_of_depth(void **state)
                    "lists of layers are more than 8 deep");
 }
 
+/* "task" names the member of a group that computes a layer, and has its variables. */
+static void layers_have_tasks(void **state)
+{
+    (void)state;
+    struct model *model = NULL;
+    struct error error;
+    struct job job =
+        job_of("[8]", "8",
+               "[{\"dense\": 4, \"task\": 1}, {\"residual\": [{\"dense\": 4}], \"task\": 0},"
+               " {\"task\": 1, \"dense\": {\"units\": 3}}]");
+    set(&job, "placement.strategy", "greedy");
+    job.strategy.type = STRATEGY_TYPE_GROUP;
+    if (model_open(&job, &model, &error) != TN_OK) { fail_msg("%s", error.text); }
+    for (uint32_t i = 0; i < model->table.count; i++) {
+        const struct variable *variable = &model->table.variables[i];
+        const bool is_second = strncmp(variable->name, "residual2", 9) == 0;
+        assert_int_equal(variable->member, is_second ? 0 : 1);
+    }
+    model_close(model);
+    expect_refusal("[{\"dense\": 3, \"task\": 64}]", "model.layers[0].task is 64");
+    expect_refusal("[{\"dense\": 3, \"task\": \"a\"}]", "give a whole number from 0 to 63");
+    expect_refusal("[{\"task\": 1}]", "give the name of a layer, or an object");
+}
+
+/* A layer on a member that the group does not have is an error. */
+static void tasks_beyond_the_members_are_refused(void **state)
+{
+    (void)state;
+    struct model *model = NULL;
+    struct error error;
+    struct job job = job_of("[8]", "8", "[{\"dense\": 3, \"task\": 5}]");
+    set(&job, "placement.strategy", "greedy");
+    job.strategy.type = STRATEGY_TYPE_GROUP;
+    assert_int_equal(model_open(&job, &model, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "strategy.members is 2"));
+    assert_non_null(strstr(error.text, "task:5"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,7 +435,10 @@ int main(void)
         cmocka_unit_test(sequences),
         cmocka_unit_test(ids),
         cmocka_unit_test(branches),
+        cmocka_unit_test(interactions),
         cmocka_unit_test(bags_of_ids),
+        cmocka_unit_test(towers_are_compared_within_a_slice),
+        cmocka_unit_test(towers_without_a_slice_are_refused),
         cmocka_unit_test(labels_of_sequences),
         cmocka_unit_test(autoencoders),
         cmocka_unit_test(regressions),
@@ -340,6 +447,8 @@ int main(void)
         cmocka_unit_test(an_mlp_is_a_list_of_layers),
         cmocka_unit_test(wrong_layers_are_refused),
         cmocka_unit_test(residuals_have_a_limit_of_depth),
+        cmocka_unit_test(layers_have_tasks),
+        cmocka_unit_test(tasks_beyond_the_members_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

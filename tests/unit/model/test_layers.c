@@ -88,11 +88,37 @@ static void errors_name_the_layer(void **state)
     tn_graph_destroy(graph);
 }
 
+/* Three features of width 2: 1*3 + 2*4 = 11, 1*5 + 2*6 = 17 and 3*5 + 4*6 = 39 are the dot products
+ * of features 1 and 0, 2 and 0, 2 and 1. */
+static void interactions_are_dot_products_of_pairs(void **state)
+{
+    static const float values[] = {1, 2, 3, 4, 5, 6}, dots[] = {11, 17, 39};
+    static const char *const kernels[] = {"reference", "portable"};
+    (void)state;
+    struct tn_graph *graph = new_graph();
+    tn_tensor x = tn_placeholder(graph, "x", TN_FLOAT32, TN_SHAPE(TN_BATCH, 3, 2));
+    tn_output(graph, "sum", tn_factorization_machine(graph, x));
+    tn_output(graph, "dots", tn_dot_interaction(graph, x));
+    for (int k = 0; k < 2; k++) {
+        struct tn_run run = {.struct_size = sizeof run, .values = values};
+        struct tn_program *program = new_program(
+            graph,
+            (struct tn_program_options){.mode = TN_EVALUATE, .examples = 1, .kernels = kernels[k]});
+        memcpy(tn_program_field(program, "x").data, values, sizeof values);
+        assert_int_equal(tn_program_run(program, &run, NULL), TN_OK);
+        assert_true(*(const float *)tn_program_output(program, "sum").data == 67);
+        assert_memory_equal(tn_program_output(program, "dots").data, dots, sizeof dots);
+        tn_program_destroy(program);
+    }
+    tn_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_image_network_is_built_from_layers),
         cmocka_unit_test(a_transformer_is_built_from_layers),
+        cmocka_unit_test(interactions_are_dot_products_of_pairs),
         cmocka_unit_test(errors_name_the_layer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

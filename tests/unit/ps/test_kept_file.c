@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -117,12 +119,63 @@ static void test_slots_get_huge_pages(void **state)
     kept_file_unmap(memory, bytes);
 }
 
+/* A file that would be larger than the process may make is refused, not a signal. */
+static void test_the_limit_of_files_is_kept(void **state)
+{
+    struct error error = {.text = ""};
+    struct rlimit before;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit limit = {.rlim_cur = 8191, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    void *memory = kept_file_map(create_file(), 8192, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_null(memory);
+    assert_non_null(strstr(error.text, "ulimit -f"));
+}
+
+static uint64_t file_bytes(int fd)
+{
+    struct stat found;
+    assert_int_equal(fstat(fd, &found), 0);
+    return (uint64_t)found.st_blocks * 512;
+}
+
+/* Only blocks of rows that are used take memory, and they give it back. */
+static void test_rows_take_the_memory_that_they_use(void **state)
+{
+    struct error error = {.text = ""};
+    const struct cell_arena_size rows = kept_file_rows();
+    struct cell_arena arena;
+    (void)state;
+    int fd = create_file(), again = dup(fd);
+    assert_true(again >= 0);
+    uint8_t *memory = kept_file_map(fd, cell_arena_bytes(rows), &error);
+    assert_non_null(memory);
+    cell_arena_open(&arena, memory, rows);
+    cell_arena_keep(&arena, 0);
+    uint8_t *block = cell_arena_take(cell_arena_new_set(&arena), 0, 0);
+    assert_non_null(block);
+    const uint64_t before = file_bytes(again);
+    assert_true(before <= rows.blocks * 16 + HUGE_PAGE_BYTES);
+    cell_arena_first_use(&arena, block, 96);
+    memset(block, 1, HUGE_PAGE_BYTES);
+    if (machine_has_huge_pages()) { assert_int_equal(huge_bytes(block), HUGE_PAGE_BYTES); }
+    assert_int_equal(file_bytes(again), before + HUGE_PAGE_BYTES);
+    cell_arena_give(&arena, block);
+    assert_int_equal(file_bytes(again), before);
+    kept_file_unmap(memory, cell_arena_bytes(rows));
+    close(again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_contents_outlive_a_mapping),
         cmocka_unit_test(test_other_size_is_refused),
         cmocka_unit_test(test_slots_get_huge_pages),
+        cmocka_unit_test(test_the_limit_of_files_is_kept),
+        cmocka_unit_test(test_rows_take_the_memory_that_they_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

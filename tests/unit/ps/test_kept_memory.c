@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "ps/shard.h"
-#include "tests/unit/ps/pushed_sum.h"
+#include "tests/unit/ps/pushed_gradient.h"
 
 enum { V = 2, COUNT = 5000, CHUNK_BYTES = 4096, PAGE_BYTES = 4096, STEPS = 3, PASSES_MAX = 64 };
 
@@ -94,7 +94,7 @@ static void train(uint64_t from, uint64_t to)
             for (uint32_t i = 0; i < COUNT; i++) {
                 gradient[i] = 1e-3F * (float)((i * 7 + step * 3 + n) % 1009) - 0.5F;
             }
-            shard_hold(&shard, n, pushed_sum(pool, gradient, COUNT, CHUNK_BYTES));
+            shard_hold(&shard, n, pushed_gradient(pool, gradient, COUNT, CHUNK_BYTES));
         }
         assert_true(shard_begin_update(&shard));
         note(step);

@@ -99,6 +99,30 @@ static void newest_are_kept(void **state)
     assert_int_equal(losses_copy(&losses, &from, LOSSES_MAX + 10, BATCH, out), 0);
 }
 
+/* An answer has the losses from the first known one on, and notes the observer, which is waited for
+ * while it lacks losses and asked within the time. */
+static void answers_note_the_observer(void **state)
+{
+    (void)state;
+    struct losses_observer observer = {0};
+    struct buffer body = {.data = out};
+    assert_false(losses_observer_waits(&observer, 10, 0));
+    losses_load(&losses, 4);
+    for (uint64_t step = 4; step < 6; step++) { apply_value(step, (double)step); }
+    const struct losses_request request = {
+        .generation = 3, .from = 2, .until = 6, .now_ms = 1000, .batch = BATCH};
+    const struct frame_header header = losses_answer(&losses, &observer, &request, &body);
+    assert_int_equal(header.type, FRAME_LOSSES);
+    assert_int_equal(header.generation, 3);
+    assert_int_equal(header.step, 4);
+    assert_int_equal(header.count, 2);
+    assert_int_equal(body.size, 2 * sizeof(double));
+    assert_true(out[0] == 4 && out[1] == 5);
+    assert_true(losses_observer_waits(&observer, 6, 1000 + OBSERVER_SILENT_MS - 1));
+    assert_false(losses_observer_waits(&observer, 6, 1000 + OBSERVER_SILENT_MS));
+    assert_false(losses_observer_waits(&observer, 2, 1000));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +130,7 @@ int main(void)
         cmocka_unit_test_setup(single_slices_add_up, begin),
         cmocka_unit_test_setup(load_drops_later_steps, begin),
         cmocka_unit_test_setup(newest_are_kept, begin),
+        cmocka_unit_test_setup(answers_note_the_observer, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

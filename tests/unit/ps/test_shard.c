@@ -11,7 +11,7 @@
 
 #include "common/base/random.h"
 #include "kernels/optimizer/norm.h"
-#include "tests/unit/ps/pushed_sum.h"
+#include "tests/unit/ps/pushed_gradient.h"
 
 enum { V = 6, COUNT = 5000, CHUNK_BYTES = 3072 };
 
@@ -79,7 +79,7 @@ static void hold(struct slice_node node)
 {
     static float sum[COUNT];
     for (uint64_t i = 0; i < COUNT; i++) { sum[i] = sum_at(node, i); }
-    shard_hold(&shard, node.first, pushed_sum(pool, sum, COUNT, CHUNK_BYTES));
+    shard_hold(&shard, node.first, pushed_gradient(pool, sum, COUNT, CHUNK_BYTES));
 }
 
 static float value(uint64_t i)
@@ -244,7 +244,7 @@ static float *large_steps(const struct kernels *kernels, enum optimizer_kind kin
                 gradient[i] = 1e-5F * (float)((i * 7 + step * 3 + n) % 1009) - 5e-3F;
             }
             shard_hold(&shard, nodes[n].first,
-                       pushed_sum(pool, gradient, LARGE_COUNT, CHUNK_BYTES));
+                       pushed_gradient(pool, gradient, LARGE_COUNT, CHUNK_BYTES));
         }
         assert_true(shard_apply(&shard, nodes, 2));
     }

@@ -25,6 +25,7 @@ static int set_up(void **state)
     (void)state;
     job_init(&job);
     job.train.slices = V;
+    job.cluster.ps = 1; /* It has all rows. */
     job.train.optimizer = OPTIMIZER_ADAM;
     job.train.learning_rate = 0.1;
     variables.row_table_count = TABLES;
@@ -46,7 +47,7 @@ static int tear_down(void **state)
 
 static void open_rows(struct shard_rows *rows)
 {
-    assert_int_equal(shard_rows_open(rows, &job, &variables, &error), TN_OK);
+    assert_int_equal(shard_rows_open(rows, &job, &variables, 0, NULL, &error), TN_OK);
     assert_int_equal(shard_rows_begin_load(rows, &error), TN_OK);
     shard_rows_adopt(rows);
 }
@@ -163,9 +164,9 @@ static void test_kept_steps_can_be_read_and_saved(void **state)
     read_all(&rows, 2, after);
     assert_memory_equal(after, before[1], (size_t)KEYS * (1 + 3) * sizeof(float));
     assert_memory_not_equal(after, before[0], (size_t)KEYS * (1 + 3) * sizeof(float));
-    assert_int_equal(shard_rows_begin_save(&rows, 2, &save, &error), TN_OK);
+    assert_int_equal(shard_rows_begin_save(&rows, 2, 1, &save, &error), TN_OK);
     shard_rows_forget(&rows); /* The save keeps them. */
-    assert_int_equal(shard_rows_open(&loaded, &job, &variables, &error), TN_OK);
+    assert_int_equal(shard_rows_open(&loaded, &job, &variables, 0, NULL, &error), TN_OK);
     assert_int_equal(shard_rows_begin_load(&loaded, &error), TN_OK);
     for (uint32_t t = 0; t < TABLES; t++) {
         struct row_table *table = shard_rows_incoming(&loaded).tables[t];
@@ -173,15 +174,43 @@ static void test_kept_steps_can_be_read_and_saved(void **state)
         for (uint64_t i = 0; i < save.row_counts[t]; i++) {
             const struct row_table_row row = row_table_saved_row(save.tables[t], i);
             const struct sparse_rows one = {.count = 1, .keys = &row.key, .values = row.numbers};
-            assert_int_equal(row_table_load(table, one, &error), TN_OK);
+            assert_int_equal(row_table_load(table, one, NULL, &error), TN_OK);
         }
-        row_table_end_load(table, 2);
+        assert_int_equal(row_table_end_load(table, 2, &error), TN_OK);
     }
-    shard_rows_end_save(&rows);
+    shard_rows_end_save(&rows, true);
     shard_rows_adopt(&loaded);
     assert_true(digest_equal(digest_of_rows(&loaded), digest));
     shard_rows_close(&rows);
     shard_rows_close(&loaded);
+}
+
+/* Rows, and how many were looked up and applied: each pushed row once, whichever nodes came. */
+static void test_use_is_counted(void **state)
+{
+    static const struct slice_node nodes[] = {{0, 2}, {2, 2}};
+    static float out[64];
+    struct shard_rows rows;
+    struct row_sums sums;
+    (void)state;
+    open_rows(&rows);
+    assert_int_equal(shard_rows_stats(&rows, 1).rows, 0);
+    train(&rows, 0, 0, nodes, 2);
+    read_all(&rows, 1, out);
+    read_all(&rows, 1, out);
+    assert_int_equal(row_sums_open(&variables, &sums, &error), TN_OK);
+    sum_node(&sums, 0, (struct slice_node){0, V});
+    for (uint32_t t = 0; t < TABLES; t++) {
+        const struct table_stats stats = shard_rows_stats(&rows, t);
+        assert_string_equal(stats.name, variables.row_tables[t].name);
+        assert_int_equal(stats.rows, sums.tables[t].count);
+        assert_true(stats.bytes > 0);
+        assert_int_equal(stats.updates, sums.tables[t].count);
+        assert_int_equal(stats.lookups, 2 * KEYS);
+        assert_true(stats.hottest >= 2 && stats.hot >= 20 && stats.hot <= 2 * KEYS);
+    }
+    row_sums_close(&sums);
+    shard_rows_close(&rows);
 }
 
 int main(void)
@@ -189,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_sum_does_not_depend_on_the_nodes),
         cmocka_unit_test(test_kept_steps_can_be_read_and_saved),
+        cmocka_unit_test(test_use_is_counted),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

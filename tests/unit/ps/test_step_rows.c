@@ -90,7 +90,7 @@ static void expect_refusal(enum refusal why)
     assert_null(find(PS_DO_ANSWER_LOOKUP));
 }
 
-/* The present step and the one before are answered, all others refused. */
+/* The present step and the one before are answered at once, earlier and later ones refused. */
 static void test_rows_of_kept_steps_are_sent(void **state)
 {
     (void)state;
@@ -104,10 +104,57 @@ static void test_rows_of_kept_steps_are_sent(void **state)
     expect_rows(3);
     look_up(1, 2);
     expect_refusal(REFUSAL_STEP_GONE);
-    look_up(1, 5);
+    look_up(1, 6);
     expect_refusal(REFUSAL_STEP_GONE);
     look_up(2, 4);
     expect_refusal(REFUSAL_GENERATION);
+}
+
+/* A lookup of the next step is answered once, as soon as the step exists. */
+static void test_rows_of_the_next_step_are_sent_then(void **state)
+{
+    (void)state;
+    serve();
+    train_to(4);
+    look_up(1, 5);
+    assert_non_null(find(PS_DO_KEEP_LOOKUP));
+    assert_null(find(PS_DO_REFUSE));
+    assert_null(find(PS_DO_ANSWER_LOOKUP));
+    train_to(5);
+    expect_rows(5);
+    assert_true(find(PS_DO_ANSWER_LOOKUP)->waiting);
+    train_to(6);
+    assert_null(find(PS_DO_ANSWER_LOOKUP));
+}
+
+/* One lookup of a connection waits: another one replaces it, also if it is answered at once. */
+static void test_a_lookup_replaces_the_one_that_waits(void **state)
+{
+    (void)state;
+    serve();
+    train_to(4);
+    look_up(1, 5);
+    look_up(1, 4);
+    expect_rows(4);
+    assert_false(find(PS_DO_ANSWER_LOOKUP)->waiting);
+    train_to(5);
+    assert_null(find(PS_DO_ANSWER_LOOKUP));
+}
+
+/* It ends with its generation, by one refusal for all questions, and with its connection. */
+static void test_a_waiting_lookup_ends(void **state)
+{
+    (void)state;
+    serve();
+    look_up(1, 1);
+    order((struct run){.phase = RUN_LOADING, .generation = 2});
+    assert_int_equal(find(PS_DO_REFUSE)->refusal, REFUSAL_NOT_RUNNING);
+    handle((struct ps_event){.type = PS_EV_LOADED});
+    serve();
+    look_up(1, 1);
+    handle((struct ps_event){.type = PS_EV_CONN_CLOSED});
+    train_to(1);
+    assert_null(find(PS_DO_ANSWER_LOOKUP));
 }
 
 /* The rows of a step stay until its evaluation is known. */
@@ -182,6 +229,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_of_kept_steps_are_sent),
+        cmocka_unit_test(test_rows_of_the_next_step_are_sent_then),
+        cmocka_unit_test(test_a_lookup_replaces_the_one_that_waits),
+        cmocka_unit_test(test_a_waiting_lookup_ends),
         cmocka_unit_test(test_rows_of_an_evaluation_are_sent),
         cmocka_unit_test(test_nothing_is_sent_while_loading),
         cmocka_unit_test(test_a_push_is_whole_or_absent),

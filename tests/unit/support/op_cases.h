@@ -305,7 +305,7 @@ static void check_gradient(struct tn_graph *graph, const struct op_case *test)
     tn_program_destroy(program);
 }
 
-static void run_case(const struct op_case *test)
+static inline void run_case(const struct op_case *test)
 {
     struct tn_graph *graph = NULL;
     struct tn_error error = {.text = ""};

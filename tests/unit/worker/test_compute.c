@@ -214,12 +214,12 @@ static void test_steps_along_the_gradient_learn(void **state)
 {
     (void)state;
     assert_true(isnan(compute_train_loss(&compute, 0)));
-    struct evaluation before = compute_evaluate(&compute, values, values, 0);
+    struct evaluation before = compute_evaluate(&compute, values, values, 0, NULL);
     for (uint64_t step = 0; step < 200; step++) {
         const float *sum = compute_node(&compute, values, step, (struct slice_node){0, 6}, NULL);
         for (uint64_t i = 0; i < compute.parameters; i++) { values[i] -= 0.1f * sum[i]; }
     }
-    struct evaluation after = compute_evaluate(&compute, values, values, 200);
+    struct evaluation after = compute_evaluate(&compute, values, values, 200, NULL);
     assert_int_equal(after.step, 200);
     assert_true(after.loss < 0.8 * before.loss);
     assert_true(after.accuracy > before.accuracy);
@@ -234,7 +234,7 @@ static void test_training_loss_forgets_steps_before_a_gap(void **state)
     (void)state;
     struct compute fresh;
     const struct slice_node node = {0, 1};
-    for (uint64_t step = 0; step < COMPUTE_RECENT_STEPS; step++) {
+    for (uint64_t step = 0; step < RECENT_LOSSES_STEPS; step++) {
         assert_non_null(compute_node(&compute, values, step, node, NULL));
     }
     for (uint64_t i = 0; i < compute.parameters; i++) { values[i] *= 100; } /* Another loss. */
@@ -243,9 +243,9 @@ static void test_training_loss_forgets_steps_before_a_gap(void **state)
         assert_non_null(compute_node(&compute, values, step, node, NULL));
         assert_non_null(compute_node(&fresh, values, step, node, NULL));
     }
-    const double loss = compute_evaluate(&compute, values, values, 1003).train_loss;
-    assert_true(loss == compute_evaluate(&fresh, values, values, 1003).train_loss);
-    assert_true(isnan(compute_evaluate(&compute, values, values, 2000).train_loss));
+    const double loss = compute_evaluate(&compute, values, values, 1003, NULL).train_loss;
+    assert_true(loss == compute_evaluate(&fresh, values, values, 1003, NULL).train_loss);
+    assert_true(isnan(compute_evaluate(&compute, values, values, 2000, NULL).train_loss));
     compute_close(&fresh);
 }
 
@@ -254,10 +254,10 @@ static void test_digest_covers_all_parameters(void **state)
 {
     (void)state;
     struct digest digest = digest_of(values, compute.parameters * sizeof *values);
-    struct evaluation evaluation = compute_evaluate(&compute, values, values, 7);
+    struct evaluation evaluation = compute_evaluate(&compute, values, values, 7, NULL);
     assert_true(evaluation.digest[0] == digest.low && evaluation.digest[1] == digest.high);
     values[compute.parameters - 1] += 1.0f;
-    assert_true(compute_evaluate(&compute, values, values, 7).digest[0] != digest.low);
+    assert_true(compute_evaluate(&compute, values, values, 7, NULL).digest[0] != digest.low);
 }
 
 /* Without a test set an evaluation has only a digest. */
@@ -265,7 +265,7 @@ static void test_evaluation_without_a_test_set_has_a_digest(void **state)
 {
     (void)state;
     compute.config.test = NULL;
-    struct evaluation evaluation = compute_evaluate(&compute, values, values, 7);
+    struct evaluation evaluation = compute_evaluate(&compute, values, values, 7, NULL);
     assert_true(isnan(evaluation.loss) && isnan(evaluation.accuracy));
     assert_true(evaluation.digest[0] != 0);
 }
@@ -278,7 +278,7 @@ static void test_regression_has_r_squared(void **state)
         const float *sum = compute_node(&compute, values, step, (struct slice_node){0, 6}, NULL);
         for (uint64_t i = 0; i < compute.parameters; i++) { values[i] -= 0.2f * sum[i]; }
     }
-    double accuracy = compute_evaluate(&compute, values, values, 2000).accuracy;
+    double accuracy = compute_evaluate(&compute, values, values, 2000, NULL).accuracy;
     assert_true(accuracy > 0.8 && accuracy <= 1.0);
 }
 
@@ -345,9 +345,9 @@ static void test_averages_are_evaluated(void **state)
 {
     (void)state;
     float *averages = calloc(compute.parameters, sizeof *averages);
-    struct evaluation both = compute_evaluate(&compute, values, averages, 7);
-    struct evaluation first = compute_evaluate(&compute, values, values, 7);
-    struct evaluation second = compute_evaluate(&compute, averages, averages, 7);
+    struct evaluation both = compute_evaluate(&compute, values, averages, 7, NULL);
+    struct evaluation first = compute_evaluate(&compute, values, values, 7, NULL);
+    struct evaluation second = compute_evaluate(&compute, averages, averages, 7, NULL);
     assert_true(both.loss == second.loss && both.accuracy == second.accuracy);
     assert_true(both.loss != first.loss);
     assert_memory_equal(both.digest, first.digest, sizeof both.digest);

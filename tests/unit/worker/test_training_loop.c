@@ -1,90 +1,10 @@
 /* The worker's core with two ps and four slices: events and the actions they must cause. */
-#include "worker/training_loop.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-enum { V = 4, PS = 2, ME = 1 };
-
-static struct training_loop loop;
-static struct loop_actions out;
-static uint64_t now_ms;
-
-static void handle(struct loop_event event)
-{
-    event.now_ms = now_ms;
-    training_loop_handle(&loop, &event, &out);
-}
-
-static void order(enum run_phase phase, uint64_t generation, uint64_t until, uint64_t evaluate_step)
-{
-    struct run run = {
-        .phase = phase, .generation = generation, .until = until, .evaluate_step = evaluate_step};
-    handle((struct loop_event){.type = LOOP_EV_RUN, .run = &run});
-}
-
-/* Slice v belongs to worker owners[v]. */
-static void assign(const char owners[static V])
-{
-    struct assignment assignment = {.generation = 1, .slice_count = V};
-    for (uint32_t v = 0; v < V; v++) { assignment.worker[v] = (uint16_t)(owners[v] - '0'); }
-    handle((struct loop_event){.type = LOOP_EV_ASSIGNMENT, .assignment = &assignment});
-}
-
-static void link(uint32_t ps, bool up)
-{
-    handle((struct loop_event){.type = up ? LOOP_EV_LINK_UP : LOOP_EV_LINK_DOWN, .ps = ps});
-}
-
-static void values(uint32_t ps, uint64_t generation, uint64_t step)
-{
-    handle((struct loop_event){.type = LOOP_EV_VALUES,
-                               .ps = ps,
-                               .generation = generation,
-                               .step = step,
-                               .round = loop.round});
-}
+#include "tests/unit/worker/loop_scene.h"
 
 static void refused(uint32_t ps, uint64_t generation, enum refusal why)
 {
     handle((struct loop_event){
         .type = LOOP_EV_REFUSED, .ps = ps, .generation = generation, .refusal = why});
-}
-
-static void computed(void)
-{
-    handle((struct loop_event){.type = LOOP_EV_COMPUTED});
-}
-
-static const struct loop_action *find(enum loop_action_type type, uint32_t nth)
-{
-    for (uint32_t i = 0; i < out.count; i++) {
-        if (out.items[i].type == type && nth-- == 0) { return &out.items[i]; }
-    }
-    return NULL;
-}
-
-static uint32_t number_of(enum loop_action_type type)
-{
-    uint32_t number = 0;
-    while (find(type, number) != NULL) { number++; }
-    return number;
-}
-
-/* Both ps are connected, and generation 1 runs up to `until`; `owners` as in assign(). */
-static void begin(enum strategy_kind strategy, const char owners[static V], uint64_t until)
-{
-    now_ms = 0;
-    training_loop_init(&loop, &(struct training_loop_config){
-                                  .strategy = strategy, .slices = V, .ps = PS, .index = ME});
-    link(0, true);
-    link(1, true);
-    order(RUN_RUNNING, 1, until, STEP_NONE);
-    assign(owners);
 }
 
 /* The same, with the values of `step`, and its slices computed and pushed. */
@@ -102,26 +22,26 @@ static void test_step_is_gathered_computed_and_pushed(void **state)
 {
     (void)state;
     begin(STRATEGY_PS_SYNC, "1100", 10);
-    assert_int_equal(number_of(LOOP_DO_PULL), 2);
-    assert_true(find(LOOP_DO_PULL, 0)->step == STEP_LATEST);
+    assert_int_equal(count_actions(&out, LOOP_DO_PULL), 2);
+    assert_true(find_action(&out, LOOP_DO_PULL, 0)->step == STEP_LATEST);
     values(0, 1, 5);
-    assert_int_equal(number_of(LOOP_DO_TAKE), 1);
-    assert_int_equal(number_of(LOOP_DO_SWAP), 0);
+    assert_int_equal(count_actions(&out, LOOP_DO_TAKE), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_SWAP), 0);
     values(1, 1, 5);
-    assert_int_equal(number_of(LOOP_DO_SWAP), 1);
-    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_SWAP), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 1);
     assert_int_equal(loop.nodes[0].first, 0);
     assert_int_equal(loop.nodes[0].count, 2);
-    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->push_to, 3);
-    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->step, 5);
-    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->round, loop.round);
+    assert_int_equal(find_action(&out, LOOP_DO_COMPUTE, 0)->push_to, 3);
+    assert_int_equal(find_action(&out, LOOP_DO_COMPUTE, 0)->step, 5);
+    assert_int_equal(find_action(&out, LOOP_DO_COMPUTE, 0)->round, loop.round);
     computed();
     assert_int_equal(out.count, 0);
     values(1, 1, 6);
     values(0, 1, 6);
     assert_int_equal(loop.step, 6);
-    assert_int_equal(number_of(LOOP_DO_FORGET), 1);
-    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_FORGET), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 1);
 }
 
 /* If the ps are a step apart, the lowest step counts, and the ps ahead is asked for it. */
@@ -131,11 +51,11 @@ static void test_lowest_step_is_gathered(void **state)
     begin(STRATEGY_PS_SYNC, "1111", 10);
     values(0, 1, 6);
     values(1, 1, 5);
-    assert_int_equal(number_of(LOOP_DO_PULL), 1);
-    assert_int_equal(find(LOOP_DO_PULL, 0)->ps, 0);
-    assert_int_equal(find(LOOP_DO_PULL, 0)->step, 5);
+    assert_int_equal(count_actions(&out, LOOP_DO_PULL), 1);
+    assert_int_equal(find_action(&out, LOOP_DO_PULL, 0)->ps, 0);
+    assert_int_equal(find_action(&out, LOOP_DO_PULL, 0)->step, 5);
     values(0, 1, 6); /* Not the requested step. */
-    assert_int_equal(number_of(LOOP_DO_TAKE), 0);
+    assert_int_equal(count_actions(&out, LOOP_DO_TAKE), 0);
     values(0, 1, 5);
     assert_int_equal(loop.state, LOOP_WHOLE);
     assert_int_equal(loop.step, 5);
@@ -150,8 +70,8 @@ static void test_gradients_are_resent_on_a_new_connection(void **state)
     assert_int_equal(out.count, 0);
     link(1, true);
     assert_int_equal(out.count, 1);
-    assert_int_equal(find(LOOP_DO_PUSH, 0)->ps, 1);
-    assert_int_equal(find(LOOP_DO_PUSH, 0)->node_count, 2);
+    assert_int_equal(find_action(&out, LOOP_DO_PUSH, 0)->ps, 1);
+    assert_int_equal(find_action(&out, LOOP_DO_PUSH, 0)->node_count, 2);
     values(0, 1, 6);
     link(0, false);
     link(0, true); /* It has answered this step. */
@@ -168,21 +88,21 @@ static void test_gradients_are_pushed_afterwards(void **state)
     link(1, false);
     link(1, true);
     values(1, 1, 5);
-    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->push_to, 3);
+    assert_int_equal(find_action(&out, LOOP_DO_COMPUTE, 0)->push_to, 3);
     computed();
     refused(0, 1, REFUSAL_NOT_RUNNING);
     link(1, false);
     assign("1001");
-    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->push_to, 0);
+    assert_int_equal(find_action(&out, LOOP_DO_COMPUTE, 0)->push_to, 0);
     computed();
     assert_int_equal(out.count, 0);
     link(1, true);
-    assert_int_equal(find(LOOP_DO_PUSH, 0)->ps, 1);
-    assert_int_equal(find(LOOP_DO_PUSH, 0)->node_count, 2);
+    assert_int_equal(find_action(&out, LOOP_DO_PUSH, 0)->ps, 1);
+    assert_int_equal(find_action(&out, LOOP_DO_PUSH, 0)->node_count, 2);
     now_ms += LOOP_REFUSED_RETRY_MS;
     handle((struct loop_event){.type = LOOP_EV_TICK});
-    assert_int_equal(find(LOOP_DO_PUSH, 0)->ps, 0);
-    assert_int_equal(find(LOOP_DO_PUSH, 0)->node_count, 2);
+    assert_int_equal(find_action(&out, LOOP_DO_PUSH, 0)->ps, 0);
+    assert_int_equal(find_action(&out, LOOP_DO_PUSH, 0)->node_count, 2);
 }
 
 /* Slices assigned in the middle of a step are computed from its values and pushed. */
@@ -192,7 +112,7 @@ static void test_slices_assigned_within_a_step_are_computed(void **state)
     begin_at(STRATEGY_PS_SYNC, "1122", 5);
     values(0, 1, 6); /* It had all slices; the other ps lacks slice 3. */
     assign("1121");
-    const struct loop_action *compute = find(LOOP_DO_COMPUTE, 0);
+    const struct loop_action *compute = find_action(&out, LOOP_DO_COMPUTE, 0);
     assert_non_null(compute);
     assert_int_equal(compute->step, 5);
     assert_int_equal(compute->first_node, 1);
@@ -212,12 +132,12 @@ static void test_worker_without_slices_is_idle(void **state)
     assert_int_equal(out.count, 0);
     values(0, 1, 6);
     values(1, 1, 6);
-    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
-    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->node_count, 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 1);
+    assert_int_equal(find_action(&out, LOOP_DO_COMPUTE, 0)->node_count, 1);
     computed();
     assign("0000");
     assert_int_equal(loop.state, LOOP_IDLE);
-    assert_int_equal(number_of(LOOP_DO_FORGET), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_FORGET), 1);
 }
 
 /* Nothing is computed at `until`; after it is raised, training continues. */
@@ -227,10 +147,10 @@ static void test_nothing_is_computed_beyond_until(void **state)
     begin(STRATEGY_PS_SYNC, "1111", 5);
     values(0, 1, 5);
     values(1, 1, 5);
-    assert_int_equal(number_of(LOOP_DO_SWAP), 1);
-    assert_int_equal(number_of(LOOP_DO_COMPUTE), 0);
+    assert_int_equal(count_actions(&out, LOOP_DO_SWAP), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 0);
     order(RUN_RUNNING, 1, 6, STEP_NONE);
-    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 1);
 }
 
 /* A paused worker keeps its values, and then continues where it was. */
@@ -241,10 +161,10 @@ static void test_paused_worker_continues(void **state)
     order(RUN_PAUSED, 1, 15, STEP_NONE);
     values(0, 1, 6);
     values(1, 1, 6);
-    assert_int_equal(number_of(LOOP_DO_COMPUTE), 0);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 0);
     order(RUN_RUNNING, 1, 15, STEP_NONE);
-    assert_int_equal(number_of(LOOP_DO_SWAP), 1);
-    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_SWAP), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 1);
 }
 
 /* After a new generation in the middle of a step all values are gathered again once it runs. */
@@ -253,16 +173,16 @@ static void test_new_generation_is_gathered(void **state)
     (void)state;
     begin_at(STRATEGY_PS_SYNC, "1111", 5);
     order(RUN_LOADING, 2, 15, STEP_NONE);
-    assert_int_equal(number_of(LOOP_DO_FORGET), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_FORGET), 1);
     assert_int_equal(loop.state, LOOP_IDLE);
     assert_int_equal(loop.generation, 2);
     values(0, 1, 6); /* A late answer of the old generation. */
     assert_int_equal(out.count, 0);
     order(RUN_RUNNING, 2, 15, STEP_NONE);
-    assert_int_equal(number_of(LOOP_DO_PULL), 2);
-    assert_int_equal(find(LOOP_DO_PULL, 0)->generation, 2);
+    assert_int_equal(count_actions(&out, LOOP_DO_PULL), 2);
+    assert_int_equal(find_action(&out, LOOP_DO_PULL, 0)->generation, 2);
     values(0, 1, 6);
-    assert_int_equal(number_of(LOOP_DO_TAKE), 0);
+    assert_int_equal(count_actions(&out, LOOP_DO_TAKE), 0);
 }
 
 /* Only the ps that refused is asked again, a little later. */
@@ -277,8 +197,8 @@ static void test_refusal_is_retried(void **state)
     assert_int_equal(training_loop_deadline_ms(&loop), 100 + LOOP_REFUSED_RETRY_MS);
     now_ms = training_loop_deadline_ms(&loop);
     handle((struct loop_event){.type = LOOP_EV_TICK});
-    assert_int_equal(number_of(LOOP_DO_PULL), 1);
-    assert_int_equal(find(LOOP_DO_PULL, 0)->ps, 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_PULL), 1);
+    assert_int_equal(find_action(&out, LOOP_DO_PULL, 0)->ps, 1);
 }
 
 /* If a ps no longer keeps the step, as after a freeze of the worker, the present one is gathered.
@@ -292,11 +212,11 @@ static void test_missing_step_is_gathered_anew(void **state)
     now_ms = training_loop_deadline_ms(&loop);
     assert_int_equal(now_ms, LOOP_GONE_RETRY_MS);
     handle((struct loop_event){.type = LOOP_EV_TICK});
-    assert_int_equal(number_of(LOOP_DO_PULL), 2);
+    assert_int_equal(count_actions(&out, LOOP_DO_PULL), 2);
     values(0, 1, 9);
     values(1, 1, 9);
     assert_int_equal(loop.step, 9);
-    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 1);
 }
 
 /* The owner of slice 0 evaluates once, at the first step at or after the ordered one. */
@@ -305,18 +225,18 @@ static void test_owner_of_slice_0_evaluates(void **state)
     (void)state;
     begin_at(STRATEGY_PS_SYNC, "1222", 5);
     order(RUN_RUNNING, 1, 15, 6);
-    assert_int_equal(number_of(LOOP_DO_EVALUATE), 0);
+    assert_int_equal(count_actions(&out, LOOP_DO_EVALUATE), 0);
     values(0, 1, 6);
     values(1, 1, 6);
-    assert_int_equal(number_of(LOOP_DO_EVALUATE), 0); /* Gradients first. */
+    assert_int_equal(count_actions(&out, LOOP_DO_EVALUATE), 0); /* Gradients first. */
     computed();
-    assert_int_equal(number_of(LOOP_DO_EVALUATE), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_EVALUATE), 1);
     assert_int_equal(out.items[out.count - 1].type, LOOP_DO_EVALUATE); /* After the pushes. */
-    assert_int_equal(find(LOOP_DO_EVALUATE, 0)->step, 6);
+    assert_int_equal(find_action(&out, LOOP_DO_EVALUATE, 0)->step, 6);
     handle((struct loop_event){.type = LOOP_EV_EVALUATED});
     assert_int_equal(out.count, 0);
     order(RUN_STOPPING, 1, 6, 7);
-    assert_int_equal(number_of(LOOP_DO_EVALUATE), 0);
+    assert_int_equal(count_actions(&out, LOOP_DO_EVALUATE), 0);
 }
 
 /* A worker that is assigned slice 0 evaluates, even after the last step. */
@@ -327,9 +247,9 @@ static void test_evaluation_follows_slice_0(void **state)
     values(0, 1, 5);
     values(1, 1, 5);
     order(RUN_STOPPING, 1, 5, 5);
-    assert_int_equal(number_of(LOOP_DO_EVALUATE), 0);
+    assert_int_equal(count_actions(&out, LOOP_DO_EVALUATE), 0);
     assign("1111");
-    assert_int_equal(number_of(LOOP_DO_EVALUATE), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_EVALUATE), 1);
 }
 
 static void step_to(uint64_t step)
@@ -344,7 +264,7 @@ static void step_to(uint64_t step)
 }
 
 /* A worker that becomes the owner of slice 0 after the step to be evaluated gathers the values that
- * the ps keep. */
+ * the ps keep, evaluates them, and gathers the newest ones. */
 static void test_new_owner_of_slice_0_goes_back(void **state)
 {
     (void)state;
@@ -355,12 +275,15 @@ static void test_new_owner_of_slice_0_goes_back(void **state)
     assert_int_equal(loop.state, LOOP_GATHER);
     values(0, 1, 12);
     values(1, 1, 13);
-    assert_int_equal(find(LOOP_DO_PULL, 0)->step, 10);
-    assert_int_equal(number_of(LOOP_DO_PULL), 2);
+    assert_int_equal(find_action(&out, LOOP_DO_PULL, 0)->step, 10);
+    assert_int_equal(count_actions(&out, LOOP_DO_PULL), 2);
     values(0, 1, 10);
     values(1, 1, 10);
-    computed();
-    assert_int_equal(find(LOOP_DO_EVALUATE, 0)->step, 10);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 0);
+    assert_int_equal(find_action(&out, LOOP_DO_EVALUATE, 0)->step, 10);
+    handle((struct loop_event){.type = LOOP_EV_EVALUATED});
+    assert_int_equal(count_actions(&out, LOOP_DO_PULL), 2);
+    assert_int_equal(find_action(&out, LOOP_DO_PULL, 0)->step, STEP_LATEST);
 }
 
 /* It passes a multiple before the result is known, but not the next one. */
@@ -371,16 +294,16 @@ static void test_owner_of_slice_0_waits_for_the_result(void **state)
     loop.config.evaluate_every = 4;
     order(RUN_RUNNING, 1, 30, 8);
     step_to(11);
-    assert_int_equal(number_of(LOOP_DO_EVALUATE), 0);
+    assert_int_equal(count_actions(&out, LOOP_DO_EVALUATE), 0);
     assert_int_equal(loop.evaluated_step, 8);
     values(0, 1, 12);
     values(1, 1, 12);
     assert_int_equal(loop.step, 12);
-    assert_int_equal(number_of(LOOP_DO_COMPUTE), 0);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 0);
     order(RUN_RUNNING, 1, 30, 12);
-    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 1);
     computed();
-    assert_int_equal(find(LOOP_DO_EVALUATE, 0)->step, 12);
+    assert_int_equal(find_action(&out, LOOP_DO_EVALUATE, 0)->step, 12);
 }
 
 /* Async: the current values are evaluated as those of the ordered step. */
@@ -389,7 +312,7 @@ static void test_async_evaluates_what_it_has(void **state)
     (void)state;
     begin_at(STRATEGY_PS_ASYNC, "1222", 9);
     order(RUN_RUNNING, 1, 30, 8);
-    assert_int_equal(find(LOOP_DO_EVALUATE, 0)->step, 8);
+    assert_int_equal(find_action(&out, LOOP_DO_EVALUATE, 0)->step, 8);
 }
 
 /* Async: each slice is pushed separately, followed by a pull of the next step. */
@@ -400,14 +323,14 @@ static void test_async_slices_are_pushed_separately(void **state)
     values(0, 1, 7);
     values(1, 1, 5);
     assert_int_equal(loop.step, 5);
-    assert_int_equal(find(LOOP_DO_COMPUTE, 0)->node_count, 2);
+    assert_int_equal(find_action(&out, LOOP_DO_COMPUTE, 0)->node_count, 2);
     computed();
-    assert_int_equal(number_of(LOOP_DO_PUSH), 2);
-    assert_int_equal(find(LOOP_DO_PUSH, 0)->node_count, 2);
-    assert_int_equal(number_of(LOOP_DO_PULL), 2);
-    assert_int_equal(find(LOOP_DO_PULL, 0)->step, 6);
+    assert_int_equal(count_actions(&out, LOOP_DO_PUSH), 2);
+    assert_int_equal(find_action(&out, LOOP_DO_PUSH, 0)->node_count, 2);
+    assert_int_equal(count_actions(&out, LOOP_DO_PULL), 2);
+    assert_int_equal(find_action(&out, LOOP_DO_PULL, 0)->step, 6);
     values(0, 1, 6);
-    assert_int_equal(number_of(LOOP_DO_COMPUTE), 0);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 0);
     values(1, 1, 6);
     assert_int_equal(loop.step, 6);
 }
@@ -420,11 +343,11 @@ static void test_async_assignment_begins_at_the_slowest_slice(void **state)
     values(0, 1, 5);
     values(1, 1, 5);
     assign("1110");
-    assert_int_equal(number_of(LOOP_DO_PULL), 2);
+    assert_int_equal(count_actions(&out, LOOP_DO_PULL), 2);
     values(0, 1, 3);
     values(1, 1, 4);
     assert_int_equal(loop.step, 3);
-    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 1);
 }
 
 /* The answer to a request of an older round is ignored. */
@@ -436,9 +359,9 @@ static void test_answers_of_older_rounds_are_ignored(void **state)
     assign("1110");
     handle((struct loop_event){
         .type = LOOP_EV_VALUES, .ps = 0, .generation = 1, .step = 6, .round = old_round});
-    assert_int_equal(number_of(LOOP_DO_TAKE), 0);
+    assert_int_equal(count_actions(&out, LOOP_DO_TAKE), 0);
     values(0, 1, 4);
-    assert_int_equal(number_of(LOOP_DO_TAKE), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_TAKE), 1);
 }
 
 /* When the run is stopping, a worker that is behind gathers the last values. */
@@ -447,7 +370,7 @@ static void test_worker_behind_at_the_end_catches_up(void **state)
     (void)state;
     begin_at(STRATEGY_PS_SYNC, "1111", 5);
     order(RUN_STOPPING, 1, 15, STEP_NONE);
-    assert_int_equal(number_of(LOOP_DO_PULL), 2);
+    assert_int_equal(count_actions(&out, LOOP_DO_PULL), 2);
     values(0, 1, 15);
     values(1, 1, 15);
     assert_int_equal(loop.step, 15);

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/worker/loop_actions.h"
+
 enum { V = 2, PS = 2, CHUNKS = 3 };
 
 static struct training_loop loop;
@@ -16,13 +18,6 @@ static struct loop_actions out;
 static void handle(struct loop_event event)
 {
     training_loop_handle(&loop, &event, &out);
-}
-
-static uint32_t number_of(enum loop_action_type type)
-{
-    uint32_t number = 0;
-    for (uint32_t i = 0; i < out.count; i++) { number += out.items[i].type == type; }
-    return number;
 }
 
 static void order(uint64_t generation)
@@ -47,7 +42,7 @@ static bool chunk(uint32_t ps, uint64_t step, uint32_t number)
                                .round = loop.round,
                                .chunk = number,
                                .more = number + 1 < CHUNKS});
-    if (number_of(LOOP_DO_TAKE) == 0) { return false; }
+    if (count_actions(&out, LOOP_DO_TAKE) == 0) { return false; }
     assert_int_equal(out.items[0].type, LOOP_DO_TAKE);
     assert_int_equal(out.items[0].ps, ps);
     assert_int_equal(out.items[0].chunk, number);
@@ -91,7 +86,7 @@ static void test_values_count_with_the_last_chunk(void **state)
     assert_true(chunk(1, 5, 2));
     assert_int_equal(loop.state, LOOP_WHOLE);
     assert_int_equal(loop.step, 5);
-    assert_int_equal(number_of(LOOP_DO_COMPUTE), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_COMPUTE), 1);
 }
 
 /* A connection that breaks within values: they come again as a whole. */
@@ -102,7 +97,7 @@ static void test_broken_connection_ends_its_values(void **state)
     assert_true(chunk(1, 5, 0));
     link(1, false);
     link(1, true);
-    assert_int_equal(number_of(LOOP_DO_PULL), 1);
+    assert_int_equal(count_actions(&out, LOOP_DO_PULL), 1);
     assert_false(chunk(1, 5, 1));
     assert_false(chunk(1, 5, 2));
     assert_int_equal(loop.state, LOOP_GATHER);

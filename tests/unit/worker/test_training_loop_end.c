@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/worker/loop_actions.h"
+
 static struct training_loop loop;
 static struct loop_actions out;
 
@@ -29,14 +31,6 @@ static void values(uint64_t step)
         .type = LOOP_EV_VALUES, .generation = 1, .step = step, .round = loop.round});
 }
 
-static const struct loop_action *find(enum loop_action_type type)
-{
-    for (uint32_t i = 0; i < out.count; i++) {
-        if (out.items[i].type == type) { return &out.items[i]; }
-    }
-    return NULL;
-}
-
 /* One ps, one slice; the values of step 5 are here, and the pull of step 6 is sent. */
 static int begin(void **state)
 {
@@ -49,8 +43,8 @@ static int begin(void **state)
     handle((struct loop_event){.type = LOOP_EV_ASSIGNMENT, .assignment = &assignment});
     values(5);
     handle((struct loop_event){.type = LOOP_EV_COMPUTED});
-    assert_int_equal(find(LOOP_DO_PULL)->step, 6);
-    assert_false(find(LOOP_DO_PULL)->last);
+    assert_int_equal(find_action(&out, LOOP_DO_PULL, 0)->step, 6);
+    assert_false(find_action(&out, LOOP_DO_PULL, 0)->last);
     return 0;
 }
 
@@ -59,13 +53,13 @@ static void test_end_that_moves_back_is_gathered_again(void **state)
 {
     (void)state;
     order(6);
-    assert_true(find(LOOP_DO_PULL)->step == STEP_LATEST);
+    assert_true(find_action(&out, LOOP_DO_PULL, 0)->step == STEP_LATEST);
     values(5);
     handle((struct loop_event){.type = LOOP_EV_COMPUTED});
-    assert_int_equal(find(LOOP_DO_PULL)->step, 6);
-    assert_true(find(LOOP_DO_PULL)->last);
+    assert_int_equal(find_action(&out, LOOP_DO_PULL, 0)->step, 6);
+    assert_true(find_action(&out, LOOP_DO_PULL, 0)->last);
     values(6);
-    assert_non_null(find(LOOP_DO_EVALUATE));
+    assert_non_null(find_action(&out, LOOP_DO_EVALUATE, 0));
 }
 
 /* The steps up to an end that is further ahead are pulled by the new order anyway. */
@@ -73,11 +67,11 @@ static void test_end_further_ahead_changes_nothing(void **state)
 {
     (void)state;
     order(7);
-    assert_null(find(LOOP_DO_PULL));
+    assert_null(find_action(&out, LOOP_DO_PULL, 0));
     values(6);
     handle((struct loop_event){.type = LOOP_EV_COMPUTED});
-    assert_int_equal(find(LOOP_DO_PULL)->step, 7);
-    assert_true(find(LOOP_DO_PULL)->last);
+    assert_int_equal(find_action(&out, LOOP_DO_PULL, 0)->step, 7);
+    assert_true(find_action(&out, LOOP_DO_PULL, 0)->last);
 }
 
 int main(void)

@@ -34,8 +34,9 @@ static void children_find_their_networks(void **state)
     (void)state;
     const struct network *found;
     assert_int_equal(
-        read_text("{\"version\": 1, \"places\": {\"ps:0\": {\"namespace\": \"/proc/self/ns/net\", "
-                  "\"address\": \"10.77.0.2\"}}}"),
+        read_text(
+            "{\"version\": 1, \"networks\": {\"ps:0\": {\"namespace\": \"/proc/self/ns/net\", "
+            "\"address\": \"10.77.0.2\"}}}"),
         TN_OK);
     assert_int_equal(networks_find(&networks, "ps:0", &found, &error), TN_OK);
     assert_string_equal(found->path, "/proc/self/ns/net");
@@ -65,15 +66,15 @@ static void wrong_fields_are_named(void **state)
     } wrong[] = {
         {"{", "line 1"},
         {"[]", "version"},
-        {"{\"version\": 2, \"places\": {}}", "version"},
-        {"{\"version\": 1}", "places"},
-        {"{\"version\": 1, \"places\": {}}", "places"},
-        {"{\"version\": 1, \"places\": {\"ps:0\": 7}}", "ps:0: namespace"},
-        {"{\"version\": 1, \"places\": {\"ps:0\": {\"namespace\": \"/proc/no\"}}}",
+        {"{\"version\": 2, \"networks\": {}}", "version"},
+        {"{\"version\": 1}", "networks"},
+        {"{\"version\": 1, \"networks\": {}}", "networks"},
+        {"{\"version\": 1, \"networks\": {\"ps:0\": 7}}", "ps:0: namespace"},
+        {"{\"version\": 1, \"networks\": {\"ps:0\": {\"namespace\": \"/proc/no\"}}}",
          "namespace: /proc/no"},
-        {"{\"version\": 1, \"places\": {\"ps:0\": {\"namespace\": \"/proc/self/ns/net\"}}}",
+        {"{\"version\": 1, \"networks\": {\"ps:0\": {\"namespace\": \"/proc/self/ns/net\"}}}",
          "ps:0: address"},
-        {"{\"version\": 1, \"places\": {\"ps:0\": {\"namespace\": \"/proc/self/ns/net\", "
+        {"{\"version\": 1, \"networks\": {\"ps:0\": {\"namespace\": \"/proc/self/ns/net\", "
          "\"address\": \"x\"}}}",
          "ps:0: address"},
     };

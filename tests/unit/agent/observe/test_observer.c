@@ -91,6 +91,30 @@ static void members_are_followed(void **state)
     assert_false(observer.tasks[0].present);
 }
 
+/* Another number of ps: the tasks of other roles keep their state, and all are read again. */
+static void number_of_ps_changes(void **state)
+{
+    (void)state;
+    static char text[ZNODE_JSON_MAX];
+    const struct member member = {.task = {ROLE_WORKER, 0}, .incarnation = 8};
+    const uint32_t numbers[] = {3, 0, 1};
+    memset(&asked, 0, sizeof asked);
+    observer_start(&observer, "c", 1, 2, 1, 0, 0, &port, 0);
+    (void)member_encode(&member, text);
+    assert_int_equal(feed(answer("read /tanist/c/members/worker-0", text)), OBSERVER_MEMBER);
+    assert_int_equal(feed(answer("read /tanist/c/members/ps-1", json_member_text(1, 5))),
+                     OBSERVER_MEMBER);
+    for (int i = 0; i < 3; i++) {
+        observer_change_ps(&observer, numbers[i], &port, 0);
+        assert_int_equal(observer.task_count, numbers[i] + 2);
+        assert_true(observer_task(&observer, (struct task){ROLE_WORKER, 0})->present);
+        assert_int_equal(observer_has_ps(&observer), numbers[i] > 0);
+    }
+    assert_null(observer_task(&observer, (struct task){ROLE_PS, 1}));
+    assert_int_equal(feed(answer("read /tanist/c/members/ps-0", json_member_text(0, 9))),
+                     OBSERVER_MEMBER);
+}
+
 /* Entries are reported once, in the order of their numbers; those that existed at the start as old.
  */
 static void history_is_reported_in_order(void **state)
@@ -207,6 +231,7 @@ int main(void)
         cmocka_unit_test_setup(observer_settles_when_all_reads_are_answered, setup),
         cmocka_unit_test_setup(members_are_followed, setup),
         cmocka_unit_test_setup(history_is_reported_in_order, setup),
+        cmocka_unit_test_setup(number_of_ps_changes, setup),
         cmocka_unit_test_setup(unanswered_entry_is_read_again, setup),
         cmocka_unit_test_setup(history_after_a_wipe_is_new, setup),
         cmocka_unit_test_setup(candidate_is_found_by_its_session, setup),

@@ -1,5 +1,5 @@
-/* chaos/cluster/targets.h: the place of a process by its command line, and the places that each
- * selector means. */
+/* chaos/cluster/targets.h: the component of a process by its command line, and the components that
+ * each selector means. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,23 +46,23 @@ static void state_of_a_process_is_read(void **state)
     assert_int_equal(proc_state(-1), 0);
 }
 
-/* ------------------------------------------------------------- places */
+/* ------------------------------------------------------------- components */
 
 /* The agent first, then servers from 1, then nodes by role. */
-static void places_are_ordered(void **state)
+static void components_are_ordered(void **state)
 {
     static const char *const names[] = {
         "agent",         "zookeeper:1", "zookeeper:2", "zookeeper:3", "coordinator:0",
         "coordinator:1", "ps:0",        "ps:1",        "worker:0",    "worker:1"};
     struct target_cluster *cluster = *state;
-    json_t *list = target_cluster_places_json(cluster);
+    json_t *list = target_cluster_components_json(cluster);
     assert_int_equal(cluster->count, sizeof names / sizeof *names);
     for (uint32_t i = 0; i < cluster->count; i++) {
-        assert_string_equal(cluster->places[i].name, names[i]);
+        assert_string_equal(cluster->components[i].name, names[i]);
         assert_string_equal(json_string_value(json_array_get(list, i)), names[i]);
-        assert_ptr_equal(target_cluster_place(cluster, names[i]), &cluster->places[i]);
+        assert_ptr_equal(target_cluster_component(cluster, names[i]), &cluster->components[i]);
     }
-    assert_null(target_cluster_place(cluster, "ps:2"));
+    assert_null(target_cluster_component(cluster, "ps:2"));
     json_decref(list);
 }
 
@@ -77,18 +77,18 @@ static uint32_t resolve(struct target_cluster *cluster, struct target_list *list
     return list->count;
 }
 
-/* A name selects the place of that name, if there is one. */
-static void name_selects_its_place(void **state)
+/* A name selects the component of that name, if there is one. */
+static void name_selects_its_component(void **state)
 {
     struct target_list list;
     assert_int_equal(resolve(*state, &list, "ps:1"), 1);
-    assert_string_equal(list.places[0]->name, "ps:1");
+    assert_string_equal(list.components[0]->name, "ps:1");
     assert_int_equal(resolve(*state, &list, "agent"), 1);
     assert_int_equal(resolve(*state, &list, "zookeeper:3"), 1);
     assert_int_equal(resolve(*state, &list, "ps:2"), 0);
 }
 
-/* "chief" selects the place of the current chief, if it is one of this cluster. */
+/* "chief" selects the component of the current chief, if it is one of this cluster. */
 static void chief_selects_the_current_chief(void **state)
 {
     struct target_cluster *cluster = *state;
@@ -98,7 +98,7 @@ static void chief_selects_the_current_chief(void **state)
     assert_int_equal(resolve(cluster, &list, "chief"), 0);
     snprintf(cluster->chief, sizeof cluster->chief, "coordinator:1");
     assert_int_equal(resolve(cluster, &list, "chief"), 1);
-    assert_string_equal(list.places[0]->name, "coordinator:1");
+    assert_string_equal(list.components[0]->name, "coordinator:1");
 }
 
 /* A follower is any server but the leader; an unknown leader cannot be selected. */
@@ -109,10 +109,10 @@ static void leader_and_follower_differ(void **state)
     assert_int_equal(resolve(cluster, &list, "zookeeper-leader"), 0);
     snprintf(cluster->zookeeper_leader, sizeof cluster->zookeeper_leader, "zookeeper:2");
     assert_int_equal(resolve(cluster, &list, "zookeeper-leader"), 1);
-    assert_string_equal(list.places[0]->name, "zookeeper:2");
+    assert_string_equal(list.components[0]->name, "zookeeper:2");
     for (int i = 0; i < 30; i++) {
         assert_int_equal(resolve(cluster, &list, "zookeeper-follower"), 1);
-        assert_string_not_equal(list.places[0]->name, "zookeeper:2");
+        assert_string_not_equal(list.components[0]->name, "zookeeper:2");
     }
 }
 
@@ -122,7 +122,7 @@ static void majority_is_more_than_half(void **state)
     struct target_list list;
     for (int i = 0; i < 30; i++) {
         assert_int_equal(resolve(*state, &list, "zookeeper-majority"), 2);
-        assert_ptr_not_equal(list.places[0], list.places[1]);
+        assert_ptr_not_equal(list.components[0], list.components[1]);
     }
     assert_int_equal(resolve(*state, &list, "zookeeper-all"), 3);
 }
@@ -132,7 +132,7 @@ static void everything_begins_with_the_agent(void **state)
 {
     struct target_list list;
     assert_int_equal(resolve(*state, &list, "everything"), 10);
-    assert_string_equal(list.places[0]->name, "agent");
+    assert_string_equal(list.components[0]->name, "agent");
     assert_int_equal(resolve(*state, &list, "cluster"), 10);
 }
 
@@ -154,8 +154,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(state_of_a_process_is_read),
-        WITH_CLUSTER(places_are_ordered),
-        WITH_CLUSTER(name_selects_its_place),
+        WITH_CLUSTER(components_are_ordered),
+        WITH_CLUSTER(name_selects_its_component),
         WITH_CLUSTER(chief_selects_the_current_chief),
         WITH_CLUSTER(leader_and_follower_differ),
         WITH_CLUSTER(majority_is_more_than_half),

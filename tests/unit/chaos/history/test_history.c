@@ -163,13 +163,13 @@ static void planned_line_has_its_form(void **state)
 {
     (void)state;
     static const char *const expected[INJECTIONS] = {
-        "{\"id\":1,\"fault\":\"kill\",\"whom\":\"chief\","
+        "{\"id\":1,\"fault\":\"kill\",\"selector\":\"chief\","
         "\"trigger\":{\"type\":\"time\",\"at_ms\":1500},\"for_ms\":0,\"value\":0.0}",
-        "{\"id\":2,\"fault\":\"freeze\",\"whom\":\"ps:1\","
+        "{\"id\":2,\"fault\":\"freeze\",\"selector\":\"ps:1\","
         "\"trigger\":{\"type\":\"step\",\"step\":40},\"for_ms\":3000,\"value\":0.0}",
-        "{\"id\":3,\"fault\":\"loss\",\"whom\":\"zookeeper:2\",\"trigger\":{\"type\":"
+        "{\"id\":3,\"fault\":\"loss\",\"selector\":\"zookeeper:2\",\"trigger\":{\"type\":"
         "\"phase\",\"phase\":\"loading\",\"count\":2},\"for_ms\":10,\"value\":12.5}",
-        "{\"id\":4,\"fault\":\"stall\",\"whom\":\"ps:0\",\"trigger\":{\"type\":\"point\","
+        "{\"id\":4,\"fault\":\"stall\",\"selector\":\"ps:0\",\"trigger\":{\"type\":\"point\","
         "\"point\":\"ckpt.before_sync\",\"count\":3,\"at_ms\":7},\"for_ms\":0,\"value\":250.0}"};
     for (int i = 0; i < INJECTIONS; i++) {
         json_t *object = injection_to_json(&injections[i]);
@@ -185,7 +185,7 @@ static void wrong_member_is_named(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {{"fault", "\"krill\""},
-                                           {"whom", "7"},
+                                           {"selector", "7"},
                                            {"for_ms", "-1"},
                                            {"value", "\"x\""},
                                            {"trigger", "{\"type\":\"never\"}"},

@@ -79,7 +79,7 @@ static void killed_chief_costs_an_election(void **state)
 static void killed_ps_costs_a_pause(void **state)
 {
     const json_t *two = recovery(*state, 1);
-    assert_string_equal(json_member_text(two, "whom", ""), "ps:0");
+    assert_string_equal(json_member_text(two, "selector", ""), "ps:0");
     assert_ms(two, "detect_ms", 20);
     assert_true(json_is_null(json_object_get(two, "elect_ms")));
     assert_ms(two, "restore_ms", 980);
@@ -138,7 +138,7 @@ static void unfinished_recovery_has_no_total(void **state)
     struct timeline timeline;
     json_t *history;
     json_t *list = recoveries_of(
-        "[{\"t_ms\":0,\"kind\":\"begin\",\"places\":[\"ps:0\"]},"
+        "[{\"t_ms\":0,\"kind\":\"begin\",\"components\":[\"ps:0\"]},"
         "{\"t_ms\":10,\"kind\":\"event\",\"event\":{\"event\":\"running\",\"step\":0}},"
         "{\"t_ms\":90,\"kind\":\"fault\",\"id\":1,\"fault\":\"kill\",\"targets\":[\"ps:0\"]},"
         "{\"t_ms\":95,\"kind\":\"event\",\"event\":{\"event\":\"paused\",\"task\":\"ps:0\"}},"
@@ -162,7 +162,7 @@ static void late_event_counts_from_its_time(void **state)
     json_t *list = recoveries_of(
         "[{\"t_ms\":0,\"kind\":\"begin\",\"started\":\"2026-11-21T00:00:00.000Z\"},"
         "{\"t_ms\":10,\"kind\":\"event\",\"event\":{\"event\":\"running\",\"step\":0}},"
-        "{\"t_ms\":1000,\"kind\":\"fault\",\"id\":1,\"fault\":\"kill\",\"whom\":\"ps\","
+        "{\"t_ms\":1000,\"kind\":\"fault\",\"id\":1,\"fault\":\"kill\",\"selector\":\"ps\","
         "\"targets\":[\"ps:0\"]},"
         "{\"t_ms\":5000,\"kind\":\"event\",\"event\":{\"event\":\"paused\",\"task\":\"ps:0\","
         "\"time\":\"2026-11-21T00:00:01.020Z\"}},"
@@ -198,8 +198,9 @@ static void malformed_lines_are_ignored(void **state)
     json_t *list = recoveries_of(
         "[{\"kind\":7},[],{\"t_ms\":\"x\",\"kind\":\"event\",\"event\":\"running\"},"
         "{\"t_ms\":-5,\"kind\":\"fault\",\"targets\":{\"a\":1}},"
-        "{\"t_ms\":1,\"kind\":\"place\",\"state\":\"thawed\"},{\"t_ms\":2,\"kind\":\"chief\"},"
-        "{\"t_ms\":3,\"kind\":\"step\",\"step\":-4},{\"t_ms\":4,\"kind\":\"begin\",\"places\":[1]}"
+        "{\"t_ms\":1,\"kind\":\"component\",\"state\":\"thawed\"},{\"t_ms\":2,\"kind\":\"chief\"},"
+        "{\"t_ms\":3,\"kind\":\"step\",\"step\":-4},{\"t_ms\":4,\"kind\":\"begin\",\"components\":["
+        "1]}"
         "]",
         &timeline, &history);
     assert_int_equal(json_array_size(list), 0);
@@ -208,20 +209,20 @@ static void malformed_lines_are_ignored(void **state)
     json_decref(history);
 }
 
-/* A place that "begin" names twice has one lane. */
-static void repeated_place_has_one_lane(void **state)
+/* A component that "begin" names twice has one lane. */
+static void repeated_component_has_one_lane(void **state)
 {
     (void)state;
     struct timeline timeline;
     json_t *history;
-    json_t *list =
-        recoveries_of("[{\"t_ms\":0,\"kind\":\"begin\",\"places\":[\"ps:0\",\"ps:0\",\"ps:0\"]},"
-                      "{\"t_ms\":1,\"kind\":\"place\",\"place\":\"ps:0\",\"state\":\"up\"},"
-                      "{\"t_ms\":2,\"kind\":\"place\",\"place\":\"ps:0\",\"state\":\"down\"},"
-                      "{\"t_ms\":3,\"kind\":\"end\",\"exit\":0}]",
-                      &timeline, &history);
+    json_t *list = recoveries_of(
+        "[{\"t_ms\":0,\"kind\":\"begin\",\"components\":[\"ps:0\",\"ps:0\",\"ps:0\"]},"
+        "{\"t_ms\":1,\"kind\":\"component\",\"component\":\"ps:0\",\"state\":\"up\"},"
+        "{\"t_ms\":2,\"kind\":\"component\",\"component\":\"ps:0\",\"state\":\"down\"},"
+        "{\"t_ms\":3,\"kind\":\"end\",\"exit\":0}]",
+        &timeline, &history);
     assert_int_equal(timeline.lane_count, 1);
-    assert_int_equal(timeline.place_interval_count, 3);
+    assert_int_equal(timeline.component_interval_count, 3);
     json_decref(list);
     timeline_free(&timeline);
     json_decref(history);
@@ -255,7 +256,7 @@ int main(void)
         cmocka_unit_test(late_event_counts_from_its_time),
         cmocka_unit_test(groups_are_fault_and_kind_of_target),
         cmocka_unit_test(malformed_lines_are_ignored),
-        cmocka_unit_test(repeated_place_has_one_lane),
+        cmocka_unit_test(repeated_component_has_one_lane),
         cmocka_unit_test(percentiles_are_by_nearest_rank),
     };
     return cmocka_run_group_tests(tests, open_golden, close_golden);

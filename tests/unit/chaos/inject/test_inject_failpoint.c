@@ -27,9 +27,9 @@ static int make_cluster(void **state)
     close(fd);
     cluster = (struct target_cluster){.count = 7};
     for (unsigned i = 0; i < 7; i++) {
-        struct place *place = &cluster.places[i];
-        snprintf(place->name, sizeof place->name, "%s", names[i]);
-        place->is_node = task_parse(names[i], &place->task);
+        struct component *component = &cluster.components[i];
+        snprintf(component->name, sizeof component->name, "%s", names[i]);
+        component->is_node = task_parse(names[i], &component->task);
     }
     snprintf(cluster.chief, sizeof cluster.chief, "coordinator:1");
     return fault_control_create(path, names, 7, &cluster.control, NULL) != TN_OK;
@@ -63,8 +63,8 @@ static void carry_out(struct fault_point *order, uint32_t slot)
     order->done++;
 }
 
-/* The name of a place selects one slot, a role or "any" all nodes that pass. "chief" selects all
- * candidates where only they pass, and the current chief elsewhere. */
+/* The name of a component selects one slot, a role or "any" all nodes that pass. "chief" selects
+ * all candidates where only they pass, and the current chief elsewhere. */
 static void selector_becomes_a_set_of_slots(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void fault_is_reported_once(void **state)
     assert_false(failpoint_watch_poll(&watch, &cluster));
     carry_out(watch.order, 5);
     assert_true(failpoint_watch_poll(&watch, &cluster));
-    assert_string_equal(watch.place->name, "ps:1");
+    assert_string_equal(watch.component->name, "ps:1");
     assert_int_equal(watch.pid, 4711);
     assert_false(failpoint_watch_poll(&watch, &cluster));
 }

@@ -91,7 +91,7 @@ enum tn_status failpoint_watch_arm(struct failpoint_watch *watch, struct target_
                                    const struct injection *injection, struct error *error)
 {
     (void)injection;
-    *watch = (struct failpoint_watch){.place = target_cluster_place(cluster, "ps:1")};
+    *watch = (struct failpoint_watch){.component = target_cluster_component(cluster, "ps:1")};
     world.armed = world.begin_status == TN_OK;
     return world.armed ? TN_OK : error_set(error, world.begin_status, "refused");
 }

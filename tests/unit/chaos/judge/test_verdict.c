@@ -222,7 +222,7 @@ static void assert_recovery(const char *history, const char *want)
     ", 'phase': 'running'},"
 #define PLANNED(id, for_ms) "{'kind': 'planned', 't_ms': 0, 'id': " #id ", 'for_ms': " #for_ms "},"
 #define FAULT(t, id)                                                                               \
-    "{'kind': 'fault', 't_ms': " #t ", 'id': " #id ", 'fault': 'x', 'whom': 'ps:0'},"
+    "{'kind': 'fault', 't_ms': " #t ", 'id': " #id ", 'fault': 'x', 'selector': 'ps:0'},"
 #define UNDO(t, id)   "{'kind': 'undo', 't_ms': " #t ", 'id': " #id "},"
 #define RUN(t, state) "{'kind': 'run', 't_ms': " #t ", 'state': '" #state "'}"
 
@@ -273,8 +273,8 @@ static void recovery_notices_a_dead_run(void **state)
 
 /* -------------------------------------------------------------- resources */
 
-#define USES(t, place, pid, rss, descriptors, threads)                                             \
-    "{'kind': 'resources', 't_ms': " #t ", 'place': '" place "', 'pid': " #pid                     \
+#define USES(t, component, pid, rss, descriptors, threads)                                         \
+    "{'kind': 'resources', 't_ms': " #t ", 'component': '" component "', 'pid': " #pid             \
     ", 'rss_kib': " #rss ", 'descriptors': " #descriptors ", 'threads': " #threads "},"
 
 static json_t *use(const char *history)
@@ -314,10 +314,10 @@ static void resources_wants_samples(void **state)
 {
     (void)state;
     assert_check(use("[" RUN(0, started) "]"), "memory", "-");
-    assert_check(use("[{'kind': 'place', 't_ms': 0, 'place': 'ps:1', 'state': 'up'}," USES(
+    assert_check(use("[{'kind': 'component', 't_ms': 0, 'component': 'ps:1', 'state': 'up'}," USES(
                      100, "ps:0", 7, 1024, 5, 2) RUN(9000, ended) "]"),
                  "threads", "-ps:1");
-    assert_check(use("[{'kind': 'begin', 't_ms': 0, 'places': ['ps:0', 'zookeeper:1']}," USES(
+    assert_check(use("[{'kind': 'begin', 't_ms': 0, 'components': ['ps:0', 'zookeeper:1']}," USES(
                      100, "ps:0", 7, 1024, 5, 2) RUN(9000, ended) "]"),
                  "memory", "-zookeeper:1");
 }

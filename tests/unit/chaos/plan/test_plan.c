@@ -42,7 +42,7 @@ static void keys_are_read(void **state)
     struct error error;
     assert_int_equal(read_plan("{\"name\": \"n\", \"about\": \"a\", \"seconds\": 20, \"draw\": 3,"
                                " \"recover_within_s\": 7.5, \"set\": {\"train.steps\": 500},"
-                               " \"faults\": [{\"fault\": \"freeze\", \"whom\": [\"chief\", "
+                               " \"faults\": [{\"fault\": \"freeze\", \"selector\": [\"chief\", "
                                "\"ps:1\"], \"after_s\": [1, 2], \"for_sessions\": 3}]}",
                                &plan, &error),
                      TN_OK);
@@ -76,7 +76,7 @@ static void triggers_are_read(void **state)
         char line[256];
         struct plan plan;
         struct error error;
-        snprintf(line, sizeof line, "\"fault\": \"kill\", \"whom\": \"ps\", %s", cases[i].when);
+        snprintf(line, sizeof line, "\"fault\": \"kill\", \"selector\": \"ps\", %s", cases[i].when);
         if (read_line(line, &plan, &error) != TN_OK) { fail_msg("%s", error.text); }
         assert_int_equal(plan.faults[0].trigger.type, cases[i].type);
         plan_free(&plan);
@@ -103,51 +103,56 @@ struct wrong {
 };
 
 static const struct wrong wrong_lines[] = {
-    {"\"fault\": \"krill\", \"whom\": \"ps\", \"after_s\": 1", "did you mean \"kill\"?"},
-    {"\"whom\": \"ps\", \"after_s\": 1", "faults[0].fault: it is missing"},
-    {"\"fault\": \"kill\", \"whom\": \"pss\", \"after_s\": 1",
-     "faults[0].whom: \"pss\": did you mean \"ps\"?"},
-    {"\"fault\": \"kill\", \"whom\": [], \"after_s\": 1", "faults[0].whom is []: give the targets"},
-    {"\"fault\": \"kill\", \"after_s\": 1", "faults[0].whom: give the targets of kill"},
-    {"\"fault\": \"kill\", \"whom\": \"cluster\", \"after_s\": 1", "kill cannot have this target"},
-    {"\"fault\": \"wipe\", \"whom\": \"ps\", \"after_s\": 1", "give one of cluster"},
-    {"\"fault\": \"halves\", \"whom\": \"everything\", \"after_s\": 1, \"for_s\": 1",
+    {"\"fault\": \"krill\", \"selector\": \"ps\", \"after_s\": 1", "did you mean \"kill\"?"},
+    {"\"selector\": \"ps\", \"after_s\": 1", "faults[0].fault: it is missing"},
+    {"\"fault\": \"kill\", \"selector\": \"pss\", \"after_s\": 1",
+     "faults[0].selector: \"pss\": did you mean \"ps\"?"},
+    {"\"fault\": \"kill\", \"selector\": [], \"after_s\": 1",
+     "faults[0].selector is []: give the targets"},
+    {"\"fault\": \"kill\", \"after_s\": 1", "faults[0].selector: give the targets of kill"},
+    {"\"fault\": \"kill\", \"selector\": \"cluster\", \"after_s\": 1",
+     "kill cannot have this target"},
+    {"\"fault\": \"wipe\", \"selector\": \"ps\", \"after_s\": 1", "give one of cluster"},
+    {"\"fault\": \"halves\", \"selector\": \"everything\", \"after_s\": 1, \"for_s\": 1",
      "halves cannot have this target"},
-    {"\"fault\": \"kill\", \"whom\": \"ps:99999\", \"after_s\": 1", "selects nothing"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\"", "it has no trigger"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"at_progress\": 0.5",
+    {"\"fault\": \"kill\", \"selector\": \"ps:99999\", \"after_s\": 1", "selects nothing"},
+    {"\"fault\": \"kill\", \"selector\": \"ps\"", "it has no trigger"},
+    {"\"fault\": \"kill\", \"selector\": \"ps\", \"after_s\": 1, \"at_progress\": 0.5",
      "several triggers"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"evry_s\": 1", "did you mean \"every_s\"?"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"every_s\": [0.8, 0.3]",
+    {"\"fault\": \"kill\", \"selector\": \"ps\", \"evry_s\": 1", "did you mean \"every_s\"?"},
+    {"\"fault\": \"kill\", \"selector\": \"ps\", \"every_s\": [0.8, 0.3]",
      "faults[0].every_s is [0.8, 0.3]: give seconds"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"every_s\": [1, 2, 3]", "a range [least, most]"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"at_progress\": 1.5", "from 0 to 1"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"in_phase\": \"lading\"",
+    {"\"fault\": \"kill\", \"selector\": \"ps\", \"every_s\": [1, 2, 3]", "a range [least, most]"},
+    {"\"fault\": \"kill\", \"selector\": \"ps\", \"at_progress\": 1.5", "from 0 to 1"},
+    {"\"fault\": \"kill\", \"selector\": \"ps\", \"in_phase\": \"lading\"",
      "did you mean \"loading\"?"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"pass\": 2", "it counts passes"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"times\": 1.5",
+    {"\"fault\": \"kill\", \"selector\": \"ps\", \"after_s\": 1, \"pass\": 2", "it counts passes"},
+    {"\"fault\": \"kill\", \"selector\": \"ps\", \"after_s\": 1, \"times\": 1.5",
      "faults[0].times is 1.5: give how often, a whole number"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"for_s\": 1", "does not last"},
-    {"\"fault\": \"freeze\", \"whom\": \"ps\", \"after_s\": 1", "freeze lasts: give for_s"},
-    {"\"fault\": \"freeze\", \"whom\": \"ps\", \"after_s\": 1, \"for_s\": 1, \"for_sessions\": 1",
+    {"\"fault\": \"kill\", \"selector\": \"ps\", \"after_s\": 1, \"for_s\": 1", "does not last"},
+    {"\"fault\": \"freeze\", \"selector\": \"ps\", \"after_s\": 1", "freeze lasts: give for_s"},
+    {"\"fault\": \"freeze\", \"selector\": \"ps\", \"after_s\": 1, \"for_s\": 1, \"for_sessions\": "
+     "1",
      "give one of them"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"value\": 1", "kill has none"},
-    {"\"fault\": \"loss\", \"whom\": \"ps\", \"after_s\": 1, \"for_s\": 1, \"value\": 200",
+    {"\"fault\": \"kill\", \"selector\": \"ps\", \"after_s\": 1, \"value\": 1", "kill has none"},
+    {"\"fault\": \"loss\", \"selector\": \"ps\", \"after_s\": 1, \"for_s\": 1, \"value\": 200",
      "faults[0].value is 200: give percent for loss, from 0.1 to 100"},
     {"\"fault\": \"kill\", \"at_point\": \"node.before_registr\"",
      "did you mean \"node.before_register\"?"},
-    {"\"fault\": \"kill\", \"whom\": \"worker\", \"at_point\": \"ps.mid_step\"",
+    {"\"fault\": \"kill\", \"selector\": \"worker\", \"at_point\": \"ps.mid_step\"",
      "it never passes ps.mid_step: give \"ps\""},
-    {"\"fault\": \"kill\", \"whom\": \"agent\", \"at_point\": \"node.idle\"", "give \"any\""},
+    {"\"fault\": \"kill\", \"selector\": \"agent\", \"at_point\": \"node.idle\"", "give \"any\""},
     {"\"fault\": \"fail\", \"at_point\": \"node.idle\"", "nothing can fail at node.idle"},
-    {"\"fault\": \"cut\", \"for_s\": 1, \"whom\": \"ps\", \"at_point\": \"node.idle\"",
+    {"\"fault\": \"cut\", \"for_s\": 1, \"selector\": \"ps\", \"at_point\": \"node.idle\"",
      "cut cannot be injected at a failpoint"},
-    {"\"fault\": \"fail\", \"whom\": \"ps\", \"after_s\": 1", "fail needs it"},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"always\": true", "has no \"draw\""},
-    {"\"fault\": \"kill\", \"whom\": \"ps\", \"after_s\": 1, \"always\": 1", "give true or false"},
+    {"\"fault\": \"fail\", \"selector\": \"ps\", \"after_s\": 1", "fail needs it"},
+    {"\"fault\": \"kill\", \"selector\": \"ps\", \"after_s\": 1, \"always\": true",
+     "has no \"draw\""},
+    {"\"fault\": \"kill\", \"selector\": \"ps\", \"after_s\": 1, \"always\": 1",
+     "give true or false"},
 };
 
-/* Each mistake in a line is refused with its place. */
+/* Each mistake in a line is refused with its location. */
 static void lines_are_refused(void **state)
 {
     (void)state;
@@ -163,7 +168,7 @@ static void lines_are_refused(void **state)
     }
 }
 
-#define KILL "{\"fault\": \"kill\", \"whom\": \"ps\", "
+#define KILL "{\"fault\": \"kill\", \"selector\": \"ps\", "
 static const struct wrong wrong_plans[] = {
     {"[]", "give an object"},
     {"{}", "faults: give a list"},

@@ -47,22 +47,27 @@ static char *describe(const struct schedule *schedule)
 
 #define ALL_TRIGGERS                                                                               \
     "{\"seconds\": 30, \"faults\": ["                                                              \
-    "{\"fault\": \"kill\", \"whom\": [\"chief\", \"ps\"], \"every_s\": [0.5, 1], \"times\": 2},"   \
-    "{\"fault\": \"freeze\", \"whom\": \"any\", \"at_progress\": [0.1, 0.9],"                      \
+    "{\"fault\": \"kill\", \"selector\": [\"chief\", \"ps\"], \"every_s\": [0.5, 1], \"times\": "  \
+    "2},"                                                                                          \
+    "{\"fault\": \"freeze\", \"selector\": \"any\", \"at_progress\": [0.1, 0.9],"                  \
     " \"for_sessions\": [0.3, 10]},"                                                               \
-    "{\"fault\": \"loss\", \"whom\": \"zookeeper\", \"in_phase\": \"loading\", \"pass\": [1, 3],"  \
+    "{\"fault\": \"loss\", \"selector\": \"zookeeper\", \"in_phase\": \"loading\", \"pass\": [1, " \
+    "3],"                                                                                          \
     " \"for_s\": 2, \"value\": [1, 20]},"                                                          \
-    "{\"fault\": \"stall\", \"whom\": \"ps\", \"at_point\": \"ckpt.before_sync\", \"value\": 250," \
+    "{\"fault\": \"stall\", \"selector\": \"ps\", \"at_point\": \"ckpt.before_sync\", \"value\": " \
+    "250,"                                                                                         \
     " \"after_s\": 1}]}"
 
 static const char GOLDEN[] =
-    "[{\"id\":1,\"fault\":\"kill\",\"whom\":\"ps:0\",\"trigger\":{\"type\":\"time\",\"at_ms\":890},"
-    "\"for_ms\":0,\"value\":0.0},{\"id\":2,\"fault\":\"kill\",\"whom\":\"chief\",\"trigger\":{"
+    "[{\"id\":1,\"fault\":\"kill\",\"selector\":\"ps:0\",\"trigger\":{\"type\":\"time\",\"at_ms\":"
+    "890},"
+    "\"for_ms\":0,\"value\":0.0},{\"id\":2,\"fault\":\"kill\",\"selector\":\"chief\",\"trigger\":{"
     "\"type\":\"time\",\"at_ms\":1711},\"for_ms\":0,\"value\":0.0},{\"id\":3,\"fault\":\"freeze\","
-    "\"whom\":\"coordinator:0\",\"trigger\":{\"type\":\"step\",\"step\":562},\"for_ms\":1765,"
-    "\"value\":0.0},{\"id\":4,\"fault\":\"loss\",\"whom\":\"zookeeper:3\",\"trigger\":{\"type\":"
+    "\"selector\":\"coordinator:0\",\"trigger\":{\"type\":\"step\",\"step\":562},\"for_ms\":1765,"
+    "\"value\":0.0},{\"id\":4,\"fault\":\"loss\",\"selector\":\"zookeeper:3\",\"trigger\":{"
+    "\"type\":"
     "\"phase\",\"phase\":\"loading\",\"count\":2},\"for_ms\":2000,\"value\":7.605},{\"id\":5,"
-    "\"fault\":\"stall\",\"whom\":\"ps\",\"trigger\":{\"type\":\"point\",\"point\":"
+    "\"fault\":\"stall\",\"selector\":\"ps\",\"trigger\":{\"type\":\"point\",\"point\":"
     "\"ckpt.before_sync\",\"count\":1,\"at_ms\":1000},\"for_ms\":0,\"value\":250.0}]";
 
 /* A seed makes the faults that it made in earlier versions. */
@@ -99,7 +104,7 @@ static void interval_is_kept(void **state)
 {
     (void)state;
     struct schedule schedule;
-    draw("{\"seconds\": 100, \"faults\": [{\"fault\": \"kill\", \"whom\": \"ps\", \"every_s\": "
+    draw("{\"seconds\": 100, \"faults\": [{\"fault\": \"kill\", \"selector\": \"ps\", \"every_s\": "
          "[1, 2]}]}",
          1, 1, &schedule);
     assert_in_range(schedule.count, 49, 100);
@@ -118,7 +123,7 @@ static void ranges_are_kept(void **state)
     (void)state;
     struct schedule schedule;
     unsigned seen = 0;
-    draw("{\"faults\": [{\"fault\": \"freeze\", \"whom\": \"any\", \"at_progress\": [0.1, 0.9],"
+    draw("{\"faults\": [{\"fault\": \"freeze\", \"selector\": \"any\", \"at_progress\": [0.1, 0.9],"
          "\"for_sessions\": [1, 4], \"times\": 200}]}",
          5, 1, &schedule);
     assert_int_equal(schedule.count, 200);
@@ -140,7 +145,7 @@ static void phases_are_counted_on(void **state)
 {
     (void)state;
     struct schedule schedule;
-    draw("{\"faults\": [{\"fault\": \"kill\", \"whom\": \"chief\", \"in_phase\": \"loading\","
+    draw("{\"faults\": [{\"fault\": \"kill\", \"selector\": \"chief\", \"in_phase\": \"loading\","
          "\"pass\": [1, 3], \"times\": 20}]}",
          5, 1, &schedule);
     assert_int_equal(schedule.count, 20);
@@ -157,7 +162,8 @@ static void lines_are_drawn(void **state)
     struct schedule schedule;
     unsigned kills = 0, wipes = 0, resigns = 0;
     draw("{\"draw\": 30, \"faults\": ["
-         "{\"fault\": \"kill\", \"whom\": \"ps\", \"every_s\": 1, \"times\": 3, \"always\": true},"
+         "{\"fault\": \"kill\", \"selector\": \"ps\", \"every_s\": 1, \"times\": 3, \"always\": "
+         "true},"
          "{\"fault\": \"wipe\", \"at_progress\": [0, 1]},"
          "{\"fault\": \"resign\", \"after_s\": [0, 9]}]}",
          2, 1, &schedule);
@@ -182,8 +188,8 @@ static void evaluator_is_drawn(void **state)
     const struct cluster_shape with = {.ps = 1, .evaluators = 1, .steps = 1000};
     json_t *json =
         json_pack("{s:[{s:s, s:[s, s], s:i, s:i}, {s:s, s:s, s:i, s:i}]}", "faults", "fault",
-                  "kill", "whom", "evaluator", "evaluator:0", "every_s", 1, "times", 10, "fault",
-                  "kill", "whom", "any", "every_s", 1, "times", 40);
+                  "kill", "selector", "evaluator", "evaluator:0", "every_s", 1, "times", 10,
+                  "fault", "kill", "selector", "any", "every_s", 1, "times", 40);
     assert_int_equal(plan_from_json(json, &plan, &error), TN_OK);
     json_decref(json);
     assert_int_equal(schedule_draw(&plan, 1, 1, &with, &schedule, &error), TN_OK);
@@ -203,9 +209,9 @@ static void lines_are_independent(void **state)
 {
     (void)state;
     struct schedule one, two;
-    draw("{\"faults\": [{\"fault\": \"kill\", \"whom\": \"any\", \"after_s\": [0, 9]}]}", 3, 1,
+    draw("{\"faults\": [{\"fault\": \"kill\", \"selector\": \"any\", \"after_s\": [0, 9]}]}", 3, 1,
          &one);
-    draw("{\"faults\": [{\"fault\": \"kill\", \"whom\": \"any\", \"after_s\": [0, 9]},"
+    draw("{\"faults\": [{\"fault\": \"kill\", \"selector\": \"any\", \"after_s\": [0, 9]},"
          "{\"fault\": \"resign\", \"at_progress\": 0.5}]}",
          3, 1, &two);
     assert_true(one.count == 1 && two.count == 2);
@@ -224,11 +230,11 @@ static void absent_targets_are_refused(void **state)
         struct plan plan;
         struct schedule schedule;
         struct error error = {0};
-        json_t *json = json_pack("{s:[{s:s, s:s, s:i}]}", "faults", "fault", "kill", "whom",
+        json_t *json = json_pack("{s:[{s:s, s:s, s:i}]}", "faults", "fault", "kill", "selector",
                                  absent[i], "after_s", 1);
         assert_int_equal(plan_from_json(json, &plan, &error), TN_OK);
         assert_int_equal(schedule_draw(&plan, 1, 1, &shape, &schedule, &error), TN_EINVAL);
-        assert_non_null(strstr(error.text, "faults[0].whom: "));
+        assert_non_null(strstr(error.text, "faults[0].selector: "));
         assert_non_null(strstr(error.text, absent[i]));
         assert_null(schedule.list);
         plan_free(&plan);

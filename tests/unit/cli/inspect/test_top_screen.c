@@ -121,6 +121,62 @@ static void frame_shows_everything(void **state)
         "01:46:40.000  ps:1 (pid 21) is up\n");
 }
 
+enum { TABLES = 20 };
+
+/* 20 tables on 2 ps, of which the first one has answered. The last table is the largest. */
+static struct table_totals tables_of_one_ps(void)
+{
+    static struct table_stats parts[2][ROW_TABLES_MAX];
+    struct table_totals totals = {0};
+    for (uint32_t t = 0; t < TABLES; t++) {
+        parts[0][t] = (struct table_stats){
+            .rows = t, .bytes = 1000 * (uint64_t)t, .lookups = 10, .hottest = 1, .hot = 4};
+        snprintf(parts[0][t].name, sizeof parts[0][t].name, "table%02u", t);
+    }
+    parts[0][0].lookups = parts[0][0].hottest = parts[0][0].hot = 0;
+    table_totals_set(&totals, 2, (const struct table_stats(*)[ROW_TABLES_MAX])parts,
+                     (const uint32_t[]){TABLES, 0});
+    return totals;
+}
+
+/* The largest tables are shown, and a line counts all of them. */
+static void large_tables_are_shown(void **state)
+{
+    struct scene *scene = *state;
+    struct table_totals totals = tables_of_one_ps();
+    scene->view.tables = &totals;
+    const char *text = draw(scene, (struct top_style){0});
+    assert_non_null(strstr(
+        text,
+        "TABLE                       ROWS        BYTES         LOOKUPS     HOT 1 %   "
+        "IMBALANCE\n"
+        "table19                     19          19000         10          40.0 %    1.00\n"));
+    assert_non_null(strstr(text, "\ntable12  "));
+    assert_null(strstr(text, "\ntable11  "));
+    assert_non_null(
+        strstr(text, "\n20 tables on 1 of 2 ps      190         190000        190\n\nZOOKEEPER"));
+    table_totals_free(&totals);
+}
+
+/* In a window of any size the frame fits; where lines lack, tables are left out before tasks. */
+static void tables_fit_into_any_window(void **state)
+{
+    struct scene *scene = *state;
+    struct table_totals totals = tables_of_one_ps();
+    scene->view.tables = &totals;
+    for (uint32_t rows = 1; rows <= 40; rows++) {
+        const char *text = draw(scene, (struct top_style){.columns = 30, .rows = rows});
+        uint32_t lines = 0;
+        for (const char *at = text; *at; at = strchr(at, '\n') + 1, lines++) {
+            assert_in_range(strcspn(at, "\n"), 0, 30);
+        }
+        assert_true(lines <= rows);
+        assert_true(strstr(text, "tables on") == NULL || strstr(text, "worker:1") != NULL);
+        assert_true(rows < 40 || strstr(text, "table12") != NULL);
+    }
+    table_totals_free(&totals);
+}
+
 /* In a small window some tasks are only counted; the frame fits. */
 static void small_window_counts_hidden_tasks(void **state)
 {
@@ -221,6 +277,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(frame_shows_everything, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(large_tables_are_shown, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tables_fit_into_any_window, set_up, tear_down),
         cmocka_unit_test_setup_teardown(small_window_counts_hidden_tasks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tiny_window_cuts_the_head, set_up, tear_down),
         cmocka_unit_test_setup_teardown(head_reports_lost_connection_and_reason, set_up, tear_down),

@@ -10,7 +10,7 @@
 #include "common/cluster/report.h"
 
 enum {
-    COUNT_AT = 8 * (3 + 34 + 4 + 3),
+    COUNT_AT = 8 * (3 + 40 + 4 + 3),
     PLACE_AT = COUNT_AT + 8 + METRICS_MAX * (METRIC_NAME_BYTES + 8),
     FINGERPRINT_AT = PLACE_AT + 112
 };
@@ -42,6 +42,9 @@ static struct report sample(void)
         .order_revision = 41,
         .waits_for_checkpoint = 600,
         .gate = 610,
+        .late = {{1, 2, 3, UINT64_MAX}},
+        .late_after_ms = 240,
+        .late_periods = 3,
         .ready = 1,
         .slice_ns = 810000,
         .evaluation = {.step = STEP_NONE,

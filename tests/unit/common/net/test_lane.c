@@ -15,7 +15,7 @@
 
 enum { CLUSTER = 3, BODY = 40000 };
 
-static struct bell bells[2];
+static struct doorbell doorbells[2];
 static struct lane ends[2]; /* The accepting end, the dialing end. */
 static struct buffer_pool *pool;
 static struct frame_writer writer; /* Sends through the accepting end. */
@@ -24,10 +24,10 @@ static struct frame_reader reader; /* Receives at the dialing end. */
 static int begin(void **state)
 {
     (void)state;
-    assert_true(bell_open(&bells[0], true) && bell_open(&bells[1], true));
-    int fd = lane_create(&ends[0], bells[1].fd);
+    assert_true(doorbell_open(&doorbells[0], true) && doorbell_open(&doorbells[1], true));
+    int fd = lane_create(&ends[0], doorbells[1].fd);
     assert_true(fd >= 0);
-    assert_true(lane_open(&ends[1], fd, bells[0].fd));
+    assert_true(lane_open(&ends[1], fd, doorbells[0].fd));
     close(fd);
     pool = buffer_pool_create(0);
     writer = (struct frame_writer){.lane = &ends[0]};
@@ -43,8 +43,8 @@ static int end(void **state)
     frame_reader_destroy(&reader);
     lane_close(&ends[0]);
     lane_close(&ends[1]);
-    bell_close(&bells[0]);
-    bell_close(&bells[1]);
+    doorbell_close(&doorbells[0]);
+    doorbell_close(&doorbells[1]);
     buffer_pool_destroy(pool); /* Asserts that no buffer is missing. */
     return 0;
 }

@@ -105,6 +105,33 @@ static void test_unregistered_ps_is_not_dialled(void **state)
     assert_int_equal(dialled, 2);
 }
 
+/* All connections are closed at once, and dialled again without a delay. */
+static void test_all_connections_are_reset(void **state)
+{
+    (void)state;
+    links_reset(&links, 500);
+    assert_int_equal(closed, 1);
+    assert_false(links.items[0].open);
+    assert_int_equal(links_find(&links, (conn_id){1}), -1);
+    assert_int_equal(links_deadline_ms(&links), 500);
+    links_tick(&links, 500);
+    assert_int_equal(dialled, 2);
+}
+
+/* A ps that the owner does not need is never dialled. */
+static void test_ignored_ps_is_not_dialled(void **state)
+{
+    (void)state;
+    dialled = 0;
+    links_init(&links, 1, &(struct transport_port){.dial = dial, .close = close_connection});
+    links_ignore(&links, 0);
+    assert_false(member(7, 100));
+    assert_true(links_deadline_ms(&links) == UINT64_MAX);
+    links_reset(&links, 100);
+    links_tick(&links, 1000);
+    assert_int_equal(dialled, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +139,8 @@ int main(void)
         cmocka_unit_test_setup(test_closed_connections_are_redialled_with_back_off, setup),
         cmocka_unit_test_setup(test_restarted_ps_is_dialled_at_once, setup),
         cmocka_unit_test_setup(test_unregistered_ps_is_not_dialled, setup),
+        cmocka_unit_test_setup(test_all_connections_are_reset, setup),
+        cmocka_unit_test(test_ignored_ps_is_not_dialled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,31 @@ static tn_tensor slice_middle(struct tn_graph *g)
     return tn_slice(g, batch_value(g, "x", TN_SHAPE(TN_BATCH, 5, 2)), 1, 1, 3);
 }
 
+/* Integers: in another order, a part of them, and behind others. */
+static tn_tensor integers_moved(struct tn_graph *g, enum tn_type type)
+{
+    tn_tensor x = tn_placeholder(g, "ids", type, TN_SHAPE(TN_BATCH, 2, 5));
+    tn_tensor turned = tn_permute(g, x, (uint32_t[]){0, 2, 1}, 3);
+    tn_tensor parts[] = {tn_slice(g, turned, 1, 1, 3), turned};
+    tn_tensor y = tn_cast(g, tn_concat(g, parts, 2, 1), TN_FLOAT32, 1);
+    return tn_multiply(g, y, variable(g, "w", TN_SHAPE(8, 2)));
+}
+
+static tn_tensor bytes_moved(struct tn_graph *g)
+{
+    return integers_moved(g, TN_UINT8);
+}
+
+static tn_tensor ints_moved(struct tn_graph *g)
+{
+    return integers_moved(g, TN_INT32);
+}
+
+static tn_tensor longs_moved(struct tn_graph *g)
+{
+    return integers_moved(g, TN_INT64);
+}
+
 static tn_tensor slice_outside(struct tn_graph *g)
 {
     return tn_slice(g, variable(g, "x", TN_SHAPE(5)), 0, 3, 3);
@@ -87,6 +112,9 @@ static const struct op_case cases_arrange[] = {
     {"concat of many parts", "concat", concat_many, .shape = "float32 [2, 39]"},
     {"concat refuses other shapes", "concat", concat_unequal, .error = "part 1 differs"},
     {"slice", "slice", slice_middle, .shape = "float32 [batch, 3, 2]"},
+    {"bytes move", "permute", bytes_moved, .shape = "float32 [batch, 8, 2]", .limit = 200},
+    {"integers move", "slice", ints_moved, .shape = "float32 [batch, 8, 2]", .limit = 70000},
+    {"long integers move", "concat", longs_moved, .shape = "float32 [batch, 8, 2]", .limit = 70000},
     {"slice stays inside", "slice", slice_outside, .error = "but axis 0 has 5"},
     {"slice leaves the batch alone", "slice", slice_batch, .error = "that is not the batch"},
     {"pad", "pad", pad_middle, .shape = "float32 [batch, 6, 2]"},

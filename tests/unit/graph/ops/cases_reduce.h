@@ -9,6 +9,13 @@ static tn_tensor sum_middle(struct tn_graph *g)
     return tn_sum(g, batch_value(g, "x", TN_SHAPE(TN_BATCH, 3, 4, 2)), (uint32_t[]){1, 3}, 2);
 }
 
+/* Axes that are not neighbours. */
+static tn_tensor sum_apart(struct tn_graph *g)
+{
+    tn_tensor x = batch_value(g, "x", TN_SHAPE(TN_BATCH, 3, 2, 4));
+    return tn_sum(g, x, (uint32_t[]){1, 3}, 2);
+}
+
 static tn_tensor sum_all(struct tn_graph *g)
 {
     return tn_sum(g, variable(g, "x", TN_SHAPE(3, 4)), (uint32_t[]){0, 1}, 2);
@@ -53,6 +60,7 @@ static tn_tensor repeat_wrongly(struct tn_graph *g)
 
 static const struct op_case cases_reduce[] = {
     {"sum of two axes", "sum", sum_middle, .shape = "float32 [batch, 4]"},
+    {"sum of axes apart", "sum", sum_apart, .shape = "float32 [batch, 2]"},
     {"sum of all axes", "sum", sum_all, .shape = "float32 []"},
     {"sum of no axis", "sum", sum_nothing, .shape = "float32 [3, 4]"},
     {"mean", "sum", mean_last, .shape = "float32 [batch, 3]"},

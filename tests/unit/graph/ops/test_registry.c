@@ -17,6 +17,7 @@
 #include "tests/unit/graph/ops/cases_reduce.h"
 #include "tests/unit/graph/ops/cases_regress.h"
 #include "tests/unit/graph/ops/cases_reshape.h"
+#include "tests/unit/graph/ops/cases_retrieval.h"
 #include "tests/unit/graph/ops/cases_softmax.h"
 #include "tests/unit/graph/ops/cases_unary.h"
 
@@ -52,6 +53,7 @@ static void every_operation_has_its_cases(void **state)
     RUN_CASES(cases_reduce)
     RUN_CASES(cases_regress)
     RUN_CASES(cases_reshape)
+    RUN_CASES(cases_retrieval)
     RUN_CASES(cases_softmax)
     RUN_CASES(cases_unary)
     for (uint32_t i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 /*
  * Shared by the tests of the CUDA kernels: the library under test, memory of its device, inputs and
- * the comparison of bits with the CPU's kernels. The library is the emulation.
+ * the comparison of bits with the CPU's kernels.
  */
 #ifndef TESTS_UNIT_KERNELS_CUDA_DEVICE_H
 #define TESTS_UNIT_KERNELS_CUDA_DEVICE_H
@@ -8,6 +8,8 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "kernels/cuda/emulation.h"
 #include "kernels/cuda/library.h"
@@ -16,11 +18,17 @@
 static const struct cuda_library *library;
 static size_t compared, different;
 
+/* TANIST_TEST_GPU=1: the GPU's, through its driver, which may be the emulated one. */
 static inline int open_library(void **state)
 {
     (void)state;
+    struct error error = {.status = TN_OK};
+    const char *gpu = getenv("TANIST_TEST_GPU");
     library = cuda_emulated();
-    return 0;
+    if (gpu == NULL || strcmp(gpu, "1") != 0) { return 0; }
+    if (cuda_library_open(&library, &error) == TN_OK) { return 0; }
+    print_error("%s\n", error.text);
+    return -1;
 }
 
 /* Print the number of comparisons. */
@@ -32,25 +40,25 @@ static inline int close_library(void **state)
     return 0;
 }
 
-static inline void check_device(bool is_done, const char *text)
+static inline void check_device(enum tn_status status, const struct error *error)
 {
-    if (!is_done) { fail_msg("%s: %s", library->name, text); }
+    if (status != TN_OK) { fail_msg("%s: %s", library->name, error->text); }
 }
 
 static inline void *device_memory(size_t bytes)
 {
-    char text[CUDA_TEXT_MAX] = "";
+    struct error error = {.status = TN_OK};
     void *memory = NULL;
-    check_device(library->allocate(bytes, &memory, text), text);
+    check_device(library->allocate(bytes > 0 ? bytes : 1, &memory, &error), &error);
     return memory;
 }
 
 /* A copy of `data` in the device's memory. */
 static inline void *to_device(const void *data, size_t bytes)
 {
-    char text[CUDA_TEXT_MAX] = "";
+    struct error error = {.status = TN_OK};
     void *memory = device_memory(bytes);
-    check_device(library->upload(memory, data, bytes, text), text);
+    check_device(library->upload(memory, data, bytes, &error), &error);
     return memory;
 }
 
@@ -62,11 +70,11 @@ static inline float *floats_to_device(const float *data, size_t count)
 /* Wait, and release the device's copy. */
 static inline void *from_device(void *memory, size_t bytes)
 {
-    char text[CUDA_TEXT_MAX] = "";
+    struct error error = {.status = TN_OK};
     void *data = malloc(bytes + 1);
     assert_non_null(data);
-    check_device(library->wait(text), text);
-    check_device(library->download(data, memory, bytes, text), text);
+    check_device(library->wait(&error), &error);
+    check_device(library->download(data, memory, bytes, &error), &error);
     library->release(memory);
     return data;
 }

@@ -23,13 +23,19 @@ static inline struct tn_view floats_view(const float *data, size_t rows, size_t 
     return view_of(data, TN_FLOAT32, rows, columns);
 }
 
-/* `call` has inputs and outputs. */
-static inline void run_portable(const struct op_type *op, double number, struct kernel_call call)
+static inline const struct backend *portable_backend(void)
 {
     const struct backend *backend = NULL;
     struct error error;
-    const struct node node = {.op = op, .attributes.numbers = {number}};
     assert_int_equal(backend_portable(NULL, &backend, &error), TN_OK);
+    return backend;
+}
+
+/* `call` has inputs and outputs. */
+static inline void run_portable(const struct op_type *op, double number, struct kernel_call call)
+{
+    const struct backend *backend = portable_backend();
+    const struct node node = {.op = op, .attributes.numbers = {number}};
     call.node = &node;
     call.kernels = backend->kernels;
     call.workspace = aligned_alloc(64, (backend->needs(&call).workspace / 64 + 1) * 64);

@@ -1,5 +1,6 @@
-/* kernels/cuda/elementwise.c and arrange.c have the bits of the CPU's kernels, for numbers of all
+/* kernels/cuda/elementwise.c: functions have the bits of the CPU's kernels, for numbers of all
  * kinds. */
+#include "graph/portable/power.h"
 #include "tests/unit/kernels/cuda/device.h"
 
 enum { COUNT = 50021 };
@@ -134,30 +135,31 @@ static void functions_with_constants(void **state)
     free(expected);
 }
 
-/* Permuted dimensions and a part that begins behind the first element; and all bytes as floats. */
-static void arrangements_move_elements(void **state)
+/* Powers, with whole, odd, fractional and special exponents; and the gradient of clip. */
+static void powers_have_the_bits_of_the_cpu(void **state)
 {
     (void)state;
-    const struct cuda_shape shape = {.rank = 3, .dims = {4, 6, 9}};
-    const struct cuda_strides strides = {.stride = {1, 5, 40}, .first = 3};
-    float *x = any_floats(8, 400), *expected = allocate_floats(216);
-    float *in = floats_to_device(x, 400), *out = device_memory(216 * sizeof *out);
-    library->kernels->arrange(&shape, in, &strides, out);
-    for (size_t i = 0; i < 216; i++) { expected[i] = x[offset_of(&shape, &strides, i)]; }
-    expect_floats("arrange", out, expected, 216);
-    uint8_t bytes[256];
-    float casts[256];
-    for (size_t i = 0; i < 256; i++) {
-        bytes[i] = (uint8_t)i;
-        casts[i] = (float)i * (1.0F / 255);
+    static const float powers[] = {0,     1,        2,     3,        -1,        -2,  0.5F,
+                                   -0.5F, 1.3F,     -2.7F, 64,       65,        -66, 1e-6F,
+                                   33.3F, 16777215, 1e30F, INFINITY, -INFINITY, NAN};
+    enum { POWERS = sizeof powers / sizeof powers[0], EACH = 5003 };
+    float *x = any_floats(9, EACH), *expected = allocate_floats(EACH);
+    float *in = floats_to_device(x, EACH);
+    for (size_t k = 0; k < POWERS; k++) {
+        float *out = device_memory(EACH * sizeof *out);
+        library->kernels->power(EACH, powers[k], in, out);
+        for (size_t i = 0; i < EACH; i++) { expected[i] = power_of(x[i], powers[k]); }
+        expect_floats("power", out, expected, EACH);
     }
-    uint8_t *of_bytes = to_device(bytes, sizeof bytes);
-    out = device_memory(sizeof casts);
-    library->kernels->cast_bytes(256, of_bytes, 1.0F / 255, out);
-    expect_floats("cast_bytes", out, casts, 256);
-    library->release(of_bytes);
+    float *dy = any_floats(10, EACH), *slope = floats_to_device(dy, EACH);
+    float *out = device_memory(EACH * sizeof *out);
+    library->kernels->clip_gradient(EACH, -0.0F, 3, in, slope, out);
+    for (size_t i = 0; i < EACH; i++) { expected[i] = x[i] >= -0.0F && x[i] <= 3 ? dy[i] : 0; }
+    expect_floats("clip_gradient", out, expected, EACH);
     library->release(in);
+    library->release(slope);
     free(x);
+    free(dy);
     free(expected);
 }
 
@@ -168,7 +170,7 @@ int main(void)
         cmocka_unit_test(gradients_have_the_bits_of_the_cpu),
         cmocka_unit_test(operations_broadcast),
         cmocka_unit_test(functions_with_constants),
-        cmocka_unit_test(arrangements_move_elements),
+        cmocka_unit_test(powers_have_the_bits_of_the_cpu),
     };
     return cmocka_run_group_tests(tests, open_library, close_library);
 }

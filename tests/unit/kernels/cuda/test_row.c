@@ -156,6 +156,39 @@ static void smoothed_cross_entropy_has_the_bits_of_the_cpu(void **state)
     }
 }
 
+/* Numbers of which many are equal: the first of the greatest counts. A label may be out of range.
+ */
+static void accuracy_has_the_bits_of_the_cpu(void **state)
+{
+    (void)state;
+    enum { ROWS = 37 };
+    for (size_t l = 0; l < LENGTHS * (KINDS + 1); l++) {
+        const size_t columns = lengths[l % LENGTHS], count = ROWS * columns, kind = l / LENGTHS;
+        float *x = inputs(kind % KINDS, 200 + l, count), *expected = allocate_floats(ROWS);
+        int32_t labels[ROWS];
+        for (size_t i = 0; i < count && kind == KINDS; i++) { x[i] = truncf(2 * x[i]); }
+        for (size_t r = 0; r < ROWS; r++) {
+            int32_t best = 0;
+            for (size_t c = 1; c < columns; c++) {
+                if (x[r * columns + c] > x[r * columns + (size_t)best]) { best = (int32_t)c; }
+            }
+            labels[r] = r % 3 == 0 ? best : (int32_t)(r * 5 % (columns + 2)) - 1;
+        }
+        float *in = floats_to_device(x, count), *out = device_memory(ROWS * sizeof *out);
+        void *of_device = to_device(labels, sizeof labels);
+        library->kernels->is_correct(ROWS, columns, in, of_device, 4, out);
+        run_portable(&op_is_correct, 0,
+                     (struct kernel_call){
+                         .in = {floats_view(x, ROWS, columns), view_of(labels, TN_INT32, ROWS, 0)},
+                         .out = {floats_view(expected, ROWS, 0)}});
+        expect_floats("is_correct", out, expected, ROWS);
+        library->release(in);
+        library->release(of_device);
+        free(x);
+        free(expected);
+    }
+}
+
 /* The loss and the gradient of a row whose label is out of range are NaN; others are not. */
 static void labels_out_of_range_give_nan(void **state)
 {
@@ -187,6 +220,7 @@ int main(void)
         cmocka_unit_test(softmax_has_the_bits_of_the_cpu),
         cmocka_unit_test(cross_entropy_has_the_bits_of_the_cpu),
         cmocka_unit_test(smoothed_cross_entropy_has_the_bits_of_the_cpu),
+        cmocka_unit_test(accuracy_has_the_bits_of_the_cpu),
         cmocka_unit_test(labels_out_of_range_give_nan),
     };
     return cmocka_run_group_tests(tests, open_library, close_library);

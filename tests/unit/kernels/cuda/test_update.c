@@ -1,6 +1,7 @@
 /* kernels/cuda/update.c: optimizers and sums have the bits of the CPU's, for numbers of all kinds.
  */
 #include "kernels/kernels.h"
+#include "kernels/portable/tree_rows.h"
 #include "tests/unit/kernels/cuda/device.h"
 
 enum { COUNT = 40009 };
@@ -173,12 +174,35 @@ static void sums_over_trees_have_the_bits_of_the_cpu(void **state)
     free(expected);
 }
 
+/* As many rows as slices: each is the sum of its slice. */
+static void sums_over_slices_have_the_bits_of_the_cpu(void **state)
+{
+    (void)state;
+    static const size_t slices[] = {1, 2, 3, 7, 8, 13, 64, 100};
+    static const size_t counts[] = {1, 5, 1003};
+    for (size_t s = 0; s < sizeof slices / sizeof slices[0]; s++) {
+        for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+            const size_t count = counts[c], all = slices[s] * count;
+            float *x = c == 1 ? any_floats(70 + s, all) : random_floats(70 + s, all);
+            float *expected = allocate_floats(count), *in = floats_to_device(x, all);
+            float *out = device_memory(count * sizeof *out);
+            library->kernels->sum_slices(count, slices[s], in, out);
+            tree_rows_sum(portable_fastest()->reduce, slices[s], slices[s], count, x, expected);
+            expect_floats("sum_slices", out, expected, count);
+            library->release(in);
+            free(x);
+            free(expected);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(optimizers_have_the_bits_of_the_cpu),
         cmocka_unit_test(additions_have_the_bits_of_the_cpu),
         cmocka_unit_test(sums_over_trees_have_the_bits_of_the_cpu),
+        cmocka_unit_test(sums_over_slices_have_the_bits_of_the_cpu),
     };
     return cmocka_run_group_tests(tests, open_library, close_library);
 }

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "ps/store/store_pages.h"
-#include "ps/store/store_table.h"
+#include "tests/lmdb_file.h"
 
 /* RECORDS: more than a leaf holds, so that the root is a branch. The last record has pages of its
  * own. */
@@ -42,19 +42,15 @@ static int open_file(char path[static 64])
 static int write_file(void **state)
 {
     (void)state;
-    struct table table;
-    struct error error = {.text = ""};
+    struct lmdb_file file;
     char path[64];
     int fd = open_file(path);
-    if (table_create(&table, path, FILE_BYTES, &error) != TN_OK) { fail_msg("%s", error.text); }
+    lmdb_file_begin(&file, path, FILE_BYTES);
     for (uint64_t key = 0; key <= RECORDS; key++) {
-        uint8_t *out;
         size_t size = key == RECORDS ? LARGE : 8;
-        assert_int_equal(table_append(&table, key, size, &out, &error), TN_OK);
-        memset(out, (int)key, size);
+        memset(lmdb_file_append(&file, key, size), (int)key, size);
     }
-    assert_int_equal(table_commit(&table, &error), TN_OK);
-    table_close(&table);
+    lmdb_file_end(&file);
     assert_int_equal(pread(fd, intact, sizeof intact, 0), sizeof intact);
     return close(fd);
 }

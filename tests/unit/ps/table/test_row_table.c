@@ -1,5 +1,5 @@
 /* Tables against full copies of all rows: random histories of steps, reads of two steps, saves that
- * last for several steps and may fail, loads, and limits of memory. */
+ * last for several steps and may fail, loads, expiry, and limits of memory. */
 #include "ps/table/row_table.h"
 
 #include <setjmp.h>
@@ -11,17 +11,18 @@
 
 #include <cmocka.h>
 
+#include "common/base/minmax.h"
 #include "common/base/random.h"
 
-enum { KEYS = 400, WIDTH = 5, NUMBERS = 3 * WIDTH, STEPS = 300, TOUCHED = 40, SEEDS = 12 };
-enum { VERSIONS = 3 };
+enum { KEYS = 400, WIDTH = 5, NUMBERS = 3 * WIDTH, STEPS = 300, TOUCHED = 40, SEEDS = 24 };
+enum { LAG = 4, VERSIONS = LAG + 3 };
 
 static struct error error;
 
 /* All rows after a step. */
 struct copy {
     float numbers[KEYS][NUMBERS];
-    bool trained[KEYS];
+    uint64_t steps[KEYS]; /* The one that the last update of a row made; 0: it was not trained. */
 };
 
 struct history {
@@ -33,10 +34,14 @@ struct history {
     struct copy versions[VERSIONS]; /* That of step s is at s % VERSIONS. */
     struct copy disk,
         file;          /* The rows that saves have written, and those of the save in progress. */
-    struct copy saved; /* All rows when it began. */
-    bool saving, committed; /* `committed`: the last save was. */
-    uint64_t rows, next;    /* Rows of the save in progress; the next one. */
-    uint64_t written;
+    struct copy saved; /* All rows of its step. */
+    uint64_t lowest;   /* Steps from here on can be saved. */
+    uint64_t save_step;
+    bool saving, committed;  /* `committed`: the last save was. */
+    uint64_t rows, next;     /* Rows of the save in progress; the next one. */
+    uint64_t written, late;  /* `late`: deltas of a step before the present one. */
+    uint64_t expired, again; /* `again`: trained after they had expired. */
+    float initial[KEYS][WIDTH];
 };
 
 static struct copy *version(struct history *h, uint64_t step)
@@ -68,17 +73,17 @@ static void begin(struct history *h, uint64_t seed)
         .optimizer = (enum sparse_kind)(seed % SPARSE_KINDS),
         .seed = seed,
         .scale = 0.05F,
+        .expire_after = seed % 2 == 0 ? 0 : 1 + seed * seed / 3 % 50,
     };
     h->optimizer = (struct sparse_optimizer){
         .kind = h->spec.optimizer, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8};
     h->table = open_table(&h->spec);
-    float initial[KEYS][WIDTH];
     for (uint32_t k = 0; k < KEYS; k++) {
         h->keys[k] = (uint64_t)k * UINT64_C(11400714819323198) + random_below(&h->random, 1000);
     }
-    row_table_read(h->table, 0, h->keys, KEYS, &initial[0][0]);
+    row_table_read(h->table, 0, h->keys, KEYS, &h->initial[0][0]);
     for (uint32_t k = 0; k < KEYS; k++) {
-        memcpy(h->versions[0].numbers[k], initial[k], sizeof initial[k]);
+        memcpy(h->versions[0].numbers[k], h->initial[k], sizeof h->initial[k]);
     }
     h->disk = h->versions[0];
 }
@@ -98,6 +103,30 @@ static uint64_t draw_rows(struct history *h, uint64_t *keys, float *values)
     return count;
 }
 
+/* Rows that have expired are as if they had never been trained. Returns their number. */
+static uint64_t expire(const struct history *h, struct copy *copy, uint64_t step)
+{
+    uint64_t count = 0;
+    for (uint32_t k = 0; k < KEYS; k++) {
+        if (h->spec.expire_after == 0 || copy->steps[k] == 0 ||
+            step - copy->steps[k] < h->spec.expire_after) {
+            continue;
+        }
+        copy->steps[k] = 0;
+        memset(copy->numbers[k], 0, sizeof copy->numbers[k]);
+        memcpy(copy->numbers[k], h->initial[k], sizeof h->initial[k]);
+        count++;
+    }
+    return count;
+}
+
+static uint64_t trained(const struct copy *copy)
+{
+    uint64_t count = 0;
+    for (uint32_t k = 0; k < KEYS; k++) { count += copy->steps[k] > 0; }
+    return count;
+}
+
 static void apply(struct history *h)
 {
     uint64_t keys[TOUCHED + 1];
@@ -111,9 +140,12 @@ static void apply(struct history *h)
         const uint32_t k = index_of(h, keys[i]);
         sparse_update(h->spec.optimizer, WIDTH, &constants, values + i * WIDTH, from->numbers[k],
                       to->numbers[k]);
-        to->trained[k] = true;
+        to->steps[k] = step + 1;
+        h->again += from->steps[k] == 0 && h->expired > 0;
     }
+    h->expired += expire(h, to, step + 1);
     assert_int_equal(row_table_apply(h->table, &constants, rows, &error), TN_OK);
+    assert_int_equal(row_table_stats(h->table).rows, trained(to));
 }
 
 /* Every key, in any order. */
@@ -131,14 +163,15 @@ static void compare(struct history *h, uint64_t step)
 
 static void begin_save(struct history *h)
 {
-    const uint64_t step = row_table_step(h->table);
+    const uint64_t present = row_table_step(h->table);
     const bool all = random_below(&h->random, 4) == 0;
+    h->save_step = present - random_below(&h->random, present - h->lowest + 1);
     h->saving = true;
     h->next = 0;
-    h->saved = *version(h, step);
+    h->saved = *version(h, h->save_step);
     h->file = h->disk;
-    assert_int_equal(
-        row_table_begin_save(h->table, row_table_step(h->table), all, &h->rows, &error), TN_OK);
+    assert_int_equal(row_table_begin_save(h->table, h->save_step, all, &h->rows, &error), TN_OK);
+    h->late += h->save_step < present && !all;
 }
 
 /* The thread of the store writes some rows; after the last one the save is committed, or fails. The
@@ -153,14 +186,19 @@ static void go_on_saving(struct history *h)
         assert_true(last == 0 || row.key > last);
         last = row.key;
         memcpy(h->file.numbers[k], row.numbers, row_table_numbers(h->table) * sizeof(float));
-        h->file.trained[k] = true;
+        h->file.steps[k] = h->spec.expire_after > 0 ? row.step : 1;
+        if (h->spec.expire_after > 0) { assert_int_equal(row.step, h->saved.steps[k]); }
         h->written++;
     }
     if (h->next < h->rows) { return; }
     h->committed = random_below(&h->random, 3) != 0;
     if (h->committed) {
-        assert_memory_equal(&h->file, &h->saved, sizeof h->file);
+        struct copy loaded = h->file;
+        (void)expire(h, &loaded, h->save_step);
+        assert_memory_equal(loaded.numbers, h->saved.numbers, sizeof loaded.numbers);
+        assert_int_equal(trained(&loaded), trained(&h->saved));
         h->disk = h->file;
+        h->lowest = u64_max(h->lowest, h->save_step);
     }
     row_table_end_save(h->table, h->committed);
     h->saving = false;
@@ -182,10 +220,11 @@ static void reload(struct history *h)
     for (uint32_t k = KEYS; k-- > 0;) {
         const struct sparse_rows row = {
             .count = 1, .keys = &h->keys[k], .values = h->disk.numbers[k]};
-        if (!h->disk.trained[k]) { continue; }
-        assert_int_equal(row_table_load(loaded, row, &error), TN_OK);
+        const uint64_t *steps = h->spec.expire_after > 0 ? &h->disk.steps[k] : NULL;
+        if (h->disk.steps[k] == 0) { continue; }
+        assert_int_equal(row_table_load(loaded, row, steps, &error), TN_OK);
     }
-    row_table_end_load(loaded, step);
+    assert_int_equal(row_table_end_load(loaded, step, &error), TN_OK);
     assert_true(digest_equal(digest_of_table(loaded), digest_of_table(h->table)));
     row_table_close(h->table);
     h->table = loaded;
@@ -201,14 +240,16 @@ static void random_histories_are_those_of_full_copies(void **state)
         for (uint64_t step = 0; step < STEPS; step++) {
             uint64_t read_from = step;
             apply(h);
-            row_table_release(h->table, step);
+            const uint64_t lag = random_below(&h->random, LAG);
+            h->lowest = u64_max(h->lowest, step - u64_min(step, lag));
+            row_table_release(h->table, h->lowest);
             if (!h->saving && random_below(&h->random, 10) == 0) {
                 begin_save(h);
                 const bool at_once = random_below(&h->random, 3) == 0;
                 while (at_once && h->saving) { go_on_saving(h); }
-                if (at_once && h->committed) {
+                if (at_once && h->committed && h->save_step == step + 1) {
                     reload(h);
-                    read_from = step + 1;
+                    read_from = h->lowest = step + 1;
                 }
             }
             if (h->saving) { go_on_saving(h); }
@@ -216,9 +257,12 @@ static void random_histories_are_those_of_full_copies(void **state)
         }
         if (h->saving) { row_table_end_save(h->table, false); }
         const struct row_table_stats stats = row_table_stats(h->table);
-        assert_true(stats.rows > KEYS / 2 && stats.rows <= KEYS);
-        assert_true(stats.cells <= stats.rows + 2 * TOUCHED);
-        assert_true(h->written > 0);
+        const bool expires = h->spec.expire_after > 0;
+        assert_int_equal(stats.rows, trained(version(h, STEPS)));
+        assert_true(expires || stats.rows > KEYS / 2);
+        assert_true(expires == (h->expired > 100) && expires == (h->again > 100));
+        assert_true(stats.cells <= stats.rows + 2 * (LAG + 1) * TOUCHED);
+        assert_true(h->written > 0 && h->late > 0);
         row_table_close(h->table);
     }
     free(h);
@@ -372,6 +416,45 @@ static void a_row_takes_110_bytes(void **state)
     row_table_close(table);
 }
 
+/* A table of a part takes its rows from those of all, in order and whole. */
+static void loads_take_the_rows_of_their_part(void **state)
+{
+    enum { ROWS = 1000, PARTS = 3 };
+    static uint64_t keys[ROWS];
+    static float numbers[ROWS];
+    uint64_t found = 0;
+    (void)state;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        keys[i] = 3 * i + 1;
+        numbers[i] = (float)i;
+    }
+    for (uint32_t ps = 0; ps < PARTS; ps++) {
+        const struct row_table_spec spec = {.name = "part",
+                                            .width = 1,
+                                            .optimizer = SPARSE_SGD,
+                                            .seed = 1,
+                                            .scale = 0.5F,
+                                            .number = 2,
+                                            .part = {.ps = ps, .ps_count = PARTS}};
+        const struct sparse_rows all = {.count = ROWS, .keys = keys, .values = numbers};
+        struct row_table *table = open_table(&spec);
+        row_table_begin_load(table);
+        assert_int_equal(row_table_load(table, all, NULL, &error), TN_OK);
+        assert_int_equal(row_table_end_load(table, 1, &error), TN_OK);
+        const uint64_t rows = row_table_stats(table).rows;
+        assert_true(rows > ROWS / PARTS / 2 && rows < ROWS);
+        found += rows;
+        for (uint32_t i = 0; i < ROWS; i++) {
+            float value;
+            row_table_read(table, 1, &keys[i], 1, &value);
+            const bool ours = row_owner(2, keys[i], PARTS) == ps;
+            assert_int_equal(value == numbers[i], ours || (i == 0 && value == 0));
+        }
+        row_table_close(table);
+    }
+    assert_int_equal(found, ROWS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +463,7 @@ int main(void)
         cmocka_unit_test(the_limit_of_memory_is_kept),
         cmocka_unit_test(a_delta_has_the_changed_rows),
         cmocka_unit_test(a_row_takes_110_bytes),
+        cmocka_unit_test(loads_take_the_rows_of_their_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

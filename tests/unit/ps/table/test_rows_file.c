@@ -129,6 +129,32 @@ static void test_the_number_of_tables_must_fit(void **state)
     loaded[2] = last;
 }
 
+/* The first file is full, the others are deltas behind it; rows are those of all tables. */
+static void test_files_are_inspected(void **state)
+{
+    uint64_t rows = 0;
+    (void)state;
+    for (uint32_t f = 0; f < FILES; f++) {
+        struct table_file_info info;
+        assert_int_equal(rows_file_inspect(&files[f], &info, &error), TN_OK);
+        assert_true(info.full == (f == 0));
+        assert_int_equal(info.step, f + 1);
+        assert_int_equal(info.since, f);
+        assert_true(info.rows > 0);
+        rows += info.rows;
+    }
+    assert_true(rows > row_table_stats(tables[0]).rows);
+    struct table_file_info first, none;
+    assert_int_equal(rows_file_inspect(&files[0], &first, &error), TN_OK);
+    assert_true(first.rows < rows);
+    struct rows_file moved = files[0];
+    moved.path[0] = 'x';
+    assert_int_equal(rows_file_inspect(&moved, &none, &error), TN_ENOENT);
+    moved = files[0];
+    moved.bytes--;
+    assert_int_equal(rows_file_inspect(&moved, &none, &error), TN_ECORRUPT);
+}
+
 /* A file of which any byte is changed, or the end is missing. */
 static void test_damage_is_refused(void **state)
 {
@@ -182,6 +208,7 @@ int main(void)
         TEST(test_a_chain_gives_all_rows_back),
         TEST(test_another_chain_is_refused),
         TEST(test_the_number_of_tables_must_fit),
+        TEST(test_files_are_inspected),
         TEST(test_damage_is_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -16,7 +16,7 @@
 #include "common/base/files.h"
 #include "common/base/random.h"
 
-enum { WIDTH = 7, FILES = 6, TOUCHED = 3000, PATH_BYTES = 128, SMALL = 3 };
+enum { WIDTH = 7, FILES = 6, TOUCHED = 3000, PATH_BYTES = 128, SMALL = 3, EXPIRE = 2 };
 
 static char folder[] = "/tmp/tanist-test-XXXXXX";
 static char names[FILES + 1][PATH_BYTES];
@@ -25,6 +25,14 @@ static struct error error;
 
 static const struct row_table_spec spec = {
     .name = "shops", .width = WIDTH, .optimizer = SPARSE_ROW_ADAGRAD, .seed = 1, .scale = 0.1F};
+
+/* A row is trained by two steps, one after the other. */
+static const struct row_table_spec expiring = {.name = "shops",
+                                               .width = WIDTH,
+                                               .optimizer = SPARSE_ROW_ADAGRAD,
+                                               .seed = 1,
+                                               .scale = 0.1F,
+                                               .expire_after = EXPIRE};
 
 static struct row_table *open_table(const struct row_table_spec *of)
 {
@@ -78,28 +86,60 @@ static enum tn_status load(struct row_table *table, const char *const *list, uin
     return table_file_load(list, count, table, &error);
 }
 
-/* A chain gives the rows back, and both tables go on to the same bits. A delta has at most 1.15
- * times the bytes of the rows that it touched. */
-static void a_chain_restores_the_table(void **state)
+static void check_chain(const struct row_table_spec *of, uint64_t row_bytes)
 {
-    struct row_table *table = open_table(&spec), *loaded = open_table(&spec);
+    struct row_table *table = open_table(of), *loaded = open_table(of);
     uint64_t since = 0;
-    (void)state;
     for (int f = 0; f < FILES; f++) {
         train(table, TOUCHED);
         const uint64_t bytes = save(table, paths[f], f == 0, since);
-        const uint64_t touched = (uint64_t)TOUCHED * (8 + row_table_numbers(table) * sizeof(float));
-        assert_true(bytes <= touched * 115 / 100);
+        assert_true(bytes <= TOUCHED * row_bytes * 115 / 100);
         since = row_table_step(table);
         assert_int_equal(load(loaded, paths, (uint32_t)f + 1), TN_OK);
         assert_int_equal(row_table_step(loaded), since);
         assert_true(digest_equal(digest_of_table(loaded), digest_of_table(table)));
+        assert_int_equal(row_table_stats(loaded).rows, row_table_stats(table).rows);
     }
-    assert_int_equal(row_table_stats(loaded).rows, row_table_stats(table).rows);
     assert_int_equal(row_table_stats(loaded).dirty, 0);
     train(table, TOUCHED);
     train(loaded, TOUCHED);
     assert_true(digest_equal(digest_of_table(loaded), digest_of_table(table)));
+    row_table_close(table);
+    row_table_close(loaded);
+}
+
+/* A chain gives the rows back, and both tables go on to the same bits. A delta has at most 1.15
+ * times the bytes of the rows that it touched. */
+static void a_chain_restores_the_table(void **state)
+{
+    const uint64_t row_bytes = 8 + (WIDTH + 1) * sizeof(float);
+    (void)state;
+    check_chain(&spec, row_bytes);
+    check_chain(&expiring, row_bytes + 8);
+}
+
+/* Rows that have expired after their file was written are not loaded, and are not in later files;
+ * one that is trained again begins with its initial values. */
+static void expired_rows_are_not_loaded(void **state)
+{
+    struct row_table *table = open_table(&expiring), *loaded = open_table(&expiring);
+    const uint64_t key = 3;
+    float initial[WIDTH], value[WIDTH];
+    (void)state;
+    row_table_read(table, 0, &key, 1, initial);
+    train(table, TOUCHED);
+    save(table, paths[0], true, 0);
+    row_table_read(table, 1, &key, 1, value);
+    assert_memory_not_equal(value, initial, sizeof value);
+    for (uint32_t i = 0; i < EXPIRE; i++) { train(table, 2); }
+    save(table, paths[1], false, 1);
+    assert_int_equal(load(loaded, paths, 1), TN_OK);
+    assert_int_equal(row_table_stats(loaded).rows, TOUCHED);
+    assert_int_equal(load(loaded, paths, 2), TN_OK);
+    assert_int_equal(row_table_stats(loaded).rows, row_table_stats(table).rows);
+    assert_int_equal(row_table_stats(loaded).rows, 3);
+    row_table_read(loaded, 1 + EXPIRE, &key, 1, value);
+    assert_memory_equal(value, initial, sizeof value);
     row_table_close(table);
     row_table_close(loaded);
 }
@@ -146,18 +186,17 @@ static void foreign_and_missing_files_are_refused(void **state)
     refused(paths, 1, &other, TN_EINVAL, "'shops'");
     refused(paths, 1, &wider, TN_EINVAL, "width 7");
     refused(paths, 1, &adam, TN_EINVAL, "another optimizer");
+    refused(paths, 1, &expiring, TN_EINVAL, "do not expire, unlike those of the job");
     refused(paths + FILES, 1, &spec, TN_ENOENT, paths[FILES]);
     row_table_close(table);
 }
 
-/* Each byte in turn, and each length. */
-static void damage_is_found(void **state)
+static void check_damage(const struct row_table_spec *of)
 {
     size_t size;
     char *bytes;
-    struct row_table *table = open_table(&spec), *loaded = open_table(&spec);
+    struct row_table *table = open_table(of), *loaded = open_table(of);
     struct table_file_info info;
-    (void)state;
     train(table, SMALL);
     save(table, paths[0], true, 0);
     assert_int_equal(files_read(paths[0], 1 << 20, &bytes, &size, &error), TN_OK);
@@ -176,6 +215,14 @@ static void damage_is_found(void **state)
     free(bytes);
     row_table_close(table);
     row_table_close(loaded);
+}
+
+/* Each byte in turn, and each length. */
+static void damage_is_found(void **state)
+{
+    (void)state;
+    check_damage(&spec);
+    check_damage(&expiring);
 }
 
 /* A write that fails leaves the older file. */
@@ -218,6 +265,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chain_restores_the_table),
+        cmocka_unit_test(expired_rows_are_not_loaded),
         cmocka_unit_test(a_table_without_rows_is_a_file),
         cmocka_unit_test(foreign_and_missing_files_are_refused),
         cmocka_unit_test(damage_is_found),

@@ -1,0 +1,14 @@
+#include "agent/binding.h"
+
+#include <assert.h>
+
+int binding_of(const struct binding_nodes *nodes, uint32_t processors, enum role role,
+               uint32_t position)
+{
+    assert(processors >= 1);
+    if (role != ROLE_WORKER && role != ROLE_PS) { return BINDING_NONE; }
+    assert(position < (role == ROLE_WORKER ? nodes->workers : nodes->ps));
+    if (nodes->workers + nodes->ps <= processors) { return BINDING_NONE; }
+    if (nodes->workers == 0 || nodes->workers % processors != 0) { return BINDING_NONE; }
+    return (int)(position % processors);
+}

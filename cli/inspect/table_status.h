@@ -1,0 +1,22 @@
+/*
+ * cli/inspect/table_status.h: what `tanist status` shows of the tables of a running cluster.
+ * Nothing for a model without tables.
+ *
+ * Threads: the main thread. Nothing blocks.
+ */
+#ifndef CLI_INSPECT_TABLE_STATUS_H
+#define CLI_INSPECT_TABLE_STATUS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "agent/observe/table_totals.h"
+
+/* Set `tables`, of table_totals_json(). */
+void table_status_add(json_t *root, const struct table_totals *totals);
+
+/* A line with the sums, the largest tables, and the share of each ps. False: out of memory, or
+ * stdout could not be written. */
+bool table_status_print(const struct table_totals *totals);
+
+#endif

@@ -1,0 +1,355 @@
+/* cli/operate/change.c: `tanist resize` and `tanist strategy`: another number of ps, or another
+ * strategy, in a running job (S14). */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cluster_read.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/run_folder.h"
+#include "cli/target.h"
+#include "cli/wait_notice.h"
+#include "common/base/clock.h"
+#include "common/cluster/change_request.h"
+#include "common/job/job_resume.h"
+
+enum {
+    EFFECT_S = 120,
+    ACCEPT_MS = 10000, /* An agent answers within milliseconds, unless it waits for ZooKeeper. */
+    POLL_MS = 20,
+    ATTEMPTS_MAX = 3, /* Other commands may come between. */
+    PS_DEFAULT = 2,
+};
+
+struct change {
+    struct target target;
+    struct zk_sync *sync;
+    struct job job; /* The present one. */
+    struct change_request request;
+    char path[256];
+    uint64_t timeout_ms;
+};
+
+/* - the wanted number */
+
+static enum tn_status read_count(const char *text, uint32_t *out, struct error *error)
+{
+    char *end = NULL;
+    errno = 0;
+    const unsigned long value = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+    if (end != NULL && *end == '\0' && errno == 0 && value >= 1 && value <= PS_MAX) {
+        *out = (uint32_t)value;
+        return TN_OK;
+    }
+    return error_set(error, TN_EINVAL, "ps=%.40s: give a number of ps from 1 to %d", text, PS_MAX);
+}
+
+/* "ps=5" */
+static enum tn_status read_resize(const struct options *options, uint32_t *ps, struct error *error)
+{
+    const char *text = options->arguments[0];
+    assert(options->argument_count == 1);
+    if (strncmp(text, "ps=", 3) == 0) { return read_count(text + 3, ps, error); }
+    return error_set(error, TN_EINVAL,
+                     "\"%.60s\": give ps=N, the number of ps that the run shall have", text);
+}
+
+/* "mirror", "ps", "ps ps=5" */
+static enum tn_status read_strategy(const struct options *options, uint32_t *ps,
+                                    struct error *error)
+{
+    const char *name = options->arguments[0];
+    const char *count = options->argument_count > 1 ? options->arguments[1] : NULL;
+    *ps = 0;
+    if (strcmp(name, "mirror") == 0 && count == NULL) { return TN_OK; }
+    if (strcmp(name, "mirror") == 0) {
+        return error_set(error, TN_EINVAL, "\"%.60s\": strategy mirror has no ps: leave it out",
+                         count);
+    }
+    if (strcmp(name, "ps") != 0) {
+        return error_set(error, TN_EINVAL,
+                         "strategy \"%.60s\": give mirror or ps, which a running job may have",
+                         name);
+    }
+    *ps = PS_DEFAULT;
+    if (count == NULL) { return TN_OK; }
+    if (strncmp(count, "ps=", 3) == 0) { return read_count(count + 3, ps, error); }
+    return error_set(error, TN_EINVAL, "\"%.60s\": give ps=N, the number of ps", count);
+}
+
+/* The agent checks the rest. */
+static enum tn_status check_wanted(const struct change *change, bool resizes, struct error *error)
+{
+    const uint32_t wanted = change->request.ps, present = change->job.cluster.ps;
+    if (resizes && present == 0) {
+        return error_set(error, TN_EINVAL,
+                         "%s trains without ps (strategy.type mirror): `tanist strategy ps "
+                         "ps=%" PRIu32 "` gives it ps",
+                         change->target.cluster, wanted);
+    }
+    if (!resizes && wanted > 0 && present > 0 && wanted != present) {
+        return error_set(error, TN_EINVAL,
+                         "%s has strategy.type ps already, with %" PRIu32 " ps: `tanist resize "
+                         "ps=%" PRIu32 "` changes their number",
+                         change->target.cluster, present, wanted);
+    }
+    return TN_OK;
+}
+
+/* -------------------------------------------------------------- the request */
+
+static enum tn_status create(struct change *change, struct error *error)
+{
+    char host[HOST_NAME_MAX_BYTES] = "", text[ZNODE_JSON_MAX];
+    (void)gethostname(host, sizeof host - 1);
+    (void)snprintf(change->request.by, sizeof change->request.by, "pid %ld on %.40s",
+                   (long)getpid(), host);
+    change->request.wall_ms = clock_wall_ms();
+    change_request_path(change->path, change->target.cluster);
+    const struct zk_write write = {.kind = ZK_CREATE,
+                                   .path = change->path,
+                                   .data = text,
+                                   .size = change_request_encode(&change->request, text),
+                                   .flags = ZK_EPHEMERAL};
+    return zk_sync_write(change->sync, &write, 1, error);
+}
+
+/* The request of a command that was killed exists until its session ends. */
+static enum tn_status remove_finished(struct change *change, struct error *error)
+{
+    struct zk_sync_data data;
+    struct change_request other;
+    enum tn_status status = zk_sync_read(change->sync, change->path, &data, error);
+    if (status != TN_OK) { return status == TN_ENOENT ? TN_OK : status; }
+    status = change_request_decode(data.data, data.size, &other, error);
+    free(data.data);
+    if (status != TN_OK) { return status; }
+    if (other.state < CHANGE_DONE) {
+        return error_set(error, TN_EEXIST,
+                         "another change of %s is being made, requested by %s (%s): wait for it, "
+                         "then try again",
+                         change->target.cluster, other.by, change_state_name(other.state));
+    }
+    const struct zk_write remove = {
+        .kind = ZK_DELETE, .path = change->path, .version = data.stat.version};
+    status = zk_sync_write(change->sync, &remove, 1, error);
+    return status == TN_ENOENT ? TN_OK : status;
+}
+
+static enum tn_status send(struct change *change, struct error *error)
+{
+    enum tn_status status = create(change, error);
+    for (int i = 0; i < ATTEMPTS_MAX && status == TN_EEXIST; i++) {
+        status = remove_finished(change, error);
+        if (status != TN_OK) { return status; }
+        status = create(change, error);
+    }
+    return status;
+}
+
+static enum tn_status read_request(struct change *change, int32_t *version, struct error *error)
+{
+    struct zk_sync_data data;
+    enum tn_status status = zk_sync_read(change->sync, change->path, &data, error);
+    if (status == TN_ENOENT) {
+        return error_set(error, TN_EUNHEALTHY,
+                         "the request was deleted by another program; `tanist status --dir DIR` "
+                         "shows the number of ps");
+    }
+    if (status != TN_OK) { return status; }
+    status = change_request_decode(data.data, data.size, &change->request, error);
+    *version = data.stat.version;
+    free(data.data);
+    return status;
+}
+
+/* TN_OK: withdrawn. TN_EREFUSED: accepted at the last moment. */
+static enum tn_status withdraw(struct change *change, int32_t version, struct error *error)
+{
+    const struct zk_write write = {.kind = ZK_DELETE, .path = change->path, .version = version};
+    enum tn_status status = zk_sync_write(change->sync, &write, 1, error);
+    if (status != TN_OK) { return status; }
+    return error_set(error, TN_EUNHEALTHY,
+                     "no agent of `tanist run` takes the request, and it was withdrawn. Nodes that "
+                     "`tanist agent` or other programs have started are changed between two runs: "
+                     "`tanist stop`, then start them all with --resume --set cluster.ps=N");
+}
+
+static enum tn_status fail_agent_gone(const struct change *change, struct error *error)
+{
+    const char *dir = change->target.dir;
+    struct run last;
+    if (cluster_read_ended(dir, &last)) {
+        return error_set(error, TN_EUNHEALTHY,
+                         "the run has ended meanwhile (phase %s); `tanist run --resume` may change "
+                         "it",
+                         run_phase_name(last.phase));
+    }
+    return error_set(error, TN_EUNHEALTHY,
+                     "the agent of the run in %s ended before it reported the change: `tanist run "
+                     "JOB.json --dir %s --resume --set cluster.ps=N` continues the run with N ps, "
+                     "whether the change was made or not",
+                     dir, dir);
+}
+
+static bool agent_is_gone(const struct change *change)
+{
+    return change->target.dir != NULL && !run_folder_in_use(change->target.dir);
+}
+
+static enum tn_status fail_late(const struct change *change, struct error *error)
+{
+    return error_set(error, TN_EUNHEALTHY,
+                     "%s: the change (%s) was not complete within %" PRIu64
+                     " s; the agent continues it: see `tanist status`",
+                     change->target.cluster, change_state_name(change->request.state),
+                     change->timeout_ms / 1000);
+}
+
+/* One look at the request. `*over`: the wait has ended. */
+static enum tn_status look(struct change *change, uint64_t waited_ms, bool *over,
+                           struct error *error)
+{
+    int32_t version = 0;
+    *over = true;
+    enum tn_status status = read_request(change, &version, error);
+    if (status != TN_OK && agent_is_gone(change)) { return fail_agent_gone(change, error); }
+    if (status == TN_ENOENT) {
+        return error_set(
+            error, TN_EUNHEALTHY,
+            "the request was deleted by another client: see whether the change was made, "
+            "and give the command again if not");
+    }
+    if (status != TN_OK) { return status; }
+    if (change->request.state == CHANGE_DONE) { return TN_OK; }
+    if (change->request.state == CHANGE_REFUSED) {
+        return error_set(error, change->request.invalid ? TN_EINVAL : TN_EUNHEALTHY, "%s",
+                         change->request.text);
+    }
+    if (agent_is_gone(change)) { return fail_agent_gone(change, error); }
+    if (change->request.state == CHANGE_WANTED && waited_ms >= ACCEPT_MS) {
+        status = withdraw(change, version, error);
+        if (status != TN_EREFUSED) { return status; }
+    }
+    if (waited_ms >= change->timeout_ms) { return fail_late(change, error); }
+    *over = false;
+    return TN_OK;
+}
+
+static enum tn_status wait_done(struct change *change, struct error *error)
+{
+    struct wait_notice notice = wait_notice_start(clock_monotonic_ms());
+    for (;;) {
+        bool over = false;
+        const uint64_t now_ms = clock_monotonic_ms();
+        enum tn_status status = look(change, now_ms - notice.start_ms, &over, error);
+        if (over) { return status; }
+        if (wait_notice_due(&notice, now_ms)) {
+            (void)fprintf(stderr, "still waiting after %" PRIu64 " s (%s)\n",
+                          wait_notice_seconds(&notice, now_ms),
+                          change_state_name(change->request.state));
+        }
+        (void)poll(NULL, 0, POLL_MS);
+    }
+}
+
+static enum tn_status carry_out(struct change *change, bool resizes, struct error *error)
+{
+    struct spec spec;
+    enum tn_status status = target_open(&change->target, &change->sync, &spec, &change->job, error);
+    if (status == TN_OK) {
+        /* Jobs of other programs have none in /spec. */
+        change->job.cluster.ps = spec.ps;
+        status = check_wanted(change, resizes, error);
+    }
+    if (status == TN_OK) { status = send(change, error); }
+    if (status == TN_OK) { status = wait_done(change, error); }
+    zk_sync_close(change->sync); /* With the request. */
+    return status;
+}
+
+/* -------------------------------------------------------------- the result */
+
+static int print_done(const struct change *change, bool json, uint64_t took_ms)
+{
+    const struct change_request *done = &change->request;
+    if (json) {
+        return output_json(json_pack("{s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "version", 1,
+                                     "cluster", change->target.cluster, "change", done->text,
+                                     "ps_before", (json_int_t)change->job.cluster.ps, "ps",
+                                     (json_int_t)done->ps, "step", (json_int_t)done->step,
+                                     "steps_redone", (json_int_t)done->steps_redone, "paused_ms",
+                                     (json_int_t)done->paused_ms, "took_ms", (json_int_t)took_ms),
+                           JSON_INDENT(2));
+    }
+    (void)fprintf(stderr,
+                  "%s: %s; training continues from step %" PRIu64 " after a pause of %" PRIu64
+                  " ms\n",
+                  change->target.cluster, done->text, done->step, done->paused_ms);
+    return TN_EXIT_OK;
+}
+
+static int command(struct options *options, int argc, char **argv, bool resizes,
+                   enum tn_status (*read)(const struct options *options, uint32_t *ps,
+                                          struct error *error))
+{
+    struct target_options given = {0};
+    struct option_number timeout_s = {.value = EFFECT_S};
+    const char *output = NULL;
+    const uint64_t start_ms = clock_monotonic_ms();
+    int exit_code = 0;
+    struct error error = {0};
+    target_options_add(options, &given);
+    options_number(options, "timeout", &timeout_s, "SECONDS",
+                   "How long to wait until training continues; default 120.");
+    output_option_text(options, &output);
+    if (!options_parse(options, argc, argv, &exit_code)) { return exit_code; }
+    struct change *change = calloc(1, sizeof *change);
+    if (change == NULL) { return TN_EXIT_ERROR; }
+    change->timeout_ms = timeout_s.value * 1000;
+    enum tn_status status = read(options, &change->request.ps, &error);
+    if (status == TN_OK) { status = target_find(&given, &change->target, &error); }
+    if (status == TN_OK) { status = carry_out(change, resizes, &error); }
+    exit_code = status != TN_OK
+                    ? command_failed(&error)
+                    : print_done(change, output_is_json(output), clock_monotonic_ms() - start_ms);
+    free(change);
+    return exit_code;
+}
+
+int command_resize(int argc, char **argv)
+{
+    struct options options = {
+        .command = "resize",
+        .synopsis = "ps=N " TARGET_SYNOPSIS,
+        .about =
+            "Change the number of ps of a run of `tanist run` while it trains: all nodes stop at a "
+            "checkpoint\nand start again, and each ps reads the parameters that it owns from the "
+            "shards of the former ps.\nNo step is repeated, and the result has the same bits.",
+        .examples = "  tanist resize ps=5 --dir runs/fashion-mnist\n"
+                    "  tanist resize ps=2 --dir runs/fashion-mnist -o json\n",
+        .arguments_least = 1,
+        .arguments_most = 1};
+    return command(&options, argc, argv, true, read_resize);
+}
+
+int command_strategy(int argc, char **argv)
+{
+    struct options options = {
+        .command = "strategy",
+        .synopsis = "mirror|ps [ps=N] " TARGET_SYNOPSIS,
+        .about = "Change the strategy of a run of `tanist run` while it trains: without ps "
+                 "(mirror), or with N ps, by\ndefault 2. All nodes stop and start again from a "
+                 "checkpoint; the result has the same bits.",
+        .examples = "  tanist strategy mirror --dir runs/fashion-mnist\n"
+                    "  tanist strategy ps ps=3 --dir runs/fashion-mnist\n",
+        .arguments_least = 1,
+        .arguments_most = 2};
+    return command(&options, argc, argv, false, read_strategy);
+}

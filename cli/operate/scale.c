@@ -1,0 +1,84 @@
+/* cli/operate/scale.c: `tanist scale`: change the number of workers of a running job (C22). */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/operate/requests.h"
+
+static enum tn_status read_number(const char *text, uint64_t *workers, struct error *error)
+{
+    static const char key[] = "workers=";
+    char *end = NULL;
+    const char *digits = text + sizeof key - 1;
+    assert(text != NULL);
+    const bool named = strncmp(text, key, sizeof key - 1) == 0;
+    if (named && *digits >= '0' && *digits <= '9' && strlen(digits) <= 4) {
+        *workers = strtoull(digits, &end, 10);
+        if (*end == '\0') { return TN_OK; }
+    }
+    return error_set(error, TN_EINVAL,
+                     "\"%s\" is not a number of workers: give, for example, workers=4", text);
+}
+
+static enum tn_status is_in_range(const struct operation *operation, const struct spec *spec,
+                                  struct error *error)
+{
+    if (spec->workers_least == 0) {
+        return error_set(error, TN_EINVAL,
+                         "the job's cluster.workers is %" PRIu32
+                         ", not a range within which the number may change: start the run with "
+                         "--set cluster.workers=1-%" PRIu32,
+                         spec->workers, spec->workers > 1 ? spec->workers : 2);
+    }
+    if (operation->number >= spec->workers_least && operation->number <= spec->workers) {
+        return TN_OK;
+    }
+    return error_set(error, TN_EINVAL,
+                     "workers=%" PRIu64 ": the job's cluster.workers is \"%" PRIu32 "-%" PRIu32
+                     "\": give a number of that range",
+                     operation->number, spec->workers_least, spec->workers);
+}
+
+static bool scaled(const struct operation *operation, const struct operation_state *before,
+                   const struct operation_state *now)
+{
+    (void)before;
+    return now->run.workers == operation->number && !run_is_over(&now->run);
+}
+
+int command_scale(int argc, char **argv)
+{
+    struct target_options given = {0};
+    struct option_number timeout_s = {.value = OPERATION_EFFECT_S};
+    struct operation scale = {
+        .name = "scale", .kind = REQUEST_SCALE, .check = is_in_range, .has_effect = scaled};
+    struct target target;
+    struct error error = {0};
+    int exit_code = 0;
+    struct options options = {
+        .command = "scale",
+        .synopsis = "workers=N " TARGET_SYNOPSIS,
+        .about = "Change the number of workers of a running job whose cluster.workers is a range, "
+                 "such as \"2-8\".\nSurplus workers hand over their work and leave; new ones join. "
+                 "No step is repeated, and the\nparameters do not depend on the number of workers.",
+        .examples = "  tanist scale workers=6 --dir runs/mirror\n"
+                    "  tanist scale workers=2 --zk h1:2181,h2:2181 --cluster NAME\n",
+        .arguments_least = 1,
+        .arguments_most = 1};
+    target_options_add(&options, &given);
+    options_number(&options, "timeout", &timeout_s, "SECONDS",
+                   "How long to wait until the chief accepts the number; default 60.");
+    if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
+    enum tn_status status = read_number(options.arguments[0], &scale.number, &error);
+    if (status == TN_OK) { status = target_find(&given, &target, &error); }
+    if (status == TN_OK) {
+        status = operation_request(&scale, &target, timeout_s.value * 1000, &error);
+    }
+    if (status != TN_OK) { return command_failed(&error); }
+    fprintf(stderr, "%s: the run has %" PRIu64 " worker%s now\n", target.cluster, scale.number,
+            scale.number == 1 ? "" : "s");
+    return TN_EXIT_OK;
+}

@@ -1,0 +1,45 @@
+#include "cli/run/change_writes.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/run/cluster_create.h"
+#include "common/base/clock.h"
+#include "common/base/text.h"
+
+enum tn_status change_writes_init(struct change_writes *writes, const struct spec *spec,
+                                  const struct run *now, const struct job *job, const char *text,
+                                  uint64_t step, struct error *error)
+{
+    struct history_entry entry = {.kind = HISTORY_CHANGED,
+                                  .wall_ms = clock_wall_ms(),
+                                  .epoch = now->epoch,
+                                  .generation = now->generation,
+                                  .step = step};
+    assert(text != NULL);
+    text_set(entry.cause, sizeof entry.cause, text);
+    *writes = (struct change_writes){0};
+    writes->spec_text = cluster_spec_of(spec, job, &writes->changed);
+    if (writes->spec_text == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    znode_path(writes->spec_path, job->name, "spec");
+    znode_path(writes->history_path, job->name, "history/n-");
+    writes->list[0] = (struct zk_write){.kind = ZK_SET,
+                                        .path = writes->spec_path,
+                                        .data = writes->spec_text,
+                                        .size = strlen(writes->spec_text),
+                                        .version = spec->version};
+    writes->list[1] = (struct zk_write){.kind = ZK_CREATE,
+                                        .path = writes->history_path,
+                                        .flags = ZK_SEQUENTIAL,
+                                        .data = writes->entry,
+                                        .size = history_encode(&entry, writes->entry)};
+    return TN_OK;
+}
+
+void change_writes_free(struct change_writes *writes)
+{
+    free(writes->spec_text);
+    free(writes->changed.job_json);
+    writes->spec_text = writes->changed.job_json = NULL;
+}

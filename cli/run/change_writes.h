@@ -1,0 +1,33 @@
+/*
+ * cli/run/change_writes.h: the writes that change the job of a cluster: /spec with the changed job,
+ * and the entry of the history. The caller adds /run, so that all are one transaction (P15,
+ * A16).
+ *
+ * Threads: any. Pure but for memory and the time of the entry.
+ */
+#ifndef CLI_RUN_CHANGE_WRITES_H
+#define CLI_RUN_CHANGE_WRITES_H
+
+#include "common/cluster/run.h"
+#include "common/cluster/znodes.h"
+#include "common/job/job.h"
+#include "common/zk/zk.h"
+
+enum { CHANGE_WRITES = 2 };
+
+struct change_writes {
+    struct zk_write list[CHANGE_WRITES]; /* Point into the rest. */
+    struct spec changed; /* The contents of /spec afterwards. `job_json` is owned. */
+    char *spec_text;     /* Owned. */
+    char spec_path[256], history_path[256], entry[ZNODE_JSON_MAX];
+};
+
+/* The writes that make `job` that of the cluster whose /spec and /run were read as `spec` and
+ * `now`. `text` names the change, which counts from `step` on. The caller frees them, also after a
+ * failure. TN_ENOMEM. */
+MUST_CHECK enum tn_status change_writes_init(struct change_writes *writes, const struct spec *spec,
+                                             const struct run *now, const struct job *job,
+                                             const char *text, uint64_t step, struct error *error);
+void change_writes_free(struct change_writes *writes);
+
+#endif

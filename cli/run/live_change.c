@@ -1,0 +1,129 @@
+#include "cli/run/live_change.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/cluster_read.h"
+#include "cli/run/cluster_create.h"
+#include "cli/run/live_plan.h"
+#include "cli/run/memory_plan.h"
+#include "common/base/clock.h"
+#include "common/cluster/bootstrap.h"
+#include "common/job/job_resume.h"
+#include "common/job/strategy.h"
+#include "model/model.h"
+
+/* -------------------------------------------------------------- the check */
+
+/* The checks of `tanist run` before it starts the job. */
+static enum tn_status check_job(const struct local_run *run, struct job *wanted,
+                                struct error *error)
+{
+    struct variable_table *variables = calloc(1, sizeof *variables);
+    if (variables == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    enum tn_status status = job_check(wanted, error);
+    if (status == TN_OK) { status = job_resume_check(&run->job, wanted, error); }
+    if (status == TN_OK) { status = model_describe(wanted, variables, error); }
+    if (status == TN_OK) {
+        status = variable_table_check_ps(variables, strategy_shards(wanted), error);
+    }
+    if (status == TN_OK) {
+        status = memory_plan_check(wanted, variables, memory_of_machine(), error);
+    }
+    free(variables);
+    return status;
+}
+
+enum tn_status live_change_check(const struct local_run *run, const struct change_request *request,
+                                 const struct run *now, char text[static CHANGE_TEXT_MAX],
+                                 struct error *error)
+{
+    enum tn_status status = live_plan_check(&run->job, request, now, error);
+    if (status != TN_OK) { return status; }
+    if (run->networks.count > 0 && request->ps > run->job.cluster.ps) {
+        return error_set(error, TN_EINVAL,
+                         "the tasks of this run have networks of their own (--networks), and a new "
+                         "ps has none: give at most cluster.ps %" PRIu32,
+                         run->job.cluster.ps);
+    }
+    struct job *wanted = malloc(sizeof *wanted);
+    if (wanted == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    *wanted = run->job;
+    live_plan_job(wanted, request);
+    status = check_job(run, wanted, error);
+    if (status == TN_OK) { job_resume_text(&run->job, wanted, text, CHANGE_TEXT_MAX); }
+    free(wanted);
+    return status;
+}
+
+/* ------------------------------------------------------------- the change */
+
+static enum tn_status read_run(struct zk_sync *sync, const char *cluster, struct live_view *view,
+                               struct error *error)
+{
+    char path[256];
+    struct zk_sync_data data;
+    znode_path(path, cluster, "run");
+    enum tn_status status = zk_sync_read(sync, path, &data, error);
+    if (status != TN_OK) { return status; }
+    status = run_decode(data.data, data.size, &view->run, error);
+    view->run_version = data.stat.version;
+    free(data.data);
+    return status;
+}
+
+/* /run, /spec and the entry of the history: all or nothing. */
+static enum tn_status write_all(const struct local_run *run, struct zk_sync *sync,
+                                struct live_view *view, const struct job *wanted,
+                                struct error *error)
+{
+    struct live_writes writes;
+    enum tn_status status =
+        live_writes_init(&writes, view, &run->job, wanted, clock_wall_ms(), error);
+    if (status == TN_OK) { status = zk_sync_write(sync, writes.list, LIVE_WRITES, error); }
+    if (status == TN_OK) {
+        free(view->spec.job_json);
+        view->spec = writes.changes.changed;
+        writes.changes.changed.job_json = NULL;
+    }
+    live_writes_free(&writes);
+    return status;
+}
+
+static enum tn_status write_once(const struct local_run *run, struct zk_sync *sync,
+                                 struct live_view *view, const struct job *wanted,
+                                 struct error *error)
+{
+    const char *cluster = run->job.name;
+    enum tn_status status = bootstrap_read_spec(sync, cluster, &view->spec, error);
+    if (status == TN_OK) { status = read_run(sync, cluster, view, error); }
+    if (status != TN_OK) { return status; }
+    switch (live_plan_judge(view, &run->job, wanted)) {
+    case LIVE_MADE: return TN_OK;
+    case LIVE_OVER: return error_set(error, TN_EUNHEALTHY, "the run ends: nothing was changed");
+    case LIVE_WRITE: break;
+    }
+    status = cluster_check_no_nodes(sync, cluster, error);
+    return status == TN_OK ? write_all(run, sync, view, wanted, error) : status;
+}
+
+enum tn_status live_change_write(struct local_run *run, struct zk_sync *sync,
+                                 const struct change_request *request, struct spec *spec,
+                                 uint64_t *generation, struct error *error)
+{
+    struct job *wanted = malloc(sizeof *wanted);
+    if (wanted == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    *wanted = run->job;
+    live_plan_job(wanted, request);
+    struct live_view view = {.run_version = 0};
+    enum tn_status status = write_once(run, sync, &view, wanted, error);
+    *spec = view.spec;
+    *generation = view.run.generation;
+    if (status == TN_OK) {
+        metrics_collector_change(&run->recorder.collector, &run->job, wanted);
+        run->job = *wanted;
+    }
+    free(wanted);
+    return status;
+}

@@ -1,0 +1,109 @@
+#include "cli/run/live_plan.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "common/base/text.h"
+#include "common/cluster/bootstrap.h"
+#include "common/job/job_resume.h"
+#include "common/job/strategy.h"
+
+void live_plan_job(struct job *job, const struct change_request *request)
+{
+    job->cluster.ps = request->ps;
+    job->strategy.type = request->ps > 0 ? STRATEGY_TYPE_PS : STRATEGY_TYPE_MIRROR;
+}
+
+/* `tanist stop` or an early stop ends the run before its last step. */
+static bool ends_early(const struct job *job, const struct run *now)
+{
+    return now->ending && now->until < job->train.steps;
+}
+
+static enum tn_status check_phase(const struct job *job, const struct run *now, struct error *error)
+{
+    if (run_is_over(now) || now->phase == RUN_STOPPING || ends_early(job, now)) {
+        return error_set(error, TN_EUNHEALTHY,
+                         "the run ends (phase %s): continue it later with `tanist run --resume "
+                         "--set cluster.ps=N`",
+                         run_phase_name(now->phase));
+    }
+    if (now->phase == RUN_FORMING || now->generation == 0) {
+        return error_set(error, TN_EUNHEALTHY,
+                         "the run has not begun (phase %s): try again when it trains",
+                         run_phase_name(now->phase));
+    }
+    if (now->phase == RUN_HELD) {
+        return error_set(error, TN_EUNHEALTHY,
+                         "the run is held: decide with `tanist restore` first");
+    }
+    if (!now->pause_requested) { return TN_OK; }
+    return error_set(error, TN_EUNHEALTHY, "the run is paused: `tanist resume` it first");
+}
+
+static enum tn_status check_same(const struct job *job, const struct change_request *request,
+                                 struct error *error)
+{
+    if (job->cluster.ps != request->ps) { return TN_OK; }
+    if (request->ps == 0) {
+        return error_set(error, TN_EINVAL, "strategy.type is mirror already: nothing to change");
+    }
+    return error_set(error, TN_EINVAL, "cluster.ps is %" PRIu32 " already: nothing to change",
+                     request->ps);
+}
+
+enum tn_status live_plan_check(const struct job *job, const struct change_request *request,
+                               const struct run *now, struct error *error)
+{
+    assert(request->state == CHANGE_WANTED);
+    const enum tn_status status = check_same(job, request, error);
+    return status == TN_OK ? check_phase(job, now, error) : status;
+}
+
+enum live_verdict live_plan_judge(const struct live_view *view, const struct job *job,
+                                  const struct job *wanted)
+{
+    if (view->spec.ps == wanted->cluster.ps) { return LIVE_MADE; }
+    return run_is_over(&view->run) || ends_early(job, &view->run) ? LIVE_OVER : LIVE_WRITE;
+}
+
+/* The run starts again. What operators have requested since stays. */
+static void reform(const struct run *now, const char *text, uint64_t wall_ms, struct run *out)
+{
+    *out = *now;
+    bootstrap_reformed(out);
+    out->pause_requested = now->pause_requested;
+    if (out->recovery.kind == RECOVERY_NONE) {
+        out->recovery.started_wall_ms = wall_ms;
+        out->recovery.task = (struct task){.role = ROLE_COORDINATOR};
+        out->recovery.step = now->committed_step;
+    }
+    out->recovery.kind = RECOVERY_OPERATOR;
+    text_set(out->recovery.cause, sizeof out->recovery.cause, text);
+}
+
+enum tn_status live_writes_init(struct live_writes *writes, const struct live_view *view,
+                                const struct job *job, const struct job *wanted, uint64_t wall_ms,
+                                struct error *error)
+{
+    char change[RUN_TEXT_MAX];
+    struct run formed;
+    job_resume_text(job, wanted, change, sizeof change);
+    reform(&view->run, change, wall_ms, &formed);
+    znode_path(writes->path, wanted->name, "run");
+    const enum tn_status status = change_writes_init(
+        &writes->changes, &view->spec, &view->run, wanted, change, view->run.committed_step, error);
+    if (status != TN_OK) { return status; }
+    writes->list[0] = (struct zk_write){.kind = ZK_SET,
+                                        .path = writes->path,
+                                        .data = writes->text,
+                                        .size = run_encode(&formed, writes->text),
+                                        .version = view->run_version};
+    for (uint32_t i = 0; i < CHANGE_WRITES; i++) { writes->list[i + 1] = writes->changes.list[i]; }
+    return TN_OK;
+}
+
+void live_writes_free(struct live_writes *writes)
+{
+    change_writes_free(&writes->changes);
+}

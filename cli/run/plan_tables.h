@@ -1,0 +1,23 @@
+/*
+ * cli/run/plan_tables.h: the tables of rows in `tanist plan`: how much memory a row takes, and how
+ * much all of them can take. Rows take memory only once they were trained.
+ *
+ * Threads: any.
+ */
+#ifndef CLI_RUN_PLAN_TABLES_H
+#define CLI_RUN_PLAN_TABLES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "common/cluster/variables.h"
+#include "common/job/job.h"
+
+/* Print the tables of a model, if it has any, to standard output. False: it cannot be written. */
+bool plan_tables_print(const struct job *job, const struct variable_table *variables);
+
+/* A list of objects with name, width, rows (null: each key has its own), row_bytes and bytes of all
+ * rows together, which all ps share (null: unlimited). A new reference. */
+json_t *plan_tables_json(const struct job *job, const struct variable_table *variables);
+
+#endif

@@ -1,0 +1,194 @@
+#include "cli/run/resume_change.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/observe/run_record.h"
+#include "cli/cluster_read.h"
+#include "cli/run/change_writes.h"
+#include "cli/run/cluster_create.h"
+#include "common/base/clock.h"
+#include "common/base/minmax.h"
+#include "common/cluster/bootstrap.h"
+#include "common/job/job_rate.h"
+#include "common/job/job_resume.h"
+#include "common/job/strategy.h"
+#include "model/model.h"
+#include "ps/store/store.h"
+#include "ps/store/store_folder.h"
+
+enum { ATTEMPTS_MAX = 3 }; /* Other agents may make the same change. */
+
+/* ------------------------------------------------------------- the step */
+
+/* The step of the newest checkpoint in a folder; 0: none is known. */
+static uint64_t newest_step(const char *checkpoints)
+{
+    size_t count = 0;
+    char warnings[RUN_TEXT_MAX] = "";
+    struct manifest *manifests = calloc(STORE_LIST_MAX, sizeof *manifests);
+    uint64_t step = 0;
+    if (manifests != NULL && store_list(checkpoints, manifests, STORE_LIST_MAX, &count, warnings,
+                                        sizeof warnings, NULL) == TN_OK) {
+        step = count > 0 ? manifests[0].step : 0;
+    }
+    free(manifests);
+    return step;
+}
+
+/* The same of a cluster whose ZooKeeper has lost its data: what the folder knows. */
+static uint64_t recorded_step(const struct local_run *run)
+{
+    char checkpoints[RUN_PATH_MAX];
+    struct run_record *record = calloc(1, sizeof *record);
+    uint64_t step = 0;
+    if (record != NULL && run_record_read(run->folder.dir, record, NULL) == TN_OK &&
+        record->has_run) {
+        step = record->run.committed_step;
+    }
+    free(record);
+    run_folder_path(&run->folder, "checkpoints", checkpoints);
+    return u64_max(step, newest_step(checkpoints));
+}
+
+/* ------------------------------------------------------------- the change */
+
+static enum tn_status change(struct local_run *run, const struct job *stored, uint64_t step,
+                             struct error *error)
+{
+    char text[JOB_DIFFERENCE_MAX];
+    enum tn_status status = job_resume_check(stored, &run->job, error);
+    if (status == TN_OK && job_rate_differs(stored, &run->job)) {
+        status = job_rate_change(&run->job, stored, step, error);
+    }
+    if (status != TN_OK) { return status; }
+    job_resume_text(stored, &run->job, text, sizeof text);
+    snprintf(run->change_text, sizeof run->change_text, "%.*s", RUN_TEXT_MAX - 1, text);
+    run->change_step = step;
+    return TN_OK;
+}
+
+static enum tn_status refuse(const struct local_run *run, const struct job *stored,
+                             struct error *error)
+{
+    char difference[JOB_DIFFERENCE_MAX] = "";
+    (void)job_difference(stored, &run->job, difference);
+    if (!run->resume) {
+        return error_set(error, TN_EINVAL,
+                         "the cluster \"%s\" was created for another job: %s; give the same value, "
+                         "or --resume to change it from the last checkpoint on",
+                         run->job.name, difference);
+    }
+    return error_set(error, TN_EEXIST,
+                     "the run of the cluster \"%s\" has not ended: %s; give the same value, or end "
+                     "it with `tanist stop` first",
+                     run->job.name, difference);
+}
+
+/* ------------------------------------------------------------- a cluster */
+
+/* Write the changed job, and /run as it was read or to be continued. */
+static enum tn_status write_change(const struct local_run *run, struct zk_sync *sync,
+                                   const struct spec *spec, const struct run *now,
+                                   struct error *error)
+{
+    struct change_writes writes;
+    enum tn_status status = change_writes_init(&writes, spec, now, &run->job, run->change_text,
+                                               run->change_step, error);
+    if (status == TN_OK) {
+        status = bootstrap_reform(sync, run->job.name, writes.list, CHANGE_WRITES,
+                                  run->started_wall_ms, error);
+    }
+    change_writes_free(&writes);
+    return status;
+}
+
+static enum tn_status change_cluster(struct local_run *run, struct zk_sync *sync,
+                                     const struct spec *spec, const struct job *stored,
+                                     struct error *error)
+{
+    struct run now;
+    enum tn_status status = cluster_read_run(sync, run->job.name, &now, error);
+    if (status != TN_OK) { return status; }
+    if (!run->resume || (run->one_of_many && !run_is_over(&now))) {
+        return refuse(run, stored, error);
+    }
+    if (run->one_of_many && run->job.cluster.ps != spec->ps) {
+        status = cluster_check_no_nodes(sync, run->job.name, error);
+    }
+    if (status == TN_OK) { status = change(run, stored, now.committed_step, error); }
+    if (status == TN_OK) { status = write_change(run, sync, spec, &now, error); }
+    if (status != TN_OK) { return status; }
+    progress_print(&run->progress, clock_monotonic_ms(), "changed from step %" PRIu64 " on: %s",
+                   run->change_step, run->change_text);
+    return TN_OK;
+}
+
+/* The checkpoints in the folder are those of a run in one process: whether the ps can load them. */
+static enum tn_status check_order(const struct local_run *run, struct error *error)
+{
+    const struct job *before = &run->folder.before;
+    const bool is_equal = strategy_members(before) == strategy_members(&run->job);
+    if (!run->folder.continued || is_equal || recorded_step(run) == 0) { return TN_OK; }
+    struct variable_table *table = calloc(1, sizeof *table);
+    if (table == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a model"); }
+    enum tn_status status = model_describe(before, table, error);
+    if (status == TN_OK && variable_table_hash(table) != variable_table_hash(&run->variables)) {
+        status = job_resume_check_order(before, &run->job, error);
+    }
+    free(table);
+    return status;
+}
+
+/* TN_EREFUSED: another agent has changed the cluster at the same time. */
+static enum tn_status follow_cluster(struct local_run *run, struct zk_sync *sync,
+                                     const struct spec *spec, struct error *error)
+{
+    struct job stored;
+    job_init_existing(&stored);
+    /* cluster_create() reports other differences. */
+    if (spec->job_json == NULL ||
+        job_read_text(&stored, spec->job_json, strlen(spec->job_json), "/spec", NULL) != TN_OK) {
+        return TN_OK;
+    }
+    job_rate_adopt(&run->job, &stored);
+    if (spec->variables_hash != variable_table_hash(&run->variables)) {
+        const enum tn_status status = job_resume_check_order(&stored, &run->job, error);
+        if (status != TN_OK) { return status; }
+    }
+    if (!job_resume_allows(&stored, &run->job)) { return TN_OK; }
+    return change_cluster(run, sync, spec, &stored, error);
+}
+
+enum tn_status resume_change_of_cluster(struct local_run *run, struct zk_sync *sync,
+                                        struct error *error)
+{
+    enum tn_status status = TN_EREFUSED;
+    const struct job given = run->job;
+    assert(run->folder.lock >= 0);
+    for (int i = 0; i < ATTEMPTS_MAX && status == TN_EREFUSED; i++) {
+        struct spec spec = {0};
+        run->job = given;
+        run->change_text[0] = '\0';
+        status = bootstrap_read_spec(sync, run->job.name, &spec, error);
+        if (status == TN_OK) { status = follow_cluster(run, sync, &spec, error); }
+        free(spec.job_json);
+    }
+    if (status != TN_ENOENT) { return status; }
+    status = check_order(run, error);
+    if (status != TN_OK || !run->folder.job_changes) { return status; }
+    return change(run, &run->folder.before, recorded_step(run), error);
+}
+
+/* ------------------------------------------------------------- one process */
+
+enum tn_status resume_change_of_process(struct local_run *run, const char *checkpoints,
+                                        struct error *error)
+{
+    if (!run->folder.job_changes) { return TN_OK; }
+    enum tn_status status = change(run, &run->folder.before, newest_step(checkpoints), error);
+    return status == TN_OK ? run_folder_write_job(&run->folder, &run->job, error) : status;
+}

@@ -1,0 +1,56 @@
+/*
+ * common/cluster/change_request.h: the request to change a running job, an ephemeral znode of the
+ * command that asks (S14). The agent answers by writing its progress into it.
+ *
+ *     WANTED ─► ACCEPTED ─► APPLIED ─► DONE
+ *        └──────────┴──────────┴─────► REFUSED
+ *
+ * Threads: a request is plain data.
+ */
+#ifndef COMMON_CLUSTER_CHANGE_REQUEST_H
+#define COMMON_CLUSTER_CHANGE_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/cluster/task.h"
+#include "common/cluster/znodes.h"
+
+enum change_state {
+    CHANGE_WANTED,
+    CHANGE_ACCEPTED, /* The nodes leave. */
+    CHANGE_APPLIED,  /* The job in ZooKeeper is the changed one; the nodes start. */
+    CHANGE_DONE,     /* Training continues: `step`, `paused_ms`, `steps_redone`. */
+    CHANGE_REFUSED,  /* `text` has the reason. */
+    CHANGE_STATES
+};
+
+enum { CHANGE_TEXT_MAX = 512 };
+
+struct change_request {
+    enum change_state state;
+    uint32_t ps; /* The wanted number; 0: strategy.type mirror. */
+    uint64_t wall_ms;
+    char by[HOST_NAME_MAX_BYTES];
+    /* Written by the agent: */
+    uint64_t agent; /* Its incarnation. */
+    uint64_t step;  /* From which training continues. */
+    uint64_t paused_ms, steps_redone;
+    bool invalid;               /* REFUSED: the job could never be changed so. */
+    char text[CHANGE_TEXT_MAX]; /* The change, "cluster.ps 3 -> 2"; REFUSED: why. */
+};
+
+/* "wanted", "accepted", ... Static storage. */
+const char *change_state_name(enum change_state state);
+
+/* The znode: at most one change is made at a time. */
+void change_request_path(char path[static 256], const char *cluster);
+
+/* As the codecs of common/cluster/znodes.h. */
+size_t change_request_encode(const struct change_request *request,
+                             char text[static ZNODE_JSON_MAX]);
+MUST_CHECK enum tn_status change_request_decode(const void *data, size_t size,
+                                                struct change_request *out, struct error *error);
+
+#endif

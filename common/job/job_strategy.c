@@ -1,0 +1,104 @@
+#include "common/job/job_strategy.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/job/strategy.h"
+
+/* A value that a strategy does not support. */
+struct rule {
+    bool is_refused;
+    const char *key, *value, *remedy;
+};
+
+static enum tn_status check_rules(const char *strategy, const struct rule *rules, size_t count,
+                                  struct error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!rules[i].is_refused) { continue; }
+        return error_set(error, TN_EINVAL,
+                         "%s is %s, which strategy.type %s does not support: give --set %s",
+                         rules[i].key, rules[i].value, strategy, rules[i].remedy);
+    }
+    return TN_OK;
+}
+
+static enum tn_status check_mirror(const struct job *job, struct error *error)
+{
+    const struct rule rules[] = {
+        {job->train.mode == TRAIN_ASYNC, "train.mode", "async", "train.mode=sync"},
+        {job->cluster.ps != 0, "cluster.ps", "not 0", "cluster.ps=0"},
+        {job->cluster.workers > MIRROR_WORKERS_MAX, "cluster.workers", "more than 120",
+         "cluster.workers=120"},
+        {job->cluster.evaluators > 0, "cluster.evaluators", "1", "cluster.evaluators=0"},
+        {job->checkpoint.best != BEST_NONE, "checkpoint.best", "a metric", "checkpoint.best=none"},
+        {job->on_chief_failure == CHIEF_FAILURE_RESTORE, "on_chief_failure", "restore",
+         "on_chief_failure=continue"},
+        {job->transport.lane == LANE_SHM, "transport.lane", "shm", "transport.lane=auto"},
+        {job->placement.strategy != PLACEMENT_RANGES, "placement.strategy", "not ranges",
+         "placement.strategy=ranges"},
+        {job->placement.rule_count > 0, "placement.variables", "a list", "strategy.type=ps"},
+    };
+    return check_rules("mirror", rules, sizeof rules / sizeof rules[0], error);
+}
+
+/* The tasks of a group, and the variables of its members on ps. */
+static enum tn_status check_group_sizes(const struct job *job, struct error *error)
+{
+    const uint32_t members = job->strategy.members, workers = job->cluster.workers;
+    if (workers % members != 0) {
+        return error_set(error, TN_EINVAL,
+                         "cluster.workers is %" PRIu32 ", but strategy.members is %" PRIu32
+                         ": give a multiple of it, a group has so many workers",
+                         workers, members);
+    }
+    if (job->cluster.min_workers > workers / members) {
+        return error_set(error, TN_EINVAL,
+                         "cluster.min_workers is %" PRIu32 ", but there are only %" PRIu32
+                         " groups of %" PRIu32 " workers: training would never start; lower it",
+                         job->cluster.min_workers, workers / members, members);
+    }
+    if (job->cluster.ps < members) {
+        return error_set(error, TN_EINVAL,
+                         "cluster.ps is %" PRIu32 ", but strategy.members is %" PRIu32
+                         ": give at least as many, each ps has variables of one member",
+                         job->cluster.ps, members);
+    }
+    return TN_OK;
+}
+
+static enum tn_status check_group(const struct job *job, struct error *error)
+{
+    const struct rule rules[] = {
+        {job->train.mode == TRAIN_ASYNC, "train.mode", "async", "train.mode=sync"},
+        {job->train.kernels == JOB_KERNELS_CUDA, "train.kernels", "cuda", "train.kernels=portable"},
+        {job->train.ema > 0, "train.ema", "not 0", "train.ema=0"},
+        {job->cluster.workers_least != 0, "cluster.workers", "a range", "cluster.workers=2"},
+        {job->cluster.evaluators > 0, "cluster.evaluators", "1", "cluster.evaluators=0"},
+        {job->transport.lane == LANE_SHM, "transport.lane", "shm", "transport.lane=auto"},
+        {job->placement.strategy == PLACEMENT_RANGES, "placement.strategy",
+         "ranges, which cuts variables", "placement.strategy=greedy"},
+    };
+    const enum tn_status status =
+        check_rules("group", rules, sizeof rules / sizeof rules[0], error);
+    return status == TN_OK ? check_group_sizes(job, error) : status;
+}
+
+enum tn_status job_check_strategy(const struct job *job, struct error *error)
+{
+    if (job->strategy.type == STRATEGY_TYPE_MIRROR) { return check_mirror(job, error); }
+    if (job->cluster.ps == 0) {
+        return error_set(error, TN_EINVAL,
+                         "cluster.ps is 0, but the parameters need a ps: give at least 1, or "
+                         "--set strategy.type=mirror");
+    }
+    if (job->strategy.type == STRATEGY_TYPE_GROUP) { return check_group(job, error); }
+    if (job->strategy.type != STRATEGY_TYPE_LOCAL || job->train.mode != TRAIN_ASYNC) {
+        return TN_OK;
+    }
+    return error_set(error, TN_EINVAL,
+                     "train.mode is async, but strategy.type is local (--local), which has no "
+                     "workers that could be ahead of one another: give --set train.mode=sync, "
+                     "or --set strategy.type=ps without --local");
+}

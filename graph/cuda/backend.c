@@ -1,0 +1,75 @@
+#include "graph/cuda/backend.h"
+
+#include "graph/cuda/table.h"
+#include "graph/portable/backend.h"
+#include "kernels/cuda/library.h"
+
+static const struct cuda_row *const tables[] = {
+#define X(family) cuda_##family,
+    CUDA_TABLES(X)
+#undef X
+};
+
+static const struct cuda_row *find_row(const struct op_type *op)
+{
+    assert(op != NULL);
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        for (const struct cuda_row *row = tables[i]; row->op != NULL; row++) {
+            if (row->op == op) { return row; }
+        }
+    }
+    return NULL;
+}
+
+static kernel_function find(const struct op_type *op)
+{
+    const struct cuda_row *row = find_row(op);
+    return row != NULL ? row->kernel : NULL;
+}
+
+/* Operations of users have no kernel here; those of the others take all types and shapes. */
+static bool fits(const struct kernel_call *call)
+{
+    return find_row(call->node->op) != NULL;
+}
+
+static struct kernel_needs needs(const struct kernel_call *call)
+{
+    const struct cuda_row *row = find_row(call->node->op);
+    if (row == NULL || row->needs == NULL) { return (struct kernel_needs){0}; }
+    return row->needs(call);
+}
+
+enum tn_status backend_cuda_over(const struct cuda_library *library, struct backend *backend,
+                                 struct error *error)
+{
+    const struct backend *host = NULL;
+    assert(library != NULL && backend != NULL);
+    enum tn_status status = backend_portable(NULL, &host, error);
+    *backend = (struct backend){
+        .name = "cuda",
+        .joins = true,
+        .kernels = library->kernels,
+        .find = find,
+        .needs = needs,
+        .device = {.fits = fits,
+                   .host = host,
+                   .allocate = library->allocate,
+                   .release = library->release,
+                   .upload = library->upload,
+                   .download = library->download,
+                   .clear = library->clear,
+                   .wait = library->wait},
+    };
+    return status;
+}
+
+enum tn_status backend_cuda(const struct backend **out, struct error *error)
+{
+    static struct backend backend; /* Always filled with the same. */
+    const struct cuda_library *library = NULL;
+    assert(out != NULL);
+    *out = &backend;
+    enum tn_status status = cuda_library_open(&library, error);
+    return status == TN_OK ? backend_cuda_over(library, &backend, error) : status;
+}

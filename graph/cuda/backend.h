@@ -1,0 +1,20 @@
+/*
+ * graph/cuda/backend.h: the backend "cuda": the kernels of kernels/cuda/ on a GPU, with the bits of
+ * "portable". Every operation of Tanist has one; those of users (tn_custom()) run on the CPU
+ * (graph/device_memory.h), so that every graph runs.
+ */
+#ifndef GRAPH_CUDA_BACKEND_H
+#define GRAPH_CUDA_BACKEND_H
+
+#include "graph/core/backend.h"
+
+struct cuda_library;
+
+/* Opens the GPU of this process. Errors as cuda_library_open(). */
+MUST_CHECK enum tn_status backend_cuda(const struct backend **out, struct error *error);
+
+/* The same over any library, which is valid as long as the backend is; for tests. */
+MUST_CHECK enum tn_status backend_cuda_over(const struct cuda_library *library,
+                                            struct backend *backend, struct error *error);
+
+#endif

@@ -1,0 +1,400 @@
+/* kernels/cuda/emulated_driver.c: devices, contexts, memory and copies; emulated_streams.c has
+ * streams, events, modules and launches. */
+#include "kernels/cuda/emulated_driver.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernels/cuda/emulated_private.h"
+
+enum { GUARD = 256, GUARD_BYTE = 0xa5 };
+
+struct allocation {
+    struct allocation *next;
+    size_t bytes;
+    struct gpu_context *context; /* NULL: pinned memory of the host. */
+    uint8_t *data;               /* GUARD bytes lie before it and behind it. */
+};
+
+struct gpu_context {
+    int device, references;
+    size_t used;
+};
+
+static struct {
+    pthread_mutex_t mutex;
+    bool is_ready;
+    int visible[EMULATED_DEVICES_MAX];
+    int count;
+    unsigned long long devices, memory, init, calls, error, context;
+    unsigned long long called;
+    int sticky; /* The code of all later calls. */
+    struct gpu_context contexts[EMULATED_DEVICES_MAX];
+    struct allocation *allocations;
+} gpus = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local struct gpu_context *current;
+
+const struct gpu_driver *emulated_driver(void)
+{
+    static const struct gpu_driver driver = {
+#define X(name, symbol, parameters) .name = emulated_##name,
+        GPU_DRIVER_FUNCTIONS(X)
+#undef X
+    };
+    return &driver;
+}
+
+/* ------------------------------------------------------ calls */
+
+static bool have_gone(void)
+{
+    const char *path = getenv("TANIST_EMULATED_GPU_GONE");
+    return path != NULL && access(path, F_OK) == 0;
+}
+
+int emulated_enter(enum emulated_need need)
+{
+    (void)pthread_mutex_lock(&gpus.mutex);
+    if (!gpus.is_ready) { return GPU_NOT_INITIALIZED; }
+    if (gpus.sticky == GPU_SUCCESS && gpus.error != 0 && gpus.called++ >= gpus.calls) {
+        gpus.sticky = (int)gpus.error;
+    }
+    if (gpus.sticky == GPU_SUCCESS && have_gone()) { gpus.sticky = GPU_UNKNOWN; }
+    if (gpus.sticky != GPU_SUCCESS) { return gpus.sticky; }
+    return need == NEEDS_CONTEXT && current == NULL ? GPU_INVALID_CONTEXT : GPU_SUCCESS;
+}
+
+int emulated_leave(int code)
+{
+    (void)pthread_mutex_unlock(&gpus.mutex);
+    return code;
+}
+
+int emulated_break(int code)
+{
+    gpus.sticky = code;
+    return code;
+}
+
+/* ------------------------------------------------------ the machine */
+
+/* "devices=2,memory=1048576" */
+static void read_settings(void)
+{
+    const struct {
+        const char *name;
+        unsigned long long *value;
+    } keys[] = {
+        {"devices=", &gpus.devices}, {"memory=", &gpus.memory}, {"init=", &gpus.init},
+        {"calls=", &gpus.calls},     {"error=", &gpus.error},   {"context=", &gpus.context},
+    };
+    const char *settings = getenv("TANIST_EMULATED_GPU");
+    gpus.devices = 1;
+    gpus.memory = 1ULL << 30;
+    gpus.init = gpus.calls = gpus.error = gpus.context = 0;
+    for (size_t i = 0; settings != NULL && i < sizeof keys / sizeof keys[0]; i++) {
+        const char *found = strstr(settings, keys[i].name);
+        if (found != NULL) { *keys[i].value = strtoull(found + strlen(keys[i].name), NULL, 10); }
+    }
+    if (gpus.devices > EMULATED_DEVICES_MAX) { gpus.devices = EMULATED_DEVICES_MAX; }
+}
+
+/* As NVIDIA's driver: up to the first number that names no device. */
+static void read_visible(void)
+{
+    const char *text = getenv("CUDA_VISIBLE_DEVICES");
+    gpus.count = 0;
+    if (have_gone()) { return; }
+    if (text == NULL) {
+        while (gpus.count < (int)gpus.devices) {
+            gpus.visible[gpus.count] = gpus.count;
+            gpus.count++;
+        }
+        return;
+    }
+    while (gpus.count < EMULATED_DEVICES_MAX) {
+        char *end = NULL;
+        const unsigned long number = strtoul(text, &end, 10);
+        if (end == text || number >= gpus.devices) { return; }
+        gpus.visible[gpus.count++] = (int)number;
+        if (*end != ',') { return; }
+        text = end + 1;
+    }
+}
+
+static void release_all(void)
+{
+    while (gpus.allocations != NULL) {
+        struct allocation *next = gpus.allocations->next;
+        free(gpus.allocations->data - GUARD);
+        free(gpus.allocations);
+        gpus.allocations = next;
+    }
+}
+
+/* Unlike the driver's, each call makes a new machine, so that a test can change the settings. */
+int emulated_init(unsigned flags)
+{
+    (void)pthread_mutex_lock(&gpus.mutex);
+    release_all();
+    memset(gpus.contexts, 0, sizeof gpus.contexts);
+    current = NULL;
+    gpus.called = 0;
+    gpus.sticky = GPU_SUCCESS;
+    read_settings();
+    read_visible();
+    gpus.is_ready = flags == 0 && gpus.init == 0 && gpus.count > 0;
+    return emulated_leave(flags != 0        ? GPU_INVALID_VALUE
+                          : gpus.init != 0  ? (int)gpus.init
+                          : gpus.count == 0 ? GPU_NO_DEVICE
+                                            : GPU_SUCCESS);
+}
+
+int emulated_driver_version(int *version)
+{
+    *version = EMULATED_DRIVER;
+    return GPU_SUCCESS;
+}
+
+int emulated_device_count(int *count)
+{
+    const int code = emulated_enter(NEEDS_NOTHING);
+    *count = gpus.count;
+    return emulated_leave(code);
+}
+
+int emulated_device_get(int *device, int index)
+{
+    const int code = emulated_enter(NEEDS_NOTHING);
+    *device = index;
+    const bool is_valid = index >= 0 && index < gpus.count;
+    return emulated_leave(code == GPU_SUCCESS && !is_valid ? GPU_INVALID_DEVICE : code);
+}
+
+int emulated_device_name(char *name, int size, int device)
+{
+    const int code = emulated_enter(NEEDS_NOTHING);
+    (void)snprintf(name, (size_t)size, "Tanist emulated GPU %d", gpus.visible[device]);
+    return emulated_leave(code);
+}
+
+int emulated_device_attribute(int *value, int attribute, int device)
+{
+    const int code = emulated_enter(NEEDS_NOTHING);
+    (void)device;
+    switch (attribute) {
+    case GPU_MULTIPROCESSORS: *value = 1; break;
+    case GPU_CAPABILITY_MAJOR: *value = EMULATED_MAJOR; break;
+    case GPU_CAPABILITY_MINOR: *value = EMULATED_MINOR; break;
+    default: return emulated_leave(GPU_INVALID_VALUE);
+    }
+    return emulated_leave(code);
+}
+
+int emulated_device_memory(size_t *bytes, int device)
+{
+    const int code = emulated_enter(NEEDS_NOTHING);
+    (void)device;
+    *bytes = gpus.memory;
+    return emulated_leave(code);
+}
+
+int emulated_context_retain(struct gpu_context **context, int device)
+{
+    int code = emulated_enter(NEEDS_NOTHING);
+    if (code == GPU_SUCCESS && (device < 0 || device >= gpus.count)) { code = GPU_INVALID_DEVICE; }
+    if (code == GPU_SUCCESS) { code = (int)gpus.context; }
+    if (code != GPU_SUCCESS) { return emulated_leave(code); }
+    *context = &gpus.contexts[device];
+    (*context)->device = device;
+    (*context)->references++;
+    return emulated_leave(GPU_SUCCESS);
+}
+
+int emulated_context_release(int device)
+{
+    const int code = emulated_enter(NEEDS_NOTHING);
+    if (code != GPU_SUCCESS) { return emulated_leave(code); }
+    if (device < 0 || device >= gpus.count || gpus.contexts[device].references == 0) {
+        return emulated_leave(GPU_INVALID_CONTEXT);
+    }
+    gpus.contexts[device].references--;
+    return emulated_leave(GPU_SUCCESS);
+}
+
+int emulated_context_set(struct gpu_context *context)
+{
+    const int code = emulated_enter(NEEDS_NOTHING);
+    if (code == GPU_SUCCESS) { current = context; }
+    return emulated_leave(code);
+}
+
+/* ------------------------------------------------------ memory */
+
+int emulated_memory_info(size_t *unused, size_t *total)
+{
+    const int code = emulated_enter(NEEDS_CONTEXT);
+    if (code != GPU_SUCCESS) { return emulated_leave(code); }
+    *total = gpus.memory;
+    *unused = gpus.memory - current->used;
+    return emulated_leave(GPU_SUCCESS);
+}
+
+/* Filled with NaN, as memory of a device is not zero either. */
+static int allocate(struct gpu_context *context, size_t bytes, uint8_t **data)
+{
+    const size_t rounded = (bytes + GUARD - 1) / GUARD * GUARD;
+    if (bytes == 0) { return GPU_INVALID_VALUE; }
+    if (context != NULL && (bytes > gpus.memory || rounded > gpus.memory - context->used)) {
+        return GPU_OUT_OF_MEMORY;
+    }
+    struct allocation *allocation = malloc(sizeof *allocation);
+    uint8_t *memory = aligned_alloc(GUARD, rounded + 2 * GUARD);
+    if (allocation == NULL || memory == NULL) {
+        free(allocation);
+        free(memory);
+        return GPU_OUT_OF_MEMORY;
+    }
+    memset(memory, GUARD_BYTE, rounded + 2 * GUARD);
+    memset(memory + GUARD, 0xff, bytes);
+    *allocation = (struct allocation){
+        .next = gpus.allocations, .bytes = bytes, .context = context, .data = memory + GUARD};
+    gpus.allocations = allocation;
+    if (context != NULL) { context->used += rounded; }
+    *data = allocation->data;
+    return GPU_SUCCESS;
+}
+
+/* The link to the allocation that begins at `data`. */
+static struct allocation **find(const uint8_t *data, bool is_pinned)
+{
+    for (struct allocation **link = &gpus.allocations; *link != NULL; link = &(*link)->next) {
+        if ((*link)->data == data && ((*link)->context == NULL) == is_pinned) { return link; }
+    }
+    return NULL;
+}
+
+static bool is_intact(const struct allocation *allocation)
+{
+    const size_t rounded = (allocation->bytes + GUARD - 1) / GUARD * GUARD;
+    for (const uint8_t *at = allocation->data - GUARD; at < allocation->data; at++) {
+        if (*at != GUARD_BYTE) { return false; }
+    }
+    for (size_t i = allocation->bytes; i < rounded + GUARD; i++) {
+        if (allocation->data[i] != GUARD_BYTE) { return false; }
+    }
+    return true;
+}
+
+int emulated_check_memory(void)
+{
+    for (const struct allocation *at = gpus.allocations; at != NULL; at = at->next) {
+        if (!is_intact(at)) { return emulated_break(GPU_ILLEGAL_ADDRESS); }
+    }
+    return GPU_SUCCESS;
+}
+
+static int release(const uint8_t *data, bool is_pinned)
+{
+    struct allocation **link = find(data, is_pinned);
+    if (link == NULL) { return GPU_INVALID_VALUE; }
+    struct allocation *allocation = *link;
+    if (!is_intact(allocation)) { return emulated_break(GPU_ILLEGAL_ADDRESS); }
+    if (!is_pinned) {
+        allocation->context->used -= (allocation->bytes + GUARD - 1) / GUARD * GUARD;
+    }
+    *link = allocation->next;
+    free(allocation->data - GUARD);
+    free(allocation);
+    return GPU_SUCCESS;
+}
+
+/* NULL: not within one allocation of a device. */
+static uint8_t *range_of(gpu_address address, size_t bytes)
+{
+    for (const struct allocation *at = gpus.allocations; at != NULL; at = at->next) {
+        const gpu_address begin = (gpu_address)(uintptr_t)at->data;
+        if (at->context != NULL && address >= begin && address <= begin + at->bytes &&
+            bytes <= begin + at->bytes - address) {
+            return at->data + (address - begin);
+        }
+    }
+    return NULL;
+}
+
+int emulated_allocate(gpu_address *memory, size_t bytes)
+{
+    uint8_t *data = NULL;
+    int code = emulated_enter(NEEDS_CONTEXT);
+    if (code == GPU_SUCCESS) { code = allocate(current, bytes, &data); }
+    *memory = (gpu_address)(uintptr_t)data;
+    return emulated_leave(code);
+}
+
+int emulated_release(gpu_address memory)
+{
+    const int code = emulated_enter(NEEDS_CONTEXT);
+    const uint8_t *data = (const uint8_t *)(uintptr_t)memory;
+    return emulated_leave(code == GPU_SUCCESS ? release(data, false) : code);
+}
+
+int emulated_allocate_pinned(void **memory, size_t bytes, unsigned flags)
+{
+    uint8_t *data = NULL;
+    int code = emulated_enter(NEEDS_CONTEXT);
+    (void)flags;
+    if (code == GPU_SUCCESS) { code = allocate(NULL, bytes, &data); }
+    *memory = data;
+    return emulated_leave(code);
+}
+
+int emulated_release_pinned(void *memory)
+{
+    const int code = emulated_enter(NEEDS_CONTEXT);
+    return emulated_leave(code == GPU_SUCCESS ? release(memory, true) : code);
+}
+
+/* NULL: a place on the host. */
+static int copy(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+    if (to == NULL || from == NULL) { return GPU_INVALID_VALUE; }
+    memmove(to, from, bytes);
+    return GPU_SUCCESS;
+}
+
+int emulated_upload(gpu_address to, const void *from, size_t bytes, struct gpu_stream *stream)
+{
+    const int code = emulated_enter(NEEDS_CONTEXT);
+    (void)stream;
+    return emulated_leave(code == GPU_SUCCESS ? copy(range_of(to, bytes), from, bytes) : code);
+}
+
+int emulated_download(void *to, gpu_address from, size_t bytes, struct gpu_stream *stream)
+{
+    const int code = emulated_enter(NEEDS_CONTEXT);
+    (void)stream;
+    return emulated_leave(code == GPU_SUCCESS ? copy(to, range_of(from, bytes), bytes) : code);
+}
+
+int emulated_copy(gpu_address to, gpu_address from, size_t bytes, struct gpu_stream *stream)
+{
+    const int code = emulated_enter(NEEDS_CONTEXT);
+    (void)stream;
+    return emulated_leave(
+        code == GPU_SUCCESS ? copy(range_of(to, bytes), range_of(from, bytes), bytes) : code);
+}
+
+int emulated_fill(gpu_address memory, unsigned char value, size_t bytes, struct gpu_stream *stream)
+{
+    const int code = emulated_enter(NEEDS_CONTEXT);
+    uint8_t *data = code == GPU_SUCCESS ? range_of(memory, bytes) : NULL;
+    (void)stream;
+    if (data != NULL) { memset(data, value, bytes); }
+    return emulated_leave(code == GPU_SUCCESS && data == NULL ? GPU_INVALID_VALUE : code);
+}

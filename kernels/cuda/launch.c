@@ -1,0 +1,268 @@
+/* kernels/cuda/launch.c: the GPU of this process as a library: the module of kernels, its memory,
+ * launches and copies on one stream, in their order. */
+#include <assert.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "kernels/cuda/families.h"
+#include "kernels/cuda/library.h"
+#include "kernels/cuda/module_file.h"
+#include "kernels/gpu/driver.h"
+
+static struct {
+    pthread_once_t once;
+    struct error opened; /* The result of the only attempt. */
+    const struct gpu_driver *driver;
+    struct gpu_context *context;
+    struct gpu_module *module;
+    struct cuda_kernels kernels;
+    pthread_mutex_t mutex; /* Protects all below, and the entries of kernels. */
+    struct error failed;   /* The first failure, which all later calls return. */
+} gpu = {.once = PTHREAD_ONCE_INIT, .mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local bool has_context;
+
+#define MIB 1048576.0
+
+/* ------------------------------------------------------ calls */
+
+/* A code of the driver as the status of a call; after others than these the GPU is lost. */
+#define CHECK(code, error, ...)                                                                    \
+    device_status(gpu_check(gpu.driver, code, error, __VA_ARGS__), error)
+
+static enum tn_status device_status(enum tn_status status, struct error *error)
+{
+    if (status == TN_EINTERNAL) {
+        status = TN_EDEVICE;
+        if (error != NULL) { error->status = status; }
+    }
+    return status;
+}
+
+static void lock(void)
+{
+    (void)pthread_mutex_lock(&gpu.mutex);
+}
+
+/* A failure of the GPU is kept: nothing computed since can be trusted. */
+static enum tn_status unlock(enum tn_status status, const struct error *text, struct error *error)
+{
+    if (status == TN_EDEVICE && gpu.failed.status == TN_OK) { gpu.failed = *text; }
+    (void)pthread_mutex_unlock(&gpu.mutex);
+    return status == TN_OK ? TN_OK : error_set(error, status, "%s", text->text);
+}
+
+/* Before each call of the driver, whose context belongs to the thread. */
+static enum tn_status begin(struct error *error)
+{
+    if (gpu.failed.status != TN_OK) {
+        return error_set(error, gpu.failed.status, "%s", gpu.failed.text);
+    }
+    if (has_context) { return TN_OK; }
+    enum tn_status status = CHECK(gpu.driver->context_set(gpu.context), error, "cuCtxSetCurrent");
+    has_context = status == TN_OK;
+    return status;
+}
+
+static enum tn_status find_function(struct cuda_entry *entry, struct error *error)
+{
+    if (entry->function != NULL) { return TN_OK; }
+    return CHECK(gpu.driver->module_function(&entry->function, gpu.module, entry->name), error,
+                 "kernel %s", entry->name);
+}
+
+static enum tn_status start(struct cuda_entry *entry, size_t blocks, size_t threads,
+                            void *arguments, struct error *error)
+{
+    if (blocks > INT_MAX) {
+        return error_set(error, TN_EDEVICE,
+                         "kernel %s: %zu blocks are more than a GPU takes: use fewer examples",
+                         entry->name, blocks);
+    }
+    return CHECK(gpu.driver->launch(entry->function, (unsigned)blocks, 1, 1, (unsigned)threads, 1,
+                                    1, 0, NULL, &arguments, NULL),
+                 error, "kernel %s with %zu blocks of %zu threads", entry->name, blocks, threads);
+}
+
+void cuda_launch(struct cuda_entry *entry, size_t blocks, size_t threads, const void *arguments)
+{
+    struct error text = {.status = TN_OK};
+    assert(gpu.module != NULL && blocks > 0);
+    lock();
+    enum tn_status status = begin(&text);
+    if (status == TN_OK) { status = find_function(entry, &text); }
+    if (status == TN_OK) {
+        status = start(entry, blocks, threads, (void *)(uintptr_t)arguments, &text);
+    }
+    if (status != TN_OK && status != TN_EDEVICE) { /* The next wait returns it. */
+        status = error_set(&text, TN_EDEVICE, "%s", text.text);
+    }
+    (void)unlock(status, &text, NULL);
+}
+
+/* ------------------------------------------------------ memory */
+
+static gpu_address address_of(const void *memory)
+{
+    return (gpu_address)(uintptr_t)memory;
+}
+
+/* Adds how much memory is free. */
+static enum tn_status out_of_memory(size_t bytes, struct error *error)
+{
+    size_t unused = 0, total = 0;
+    if (gpu.driver->memory_info(&unused, &total) != GPU_SUCCESS) { return TN_ENOMEM; }
+    return error_set(error, TN_ENOMEM,
+                     "the GPU has no %zu bytes: %.1f of %.1f MiB are free, and other processes may "
+                     "use it",
+                     bytes, (double)unused / MIB, (double)total / MIB);
+}
+
+static enum tn_status allocate(size_t bytes, void **memory, struct error *error)
+{
+    struct error text = {.status = TN_OK};
+    gpu_address address = 0;
+    assert(bytes > 0);
+    *memory = NULL;
+    lock();
+    enum tn_status status = begin(&text);
+    if (status == TN_OK) {
+        status =
+            CHECK(gpu.driver->allocate(&address, bytes), &text, "cuMemAlloc of %zu bytes", bytes);
+    }
+    if (status == TN_ENOMEM) { status = out_of_memory(bytes, &text); }
+    if (status == TN_OK) { *memory = (void *)(uintptr_t)address; }
+    return unlock(status, &text, error);
+}
+
+/* After a failure of the GPU, its memory is released by the end of this process. */
+static void release(void *memory)
+{
+    struct error text = {.status = TN_OK};
+    if (memory == NULL) { return; }
+    lock();
+    enum tn_status status = begin(&text);
+    if (status == TN_OK) {
+        status = CHECK(gpu.driver->release(address_of(memory)), &text, "cuMemFree");
+    }
+    (void)unlock(status, &text, NULL);
+}
+
+/* Orders and waits: the host's memory may be any. */
+static enum tn_status finish(int code, struct error *text, const char *what, size_t bytes)
+{
+    enum tn_status status = CHECK(code, text, "%s of %zu bytes", what, bytes);
+    if (status != TN_OK) { return status; }
+    return CHECK(gpu.driver->stream_wait(NULL), text, "the kernels before the %s of %zu bytes",
+                 what, bytes);
+}
+
+static enum tn_status upload(void *to, const void *from, size_t bytes, struct error *error)
+{
+    struct error text = {.status = TN_OK};
+    lock();
+    enum tn_status status = begin(&text);
+    if (status == TN_OK && bytes > 0) {
+        const int code = gpu.driver->upload(address_of(to), from, bytes, NULL);
+        status = finish(code, &text, "upload", bytes);
+    }
+    return unlock(status, &text, error);
+}
+
+static enum tn_status download(void *to, const void *from, size_t bytes, struct error *error)
+{
+    struct error text = {.status = TN_OK};
+    lock();
+    enum tn_status status = begin(&text);
+    if (status == TN_OK && bytes > 0) {
+        const int code = gpu.driver->download(to, address_of(from), bytes, NULL);
+        status = finish(code, &text, "download", bytes);
+    }
+    return unlock(status, &text, error);
+}
+
+static enum tn_status clear(void *memory, size_t bytes, struct error *error)
+{
+    struct error text = {.status = TN_OK};
+    lock();
+    enum tn_status status = begin(&text);
+    if (status == TN_OK && bytes > 0) {
+        const int code = gpu.driver->fill(address_of(memory), 0, bytes, NULL);
+        status = CHECK(code, &text, "cuMemset of %zu bytes", bytes);
+    }
+    return unlock(status, &text, error);
+}
+
+static enum tn_status wait(struct error *error)
+{
+    struct error text = {.status = TN_OK};
+    lock();
+    enum tn_status status = begin(&text);
+    if (status == TN_OK) {
+        status = CHECK(gpu.driver->stream_wait(NULL), &text, "waiting for the kernels");
+    }
+    return unlock(status, &text, error);
+}
+
+/* ------------------------------------------------------ opening */
+
+static enum tn_status open_context(struct error *error)
+{
+    int device = 0;
+    enum tn_status status = CHECK(gpu.driver->device_get(&device, 0), error, "cuDeviceGet");
+    if (status == TN_OK) {
+        status = CHECK(gpu.driver->context_retain(&gpu.context, device), error,
+                       "cuDevicePrimaryCtxRetain");
+    }
+    return status == TN_OK ? begin(error) : status;
+}
+
+static enum tn_status open_module(struct error *error)
+{
+    char path[PATH_MAX], *image = NULL;
+    enum tn_status status = module_file_read(&image, path, error);
+    if (status != TN_OK) { return status; }
+    status = CHECK(gpu.driver->module_load(&gpu.module, image), error,
+                   "loading %s (it must be of this version of tanist, and have code for this GPU)",
+                   path);
+    free(image);
+    return status;
+}
+
+static void open_once(void)
+{
+    struct error *error = &gpu.opened;
+    enum tn_status status = device_status(gpu_driver_open(&gpu.driver, error), error);
+    if (status == TN_OK) { status = open_context(error); }
+    if (status == TN_OK) { status = open_module(error); }
+    error->status = status;
+#define X(family) CUDA_FILL(family)(&gpu.kernels);
+    CUDA_FAMILIES(X)
+#undef X
+}
+
+enum tn_status cuda_library_open(const struct cuda_library **out, struct error *error)
+{
+    static const struct cuda_library library = {
+        .name = "cuda",
+        .kernels = &gpu.kernels,
+        .allocate = allocate,
+        .release = release,
+        .upload = upload,
+        .download = download,
+        .clear = clear,
+        .wait = wait,
+    };
+    assert(out != NULL);
+    const int failed = pthread_once(&gpu.once, open_once);
+    assert(failed == 0);
+    *out = &library;
+    if (gpu.opened.status == TN_OK) { return TN_OK; }
+    return error_set(
+        error, gpu.opened.status,
+        "the kernels \"cuda\" cannot be used: %s (the kernels \"portable\" have the same "
+        "bits on every processor)",
+        gpu.opened.text);
+}

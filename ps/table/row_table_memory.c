@@ -1,0 +1,154 @@
+/* The memory of a table: cells in blocks, lists, and slots of the index, within the limit. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "common/base/minmax.h"
+#include "ps/table/row_table_private.h"
+
+enum { LEAST_ROOM = 64 };
+
+uint64_t row_table_bytes(const struct row_table *table)
+{
+    return table->cells * table->cell_bytes + table->index.bytes +
+           table->retired_room * sizeof *table->retired + table->dirty_room * sizeof *table->dirty +
+           table->found_room * sizeof *table->found + table->free_room * sizeof *table->free_cells;
+}
+
+void row_table_limit(struct row_table *table, uint64_t memory_bytes)
+{
+    table->spec.memory_bytes = memory_bytes;
+}
+
+enum tn_status row_table_refuse(const struct row_table *table, uint64_t wanted, struct error *error)
+{
+    if (table->spec.memory_bytes == 0) {
+        return error_set(error, TN_ENOMEM, "table '%s': out of memory with %" PRIu64 " rows",
+                         table->spec.name, table->rows);
+    }
+    return error_set(error, TN_ENOMEM,
+                     "table '%s': %" PRIu64 " rows take %" PRIu64 " bytes, and %" PRIu64
+                     " more would exceed the limit of %" PRIu64
+                     " bytes: raise the limit, or use more ps, narrower rows or fewer keys",
+                     table->spec.name, table->rows, row_table_bytes(table), wanted,
+                     table->spec.memory_bytes);
+}
+
+static bool fits(const struct row_table *table, uint64_t bytes)
+{
+    const uint64_t most = table->spec.memory_bytes, used = row_table_bytes(table);
+    return most == 0 || (used <= most && bytes <= most - used);
+}
+
+/* ------------------------------------------------------------------ lists, index */
+
+bool row_table_reserve_list(const struct row_table *table, void **list, size_t size, uint64_t *room,
+                            uint64_t wanted)
+{
+    if (wanted <= *room) { return true; }
+    const uint64_t larger = u64_max(wanted, u64_max(2 * *room, LEAST_ROOM));
+    if (!fits(table, (larger - *room) * size)) { return false; }
+    void *grown = realloc(*list, larger * size);
+    if (grown == NULL) { return false; }
+    *list = grown;
+    *room = larger;
+    return true;
+}
+
+bool row_table_reserve_retired(struct row_table *table, uint64_t more)
+{
+    const uint64_t wanted = table->retired_count + more;
+    if (wanted <= table->retired_room) { return true; }
+    const uint64_t room = u64_max(wanted, u64_max(2 * table->retired_room, LEAST_ROOM));
+    if (!fits(table, (room - table->retired_room) * sizeof *table->retired)) { return false; }
+    struct retired *ring = malloc(room * sizeof *ring);
+    if (ring == NULL) { return false; }
+    for (uint64_t i = 0; i < table->retired_count; i++) {
+        ring[i] = table->retired[(table->retired_first + i) % table->retired_room];
+    }
+    free(table->retired);
+    table->retired = ring;
+    table->retired_first = 0;
+    table->retired_room = room;
+    return true;
+}
+
+uint64_t row_table_hash_of(const void *ctx, uint32_t cell)
+{
+    return key_index_hash(cell_at(ctx, cell)->key);
+}
+
+bool row_table_reserve_slot(struct row_table *table, uint64_t key)
+{
+    const uint64_t hash = key_index_hash(key), growth = key_index_growth(&table->index, hash);
+    return (growth == 0 || fits(table, growth)) &&
+           key_index_reserve(&table->index, hash, row_table_hash_of, table);
+}
+
+/* ------------------------------------------------------------------------ blocks */
+
+static bool is_kept(const struct row_table *table, const uint8_t *block)
+{
+    const struct cell_arena *arena = table->spec.owner.arena;
+    return arena != NULL && cell_arena_has(arena, block);
+}
+
+/* Its pages take no memory yet. NULL: out of memory. */
+static uint8_t *make_block(const struct row_table *table)
+{
+    const size_t bytes = table->cell_bytes << table->block_shift;
+    const size_t rounded = (bytes + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
+    uint8_t *block = NULL;
+    if (table->spec.owner.arena != NULL) {
+        block =
+            cell_arena_take(table->spec.owner, table->spec.number, (uint32_t)table->block_count);
+    }
+    if (block != NULL) { return block; }
+    block = aligned_alloc(BLOCK_ALIGNMENT, rounded);
+    /* Without huge pages it is only slower. */
+    if (block != NULL) { (void)madvise(block, rounded, MADV_HUGEPAGE); }
+    return block;
+}
+
+static bool add_block(struct row_table *table)
+{
+    uint8_t *block = make_block(table);
+    if (block == NULL) { return false; }
+    table->kept_blocks += is_kept(table, block);
+    table->blocks[table->block_count++] = block;
+    return true;
+}
+
+bool row_table_reserve_cells(struct row_table *table, uint64_t wanted)
+{
+    const uint64_t fresh = wanted - u64_min(wanted, table->free_count);
+    const uint64_t cells = table->cells + fresh;
+    if (!fits(table, fresh * table->cell_bytes) || cells > UINT32_MAX) { return false; }
+    while (table->block_count << table->block_shift < cells) {
+        if (!add_block(table)) { return false; }
+    }
+    return true;
+}
+
+bool row_table_describe(const struct row_table *table, uint32_t *cells)
+{
+    *cells = (uint32_t)table->cells;
+    return table->spec.owner.arena != NULL && table->kept_blocks == table->block_count;
+}
+
+void row_table_free_rows(struct row_table *table)
+{
+    for (uint64_t b = 0; b < table->block_count; b++) {
+        if (is_kept(table, table->blocks[b])) {
+            cell_arena_give(table->spec.owner.arena, table->blocks[b]);
+        } else {
+            free(table->blocks[b]);
+        }
+        table->blocks[b] = NULL;
+    }
+    key_index_clear(&table->index);
+    table->block_count = table->kept_blocks = table->cells = table->rows = table->free_count = 0;
+    table->retired_count = table->dirty_count = table->expired = 0;
+    table->first = table->last = table->live = KEY_INDEX_NONE;
+}

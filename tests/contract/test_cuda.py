@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Training with `train.kernels=cuda` through the driver's port, on an emulated driver that runs every kernel: the digests are
+those of `portable`, and failures of the driver end a process with a reason, after which a cluster heals.
+
+Real processes; every wait is bounded. TANIST_PROGRAM: the program. TANIST_EMULATED_DRIVER: the folder of the emulated
+libcuda.so.1 and of its module. TANIST_REAL_GPU=1: the machine's driver instead, without the tests of failures.
+"""
+
+import json
+import os
+import unittest
+
+from case import LONG, QUICK, ROOT, Cli, patience
+
+EMULATED = os.environ.get("TANIST_EMULATED_DRIVER", str(ROOT / "build/emulated-gpu"))
+REAL = os.environ.get("TANIST_REAL_GPU") == "1"
+CUDA = ["--set", "train.kernels=cuda"]
+SHORT = ["--set", "train.batch=16", "--set", "train.slices=4", "--set", "train.optimizer=adam", "--set", "data.examples=64",
+         "--set", "data.test_examples=32"]
+STEPS = ["--set", "train.steps=40", "--set", "evaluate.every_steps=20"]
+LAUNCH_FAILED, ECC_ERROR, OUT_OF_MEMORY = 719, 214, 2
+DEVICE_FAILED = 14  # The exit code.
+
+SYNTHETIC = {"type": "synthetic", "examples": 32, "test_examples": 16, "noise": 0.1}
+TRAIN = {"steps": 4, "batch": 8, "slices": 2, "optimizer": "adam", "learning_rate": 0.01}
+IMAGE = {"type": "layers", "inputs": 64, "shape": [8, 8, 1], "outputs": 4}
+MODELS = {
+    "mlp": {"type": "mlp", "inputs": 20, "outputs": 4, "hidden": [24, 12]},
+    "cnn": {**IMAGE, "layers": [
+        {"conv2d": {"filters": 6, "activation": "relu"}}, {"max_pool": 2}, {"conv2d": {"filters": 8}}, "batch_norm", "silu",
+        {"mean_pool": 2}, "flatten", {"dense": {"units": 16, "activation": "relu"}}, {"dropout": 0.25}, {"dense": 4}]},
+    "transformer": {"type": "layers", "inputs": 64, "shape": [8, 8], "outputs": 4, "layers": [
+        "positions", {"transformer_block": {"heads": 2, "causal": True, "dropout": 0.1}}, "layer_norm", "flatten",
+        {"dense": 4}]},
+}
+
+
+class Cuda(Cli):
+    def setUp(self):
+        super().setUp()
+        if not REAL:
+            self.environment.update(LD_LIBRARY_PATH=EMULATED, TANIST_CUDA_MODULE=f"{EMULATED}/tanist-cuda.fatbin")
+
+    def job(self, name, model, **train):
+        path = self.folder / f"{name}.json"
+        path.write_text(json.dumps({"name": name, "model": model, "data": SYNTHETIC, "train": {**TRAIN, **train}}))
+        return str(path)
+
+    def run_to_end(self, *arguments, **more):
+        """The result of a run that succeeds; `seconds` alone depends on more than the bits."""
+        result = self.tanist("run", *arguments, "-o", "json", timeout=200, **more)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def trained(self, job, directory, *options, **more):
+        found = self.run_to_end("--local", job, "--dir", directory, *options, **more)
+        return found["parameters_digest"], found["loss"], found["evaluations"]
+
+    def fails(self, setting, *arguments):
+        """A run with a failing emulated driver: its exit code and message."""
+        result = self.tanist("run", "--local", QUICK, "--dir", f"fail-{setting}", *SHORT, *STEPS, *CUDA, *arguments,
+                             env={"TANIST_EMULATED_GPU": setting})
+        return result.returncode, result.stderr
+
+
+class Digests(Cuda):
+    def test_models_have_the_bits_of_portable(self):
+        for name, model in MODELS.items():
+            with self.subTest(name):
+                job = self.job(name, model)
+                expected = self.trained(job, f"{name}-portable")
+                self.assertEqual(self.trained(job, f"{name}-cuda", *CUDA), expected)
+                print(f"{name}: {expected[0]} on CPU and GPU", flush=True)
+
+    def test_examples_with_tables_have_the_bits_of_portable(self):
+        """The parameters' digest is also that of the rows of tables."""
+        small = ["--set", "train.steps=2", "--set", "train.batch=4", "--set", "train.slices=2", "--set", "evaluate.every_steps=0",
+                 "--set", "checkpoint.every_steps=0", "--set", "data.examples=32", "--set", "data.test_examples=8"]
+        for name in ("two-tower", "ctr/dlrm", "ctr/two-tower", "ctr/wide-deep-hashed"):
+            with self.subTest(name):
+                job, folder = str(ROOT / f"examples/{name}.json"), name.replace("/", "-")
+                expected = self.trained(job, f"{folder}-portable", *small)
+                self.assertEqual(self.trained(job, f"{folder}-cuda", *small, *CUDA), expected)
+
+    def test_a_regression_has_the_bits_of_portable(self):
+        """Also while each value is checked, which copies it to the host."""
+        expected = self.trained(QUICK, "portable", *SHORT, *STEPS)
+        self.assertEqual(self.trained(QUICK, "cuda", *SHORT, *STEPS, *CUDA), expected)
+        checked = self.trained(QUICK, "checked", *SHORT, *STEPS, *CUDA, env={"TANIST_CHECK_NUMERICS": "1"})
+        self.assertEqual(checked, expected)
+
+    def test_cluster_has_the_digest_of_portable(self):
+        expected = self.run_to_end("--local", QUICK, "--dir", "local", *SHORT, *STEPS)["parameters_digest"]
+        for strategy in ("ps", "mirror"):
+            found = self.run_to_end(QUICK, "--dir", strategy, *SHORT, *STEPS, *CUDA, "--set", f"strategy.type={strategy}")
+            self.assertEqual(found["parameters_digest"], expected)
+
+    def test_commands_compute_on_the_cpu(self):
+        """Runs with cuda are planned, evaluated and shown on machines without a GPU."""
+        self.trained(QUICK, "cuda", *SHORT, *STEPS, *CUDA)
+        nothing = {"LD_LIBRARY_PATH": "", "TANIST_CUDA_MODULE": ""}
+        for command in (("evaluate", "cuda"), ("plan", QUICK, *CUDA), ("graph", QUICK, *CUDA)):
+            result = self.tanist(*command, env=nothing)
+            self.assertEqual(result.returncode, 0, f"{command}: {result.stderr}")
+
+
+@unittest.skipIf(REAL, "failures are injected into the emulated driver only")
+class Failures(Cuda):
+    def test_what_is_missing_is_named(self):
+        for settings, texts in (
+                ({"LD_LIBRARY_PATH": ""}, ("libcuda.so.1", "install NVIDIA's driver", "portable")),
+                ({"CUDA_VISIBLE_DEVICES": ""}, ("CUDA_ERROR_NO_DEVICE", 'CUDA_VISIBLE_DEVICES is ""')),
+                ({"TANIST_CUDA_MODULE": "/nowhere/module"}, ("TANIST_CUDA_MODULE", "/nowhere/module", "portable"))):
+            result = self.tanist("run", "--local", QUICK, "--dir", "run", *SHORT, *STEPS, *CUDA, env=settings)
+            self.assertEqual(result.returncode, 3, result.stderr)
+            for text in texts:
+                self.assertIn(text, result.stderr)
+
+    def test_module_of_another_kind_is_refused(self):
+        result = self.tanist("run", "--local", QUICK, "--dir", "run", *SHORT, *CUDA, env={"TANIST_CUDA_MODULE": QUICK})
+        self.assertEqual(result.returncode, DEVICE_FAILED, result.stderr)
+        for text in (QUICK, "CUDA_ERROR_INVALID_IMAGE", "code for this GPU"):
+            self.assertIn(text, result.stderr)
+
+    def test_out_of_memory_says_how_much(self):
+        code, text = self.fails("memory=1000000", "--set", "model.inputs=100000")
+        self.assertEqual(code, 1, text)
+        for part in ("MiB on the device", "values and gradient", "fewer examples", "of 1.0 MiB are free"):
+            self.assertIn(part, text)
+
+    def test_failing_gpu_ends_the_process(self):
+        """At any call: while it is opened, in a step, in an evaluation."""
+        codes = set()
+        for calls in (0, 4, 9, 30, 100, 300, 700):
+            code, text = self.fails(f"calls={calls},error={ECC_ERROR}")
+            self.assertEqual(code, DEVICE_FAILED, f"{calls}: {text}")
+            self.assertIn("CUDA_ERROR_ECC_UNCORRECTABLE", text)
+            codes.add(code)
+        self.assertEqual(codes, {DEVICE_FAILED})
+        code, text = self.fails(f"context={OUT_OF_MEMORY}")
+        self.assertEqual(code, 1, text)
+
+    def test_cluster_heals_after_sticky_errors(self):
+        """Each worker's GPU fails again and again; a new process continues, and the bits are the same."""
+        steps = [*SHORT, "--set", "train.steps=60"]
+        expected = self.run_to_end("--local", QUICK, "--dir", "local", *steps)["parameters_digest"]
+        result = self.tanist("run", QUICK, "--dir", "run", *steps, *CUDA, "-o", "json", timeout=200,
+                             env={"TANIST_EMULATED_GPU": f"calls=900,error={LAUNCH_FAILED}"})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)["parameters_digest"], expected)
+        self.assertIn("exit code 14 (the GPU failed)", result.stderr)
+        logs = "".join(path.read_text() for path in (self.folder / "run/logs").glob("worker-*.log"))
+        self.assertIn("CUDA_ERROR_LAUNCH_FAILED", logs)
+
+    def begin_cuda(self, **environment):
+        """A run without an end."""
+        run = self.spawn("run", QUICK, "--dir", "run", *SHORT, *LONG, *CUDA, "-o", "json", env=environment)
+        self.wait_tasks()
+        return run
+
+    def end_as_local(self, run):
+        """It trains, and is stopped; one process computes the same parameters in as many steps."""
+        self.wait_step(self.wait_step()["step"] + 20)
+        result = self.end(run)
+        expected = self.run_to_end("--local", QUICK, "--dir", "local", *SHORT, "--set", f"train.steps={result['steps']}")
+        self.assertEqual(result["parameters_digest"], expected["parameters_digest"])
+
+    def wait_line(self, run, text):
+        """Reads stderr up to a line with `text`; the time limit of the test bounds the wait."""
+        self.assertTrue(any(text in line for line in run.stderr), f"it ended without {text}")
+
+    def test_gpu_that_returns_is_used_again(self):
+        """The GPU of both workers disappears, and comes back when one has not found it."""
+        path = self.folder / "gone"
+        run = self.begin_cuda(TANIST_EMULATED_GPU_GONE=str(path))
+        path.touch()
+        self.wait_line(run, "exit code 14")
+        self.wait_line(run, "exit code 3")
+        path.unlink()
+        self.end_as_local(run)
+
+    def test_gpu_that_stays_away_ends_the_job(self):
+        path = self.folder / "gone"
+        run = self.begin_cuda(TANIST_EMULATED_GPU_GONE=str(path))
+        path.touch()
+        _, errors = run.communicate(timeout=patience(300))
+        self.assertEqual(run.returncode, 5, errors)
+        self.assertIn("worker", errors.splitlines()[-1])
+
+    def test_killed_workers_leave_no_trace(self):
+        run = self.begin_cuda()
+        for name in ("worker:0", "worker:1", "worker:0"):
+            self.kill_in_the_middle(name)
+        self.end_as_local(run)
+
+
+if __name__ == "__main__":
+    unittest.main()

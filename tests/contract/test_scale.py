@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""`tanist scale`: the number of workers of a running job changes, and its parameters stay those of `--local`.
+
+Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the program.
+"""
+
+import os
+import random
+import signal
+import time
+import unittest
+
+from case import Cli, FEW, QUICK, STEADY, is_running, pids
+
+RANGE = ["--set", "cluster.workers=1-4"]
+MIRROR = ["--set", "strategy.type=mirror"]
+
+
+def states(status):
+    """The states of the workers, by index."""
+    return [task["state"] for task in status["tasks"] if task["role"] == "worker"]
+
+
+class Scale(Cli):
+    def scale(self, workers):
+        self.succeeds("scale", f"workers={workers}", *self.target)
+
+    def wait_workers(self, workers, most=4):
+        """The first status with so many workers, each of which owns slices; the others are off."""
+        def matches(status):
+            slices = [task["slices"] for task in status["tasks"] if task["role"] == "worker"]
+            return states(status) == ["up"] * workers + ["off"] * (most - workers) and all(slices[:workers])
+        return self.wait_status(f"{workers} workers", matches)
+
+    def end_as_local(self, run, restarts=False):
+        """The run is stopped; one process computes the same parameters in as many steps. Returns the result."""
+        result = self.end(run)
+        local = self.spawn("run", QUICK, "--local", "--dir", "local", "-o", "json", "--set",
+                           f"train.steps={result['steps']}", "--set", "cluster.workers=1-4", *FEW)
+        expected = self.result(local)["parameters_digest"]
+        self.assertEqual((result["parameters_digest"], result["checkpoint_digest"]), (expected, expected))
+        if not restarts:
+            self.assertEqual([each["steps_redone"] for each in result["recoveries"] if each["steps_redone"]], [])
+        return result
+
+    def up_and_down(self, *options):
+        run = self.begin(*STEADY, *RANGE, *options)
+        self.wait_workers(1)
+        for workers in (4, 2, 3, 1):
+            self.scale(workers)
+            self.wait_workers(workers)
+        result = self.end_as_local(run)
+        self.assertEqual(result["recoveries"], [])
+
+    def test_without_ps(self):
+        """No change of the number is a recovery."""
+        self.up_and_down(*MIRROR)
+
+    def test_with_ps(self):
+        self.up_and_down()
+
+    def test_every_second_with_kills(self):
+        """The number changes every second, and between two changes a worker or the chief is killed."""
+        run = self.begin(*STEADY, *RANGE, *MIRROR)
+        dice = random.Random(7)
+        killed = 0
+        for _ in range(12):
+            self.scale(dice.randint(1, 4))
+            time.sleep(dice.random())
+            running = {name: pid for name, pid in pids(self.wait_status("a chief", is_running)).items()
+                       if pid and name.startswith(("worker", "coordinator")) and name != "worker:0"}
+            name = dice.choice(sorted(running))
+            try:
+                os.kill(running[name], signal.SIGKILL)
+                killed += 1
+            except ProcessLookupError:  # It left.
+                pass
+            time.sleep(dice.random())
+        self.assertGreater(killed, 6)
+        self.scale(3)
+        self.wait_workers(3)
+        self.end_as_local(run)
+
+    def test_the_only_holder_stays_until_another_has_the_values(self):
+        """The worker that is to stay is killed just before the others are to leave."""
+        run = self.begin(*STEADY, *RANGE, *MIRROR)
+        for _ in range(5):
+            self.scale(2)
+            self.wait_workers(2)
+            os.kill(self.wait_pid("worker:0"), signal.SIGKILL)
+            self.scale(1)
+            self.wait_workers(1)
+        self.end_as_local(run)
+
+    def test_the_number_outlives_the_chief_and_the_run(self):
+        """Another chief, and the next start of the run, keep the number."""
+        run = self.begin(*STEADY, *RANGE, *MIRROR)
+        self.scale(3)
+        self.wait_workers(3)
+        self.succeeds("resign", *self.target)
+        self.wait_workers(3)
+        run.send_signal(signal.SIGTERM)
+        run.communicate(timeout=120)
+        run = self.begin(*STEADY, *RANGE, *MIRROR, "--resume")
+        self.wait_workers(3)
+        self.end_as_local(run, restarts=True)
+
+    def test_paused_runs_scale(self):
+        """Workers come and go although nothing is computed."""
+        run = self.begin(*STEADY, *RANGE, *MIRROR)
+        self.succeeds("pause", *self.target)
+        self.scale(3)
+        self.wait_status("3 workers", lambda status: states(status) == ["up"] * 3 + ["off"])
+        self.scale(2)
+        self.wait_status("2 workers", lambda status: states(status) == ["up"] * 2 + ["off"] * 2)
+        self.succeeds("resume", *self.target)
+        self.wait_workers(2)
+        self.assertEqual([each for each in self.end_as_local(run)["recoveries"] if each["kind"] != "operator"], [])
+
+    def test_what_cannot_be_done_is_refused(self):
+        """Each error names the value and the remedy; nothing changes."""
+        self.refused(3, ["cluster.workers", "4-2", "a range such as"], "run", QUICK, "--set", "cluster.workers=4-2")
+        self.refused(3, ["cluster.min_workers is 2", "begins at 1"], "run", QUICK, "--set", "cluster.min_workers=2",
+                     *RANGE)
+        run = self.begin(*STEADY, *RANGE, *MIRROR)
+        for wanted in ("workers=0", "workers=5"):
+            self.refused(3, [wanted, '"1-4"'], "scale", wanted, *self.target)
+        for wanted in ("workers=two", "workers=", "ps=2", "3", "workers=-1"):
+            self.refused(3, [wanted, "workers=4"], "scale", wanted, *self.target)
+        self.wait_workers(1)
+        self.end(run)
+        self.refused(5, ["has ended"], "scale", "workers=2", *self.target)
+
+    def test_a_job_without_a_range_is_refused(self):
+        """The error names the value that allows it."""
+        run = self.begin(*MIRROR)
+        self.refused(3, ["cluster.workers is 2", "cluster.workers=1-2"], "scale", "workers=1", *self.target)
+        self.end(run)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,171 @@
+#include "tests/sim/scenario_membership.h"
+
+#include <assert.h>
+
+#include "common/job/strategy.h"
+#include "tests/sim/scenario_draw.h"
+
+enum { WORKERS_MOST = 4 /* The greater number of a range. */ };
+
+/* Workers hold all values; two to four of them. */
+static void without_ps(struct sim_setup *setup, struct random *random)
+{
+    struct job *job = &setup->job;
+    setup->ledger = false;
+    job->train.mode = TRAIN_SYNC;
+    job->train.learning_rate = 0.0625;
+    job->strategy.type = STRATEGY_TYPE_MIRROR;
+    job->checkpoint.best = BEST_NONE;
+    job->cluster.workers = (uint32_t)scenario_between(random, 2, 4);
+    strategy_settle(job);
+}
+
+/* Everything ends twice and starts again with `ps` of them; nodes die all the time, also while
+ * others load. */
+static void start_again(struct sim_setup *setup, struct random *random, uint64_t after_ms,
+                        const uint64_t ps[2])
+{
+    const uint64_t tasks = SCENARIO_COORDINATORS + setup->ps_most + setup->job.cluster.workers;
+    setup->job.checkpoint.every_steps = scenario_between(random, 4, 20);
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint64_t at_ms = after_ms + scenario_between(random, 0, 1000) + i * (after_ms + 1000);
+        scenario_add(setup, FAULT_RESIZE, at_ms, (uint32_t)ps[i]);
+        for (uint32_t k = 0; k < 3; k++) {
+            const uint32_t task = (uint32_t)random_below(random, tasks);
+            scenario_add(setup, FAULT_KILL, at_ms + scenario_between(random, 200, 1500), task);
+        }
+    }
+}
+
+void scenario_resize(struct sim_setup *setup, struct random *random)
+{
+    enum { PS_MOST = 4 };
+    struct job *job = &setup->job;
+    const uint64_t ps[] = {scenario_between(random, 1, PS_MOST),
+                           scenario_between(random, 1, PS_MOST)};
+    setup->ps_most = PS_MOST;
+    job->train.steps = 2 * SCENARIO_STEPS;
+    job->cluster.ps = (uint32_t)scenario_between(random, 1, PS_MOST);
+    if (!setup->ledger && random_below(random, 2) == 0) {
+        job->train.optimizer = OPTIMIZER_MOMENTUM;
+        job->train.rule_count = job->train.before_count = 0;
+        sim_rows_job(job, random_below(random, 2) == 0 ? "train.table_optimizer=row_adagrad"
+                                                       : "train.table_optimizer=lazy_adam");
+    }
+    start_again(setup, random, 1500, ps);
+}
+
+/* With and without ps in turn. */
+void scenario_switch_strategy(struct sim_setup *setup, struct random *random)
+{
+    enum { PS_MOST = 3 };
+    uint64_t ps[2] = {0, scenario_between(random, 1, PS_MOST)};
+    without_ps(setup, random);
+    setup->ps_most = PS_MOST;
+    setup->job.train.steps = 8 * SCENARIO_STEPS; /* Not all are made before the second change. */
+    setup->job.train.learning_rate /= 16;        /* So many steps diverge otherwise. */
+    if (random_below(random, 2) == 0) {
+        setup->job.strategy.type = STRATEGY_TYPE_PS;
+        setup->job.cluster.ps = (uint32_t)scenario_between(random, 1, PS_MOST);
+    } else {
+        ps[0] = scenario_between(random, 1, PS_MOST);
+        ps[1] = 0;
+    }
+    start_again(setup, random, 700, ps);
+}
+
+/* Without ps: whatever stops or separates nodes. */
+void scenario_mirror(struct sim_setup *setup, struct random *random)
+{
+    enum {
+        KINDS = 1 << FAULT_KILL | 1 << FAULT_CRASH_LOOP | 1 << FAULT_FREEZE | 1 << FAULT_AGENT |
+                1 << FAULT_HOST | 1 << FAULT_EVERYTHING | 1 << FAULT_RESET | 1 << FAULT_CUT_PEERS |
+                1 << FAULT_CUT_ZOOKEEPER | 1 << FAULT_DROP_SESSION | 1 << FAULT_SERVER |
+                1 << FAULT_OUTAGE | 1 << FAULT_RESIGN | 1 << FAULT_HOLD,
+    };
+    without_ps(setup, random);
+    setup->fault_count =
+        faults_draw(random, (uint32_t)scenario_between(random, 1, 12), 500, setup->faults_until_ms,
+                    KINDS, setup->job.zookeeper.session_timeout_ms, setup->faults);
+}
+
+/* Workers and coordinators are killed, but never the first worker: no step is made again. */
+void scenario_mirror_survivor(struct sim_setup *setup, struct random *random)
+{
+    without_ps(setup, random);
+    for (uint64_t i = 0, kills = scenario_between(random, 1, 8); i < kills; i++) {
+        const uint32_t task =
+            (uint32_t)random_below(random, SCENARIO_COORDINATORS + setup->job.cluster.workers - 1);
+        scenario_add(setup, FAULT_KILL, scenario_between(random, 800, 6000),
+                     task < SCENARIO_COORDINATORS ? task : task + 1);
+    }
+}
+
+/* Without ps, an operator stops the run at any moment: while it forms, loads, or workers fetch the
+ * values, also after one or all of them were killed. */
+void scenario_mirror_stop(struct sim_setup *setup, struct random *random)
+{
+    without_ps(setup, random);
+    const uint64_t stop_ms = scenario_between(random, 50, 3000);
+    setup->job.train.steps = 8000; /* More than it can make until then. */
+    setup->zk.lag_us = (uint32_t)scenario_between(random, 500, 100000);
+    for (uint64_t i = 0, kills = scenario_between(random, 0, 4); i < kills; i++) {
+        const uint64_t task =
+            random_below(random, SCENARIO_COORDINATORS + setup->job.cluster.workers);
+        scenario_add(setup, FAULT_KILL, scenario_between(random, 50, stop_ms + 300),
+                     (uint32_t)task);
+    }
+    scenario_add(setup, FAULT_STOP, stop_ms, 0);
+    if (random_below(random, 3) == 0) { scenario_add(setup, FAULT_EVERYTHING, stop_ms + 50, 0); }
+}
+
+/* The number of workers changes all the time, and all die but the first one. */
+static void change_workers(struct sim_setup *setup, struct random *random)
+{
+    struct job *job = &setup->job;
+    job->cluster.workers = WORKERS_MOST;
+    job->cluster.workers_least = (uint32_t)scenario_between(random, 1, 2);
+    for (uint32_t i = 0; i < 14; i++) {
+        const uint64_t wanted = scenario_between(random, job->cluster.workers_least, WORKERS_MOST);
+        scenario_add(setup, FAULT_SCALE, scenario_between(random, 300, 3000), (uint32_t)wanted);
+    }
+    const uint32_t first = SCENARIO_COORDINATORS + job->cluster.ps;
+    for (uint32_t i = 0; i < 10; i++) {
+        const uint64_t task = random_below(random, SCENARIO_COORDINATORS + WORKERS_MOST - 1);
+        scenario_add(setup, FAULT_KILL, scenario_between(random, 800, 3500),
+                     (uint32_t)(task < SCENARIO_COORDINATORS
+                                    ? task
+                                    : first + 1 + task - SCENARIO_COORDINATORS));
+    }
+}
+
+void scenario_scale(struct sim_setup *setup, struct random *random)
+{
+    without_ps(setup, random);
+    setup->job.train.steps = 8 * SCENARIO_STEPS;
+    setup->job.train.learning_rate /= 16; /* So many steps diverge otherwise. */
+    change_workers(setup, random);
+}
+
+void scenario_scale_ps(struct sim_setup *setup, struct random *random)
+{
+    setup->job.train.steps = 2 * SCENARIO_STEPS;
+    change_workers(setup, random);
+}
+
+/* The only worker that stays dies, and the others are to leave before it has the values again. */
+void scenario_scale_to_an_empty_worker(struct sim_setup *setup, struct random *random)
+{
+    without_ps(setup, random);
+    setup->job.train.steps = 20 * SCENARIO_STEPS; /* They may be fast. */
+    setup->job.train.learning_rate /= 16;
+    setup->job.cluster.workers = WORKERS_MOST;
+    setup->job.cluster.workers_least = 1;
+    for (uint64_t i = 0; i < 3; i++) {
+        const uint64_t at_ms = 1500 + i * 1800;
+        scenario_add(setup, FAULT_SCALE, at_ms - 900,
+                     (uint32_t)scenario_between(random, 2, WORKERS_MOST));
+        scenario_add(setup, FAULT_KILL, at_ms, SCENARIO_COORDINATORS);
+        scenario_add(setup, FAULT_SCALE, at_ms + random_below(random, 60), 1);
+    }
+}

@@ -1,0 +1,94 @@
+/* Backup work (C23): workers are frozen for less than their sessions last, or compute slowly, while
+ * others and chiefs die. */
+#include <assert.h>
+#include <string.h>
+
+#include "common/base/minmax.h"
+#include "common/job/strategy.h"
+#include "tests/sim/scenario_straggler.h"
+
+enum {
+    COORDINATORS = 2,
+    PARAMETER_SERVERS = 2,
+    WORKERS = 4,
+    SESSION_MS = 12000,
+    FREEZES_MOST = 4,
+    KILLS_MOST = 3,
+    STALL_MS = 3000, /* Much less than a freeze, and more than everything else takes. */
+};
+
+static uint64_t between(struct random *random, uint64_t low, uint64_t high)
+{
+    return low + random_below(random, high - low + 1);
+}
+
+static void add(struct sim_setup *setup, enum fault_kind kind, uint64_t at_ms, uint64_t duration_ms,
+                uint32_t task)
+{
+    assert(setup->fault_count < FAULTS_MAX);
+    setup->faults[setup->fault_count++] =
+        (struct fault){.kind = kind, .at_ms = at_ms, .duration_ms = duration_ms, .target = task};
+}
+
+/* The worker of index 0 is neither frozen nor killed: one has to be idle. */
+static uint32_t any_other_worker(const struct sim_setup *setup, struct random *random)
+{
+    const uint32_t first = COORDINATORS + setup->job.cluster.ps;
+    return first + 1 + (uint32_t)random_below(random, WORKERS - 1);
+}
+
+static void draw(struct sim_setup *setup, struct random *random)
+{
+    struct job *job = &setup->job;
+    setup->ledger = false;
+    setup->faults_until_ms = 20000;
+    job->cluster.workers = WORKERS;
+    job->zookeeper.session_timeout_ms = SESSION_MS;
+    job->train.mode = TRAIN_SYNC;
+    job->train.optimizer = OPTIMIZER_MOMENTUM;
+    job->train.learning_rate = 0.0625 / 4; /* So many steps diverge otherwise. */
+    job->train.clip_norm = random_below(random, 2) == 0 ? 0 : 0.01;
+    job->train.rule_count = 0; /* Its optimizer may be lamb, which no job has with clip_norm. */
+    job->train.steps = 700;
+    job->train.slices = (uint32_t)between(random, WORKERS, 2 * SCENARIO_STRAGGLER_SLICES);
+    job->checkpoint.best = BEST_NONE;
+    job->evaluate.every_steps = random_below(random, 2) == 0 ? 0 : between(random, 50, 300);
+    job->checkpoint.every_steps = between(random, 50, 300);
+    if (random_below(random, 3) == 0) {
+        setup->slice_us[WORKERS - 1] = between(random, 100, 2000) * 1000;
+    }
+    for (uint64_t i = 0, freezes = between(random, 1, FREEZES_MOST); i < freezes; i++) {
+        add(setup, FAULT_FREEZE, between(random, 2000, 15000), between(random, 4000, 9000),
+            any_other_worker(setup, random));
+    }
+    for (uint64_t i = 0, kills = between(random, 0, KILLS_MOST); i < kills; i++) {
+        const bool coordinator = random_below(random, 2) == 0;
+        add(setup, FAULT_KILL, between(random, 1000, 15000), 0,
+            coordinator ? (uint32_t)random_below(random, COORDINATORS)
+                        : any_other_worker(setup, random));
+    }
+}
+
+void scenario_straggler(struct sim_setup *setup, struct random *random)
+{
+    assert(setup->job.cluster.ps == PARAMETER_SERVERS);
+    draw(setup, random);
+}
+
+/* Without ps a frozen worker owns ranges, too. */
+void scenario_mirror_straggler(struct sim_setup *setup, struct random *random)
+{
+    setup->job.strategy.type = STRATEGY_TYPE_MIRROR;
+    strategy_settle(&setup->job);
+    draw(setup, random);
+}
+
+/* The owner of slice 0 may have been frozen while it evaluated for the first time. */
+const char *straggler_is_left_behind(const struct sim_cluster *cluster)
+{
+    const bool evaluates = cluster->setup.job.evaluate.every_steps != 0;
+    if (!evaluates && cluster->longest_stall_us > STALL_MS * UINT64_C(1000)) {
+        return "training waited for a frozen worker";
+    }
+    return cluster->checker.steps_redone > 0 ? "steps were redone" : NULL;
+}

@@ -1,0 +1,66 @@
+/* Nodes are bound to processors where they are too many and workers divide evenly. */
+#include "agent/binding.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static int bind_to(uint32_t workers, uint32_t ps, uint32_t processors, enum role role,
+                   uint32_t position)
+{
+    const struct binding_nodes nodes = {.workers = workers, .ps = ps};
+    return binding_of(&nodes, processors, role, position);
+}
+
+/* Two workers and two ps on two processors: one of each on each. */
+static void each_processor_gets_as_many(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(bind_to(2, 2, 2, ROLE_WORKER, i), i);
+        assert_int_equal(bind_to(2, 2, 2, ROLE_PS, i), i);
+    }
+    uint32_t workers[4] = {0};
+    for (uint32_t i = 0; i < 8; i++) { workers[bind_to(8, 3, 4, ROLE_WORKER, i)]++; }
+    for (uint32_t p = 0; p < 4; p++) { assert_int_equal(workers[p], 2); }
+}
+
+/* Linux finds an idle processor for each node. */
+static void enough_processors_bind_none(void **state)
+{
+    (void)state;
+    assert_int_equal(bind_to(2, 2, 4, ROLE_WORKER, 0), BINDING_NONE);
+    assert_int_equal(bind_to(2, 2, 4, ROLE_PS, 1), BINDING_NONE);
+    assert_int_equal(bind_to(2, 0, 2, ROLE_WORKER, 1), BINDING_NONE);
+}
+
+/* A third worker on two processors has to move between them. */
+static void uneven_workers_are_not_bound(void **state)
+{
+    (void)state;
+    assert_int_equal(bind_to(3, 2, 2, ROLE_WORKER, 0), BINDING_NONE);
+    assert_int_equal(bind_to(1, 2, 2, ROLE_PS, 0), BINDING_NONE);
+    assert_int_equal(bind_to(0, 3, 2, ROLE_PS, 2), BINDING_NONE);
+}
+
+/* Coordinators and evaluators take no part in steps. */
+static void other_roles_are_not_bound(void **state)
+{
+    (void)state;
+    assert_int_equal(bind_to(2, 2, 2, ROLE_COORDINATOR, 0), BINDING_NONE);
+    assert_int_equal(bind_to(2, 2, 2, ROLE_EVALUATOR, 0), BINDING_NONE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_processor_gets_as_many),
+        cmocka_unit_test(enough_processors_bind_none),
+        cmocka_unit_test(uneven_workers_are_not_bound),
+        cmocka_unit_test(other_roles_are_not_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/* Keys that `--resume` may change, and those that it must not. */
+#include "common/job/job_resume.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/job/job_rate.h"
+
+static struct job of_rate(double rate)
+{
+    struct job job;
+    job_init(&job);
+    job.train.learning_rate = rate;
+    return job;
+}
+
+/* A difference of rates alone is not one of other keys, which --resume must not change. */
+static void other_keys_are_distinguished(void **state)
+{
+    (void)state;
+    struct job a = of_rate(0.5), b = of_rate(0.25), c = of_rate(0.25);
+    char text[128], cut[24];
+    b.train.schedule.warmup_steps = 3;
+    assert_true(job_rate_differs(&a, &b) && job_resume_allows(&a, &b));
+    job_resume_text(&a, &b, text, sizeof text);
+    assert_string_equal(text,
+                        "train.learning_rate 0.5 -> 0.25, train.schedule.warmup_steps 0 -> 3");
+    job_resume_text(&a, &b, cut, sizeof cut);
+    assert_string_equal(cut, "train.learning_rate 0.5");
+    c.train.batch *= 2;
+    assert_true(job_rate_differs(&a, &c) && !job_resume_allows(&a, &c));
+    c = a;
+    c.train.momentum = 0.5;
+    c.train.steps = 7;
+    assert_false(job_rate_differs(&a, &c));
+}
+
+/* The number of ps may change, also together with the rate. */
+static void the_number_of_ps_may_change(void **state)
+{
+    (void)state;
+    char text[128];
+    const struct job a = of_rate(0.5);
+    struct job b = a;
+    struct error error;
+    assert_false(job_resume_allows(&a, &b));
+    b.cluster.ps = a.cluster.ps + 2;
+    assert_true(job_resume_allows(&a, &b) && !job_rate_differs(&a, &b));
+    assert_true(job_hash(&a) != job_hash(&b));
+    job_resume_text(&a, &b, text, sizeof text);
+    assert_string_equal(text, "cluster.ps 2 -> 4");
+    assert_int_equal(job_resume_check(&a, &b, &error), TN_OK);
+    b.train.learning_rate = 0.25;
+    assert_true(job_resume_allows(&a, &b));
+    b.seed++;
+    assert_false(job_resume_allows(&a, &b));
+}
+
+/* Without ps their number is 0. */
+static void the_strategy_may_change(void **state)
+{
+    (void)state;
+    char text[128];
+    const struct job a = of_rate(0.5);
+    struct job b = a;
+    struct error error;
+    b.strategy.type = STRATEGY_TYPE_MIRROR;
+    b.cluster.ps = 0;
+    assert_true(job_resume_allows(&a, &b) && job_resume_allows(&b, &a));
+    assert_int_equal(job_resume_check(&a, &b, &error), TN_OK);
+    job_resume_text(&a, &b, text, sizeof text);
+    assert_string_equal(text, "strategy.type ps -> mirror");
+    b.train.learning_rate = 0.25;
+    job_resume_text(&b, &a, text, sizeof text);
+    assert_string_equal(text, "strategy.type mirror -> ps, train.learning_rate 0.25 -> 0.5");
+}
+
+/* Where the order of the parameters depends on the number of ps, it must not change. */
+static void placements_keep_the_number_of_ps(void **state)
+{
+    (void)state;
+    struct error error;
+    struct job a = of_rate(0.5);
+    a.placement.strategy = PLACEMENT_GREEDY;
+    struct job b = a;
+    assert_int_equal(job_resume_check(&a, &b, &error), TN_OK);
+    b.cluster.ps++;
+    assert_int_equal(job_resume_check(&a, &b, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "cluster.ps cannot change from 2 to 3"));
+    assert_non_null(strstr(error.text, "placement.strategy greedy"));
+    b.cluster.ps = 0;
+    assert_int_equal(job_resume_check(&a, &b, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "strategy.type cannot change from ps to mirror"));
+}
+
+/* Groups have the variables of each member on ps of its own. */
+static void groups_have_another_order(void **state)
+{
+    (void)state;
+    struct error error;
+    struct job a = of_rate(0.5);
+    a.placement.strategy = PLACEMENT_GREEDY;
+    struct job b = a;
+    assert_int_equal(job_resume_check_order(&a, &b, &error), TN_OK);
+    b.strategy.type = STRATEGY_TYPE_GROUP;
+    b.strategy.members = 2;
+    assert_int_equal(job_resume_check_order(&a, &b, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "from ps to group with strategy.members 2:"));
+    assert_non_null(strstr(error.text, "--warm-start"));
+    a = b;
+    a.strategy.members = 3;
+    assert_int_equal(job_resume_check_order(&a, &b, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "with strategy.members 3 to group with strategy.members 2"));
+    b.cluster.ps++;
+    assert_int_equal(job_resume_check(&a, &b, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "cluster.ps cannot change"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(other_keys_are_distinguished),
+        cmocka_unit_test(the_number_of_ps_may_change),
+        cmocka_unit_test(the_strategy_may_change),
+        cmocka_unit_test(placements_keep_the_number_of_ps),
+        cmocka_unit_test(groups_have_another_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

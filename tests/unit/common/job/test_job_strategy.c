@@ -1,0 +1,167 @@
+/* The keys that a strategy allows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/job/job_strategy.h"
+#include "common/job/strategy.h"
+
+static struct job job;
+static struct error error;
+
+static int set_up(void **state)
+{
+    (void)state;
+    job_init(&job);
+    job.strategy.type = STRATEGY_TYPE_MIRROR;
+    strategy_settle(&job);
+    return 0;
+}
+
+static void check_refused(const char *key, const char *remedy)
+{
+    assert_int_equal(job_check_strategy(&job, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, key));
+    assert_non_null(strstr(error.text, remedy));
+}
+
+/* The defaults train without ps, whatever number of ps was given. */
+static void mirror_needs_no_other_key(void **state)
+{
+    (void)state;
+    assert_int_equal(job.cluster.ps, 0);
+    assert_int_equal(strategy_shards(&job), 1);
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+    assert_int_equal(strategy_of_job(&job)->kind, STRATEGY_MIRROR);
+}
+
+/* Each key that mirror cannot honour is refused with its remedy. */
+static void mirror_refuses_what_it_cannot_do(void **state)
+{
+    (void)state;
+    job.train.mode = TRAIN_ASYNC;
+    check_refused("train.mode", "--set train.mode=sync");
+    set_up(state);
+    job.cluster.workers = MIRROR_WORKERS_MAX + 1;
+    check_refused("cluster.workers", "--set cluster.workers=120");
+    set_up(state);
+    job.cluster.evaluators = 1;
+    check_refused("cluster.evaluators", "--set cluster.evaluators=0");
+    set_up(state);
+    job.checkpoint.best = BEST_LOSS;
+    check_refused("checkpoint.best", "--set checkpoint.best=none");
+    set_up(state);
+    job.on_chief_failure = CHIEF_FAILURE_RESTORE;
+    check_refused("on_chief_failure", "--set on_chief_failure=continue");
+    set_up(state);
+    job.transport.lane = LANE_SHM;
+    check_refused("transport.lane", "--set transport.lane=auto");
+    set_up(state);
+    job.placement.strategy = PLACEMENT_GREEDY;
+    check_refused("placement.strategy", "--set placement.strategy=ranges");
+    set_up(state);
+    job.placement.rule_count = 1;
+    check_refused("placement.variables", "--set strategy.type=ps");
+}
+
+/* Only mirror has no ps. */
+static void others_need_a_ps(void **state)
+{
+    (void)state;
+    job_init(&job);
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+    job.cluster.ps = 0;
+    check_refused("cluster.ps is 0", "--set strategy.type=mirror");
+}
+
+/* The number of workers that is allowed fits the connections of a node, two to each other one. */
+static void workers_fit_the_connections(void **state)
+{
+    (void)state;
+    job.cluster.workers = MIRROR_WORKERS_MAX;
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+    assert_true(2 * (MIRROR_WORKERS_MAX - 1) < 256);
+}
+
+static int set_up_group(void **state)
+{
+    (void)state;
+    job_init(&job);
+    job.strategy.type = STRATEGY_TYPE_GROUP;
+    job.placement.strategy = PLACEMENT_GREEDY;
+    strategy_settle(&job);
+    return 0;
+}
+
+/* For chief and ps a group is a worker; without a group each worker is one. */
+static void a_group_has_members(void **state)
+{
+    (void)state;
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+    assert_int_equal(strategy_of_job(&job)->kind, STRATEGY_PS_SYNC);
+    assert_int_equal(strategy_members(&job), 2);
+    job.cluster.ps = 5;
+    assert_int_equal(strategy_member_of_ps(&job, 3), 1);
+    assert_int_equal(strategy_member_of_ps(&job, 4), 0);
+    job.strategy.type = STRATEGY_TYPE_PS;
+    assert_int_equal(strategy_members(&job), 1);
+    assert_int_equal(strategy_member_of_ps(&job, 3), 0);
+}
+
+static void group_refuses_what_it_cannot_do(void **state)
+{
+    (void)state;
+    job.train.mode = TRAIN_ASYNC;
+    check_refused("train.mode", "--set train.mode=sync");
+    set_up_group(state);
+    job.train.kernels = JOB_KERNELS_CUDA;
+    check_refused("train.kernels", "--set train.kernels=portable");
+    set_up_group(state);
+    job.train.ema = 0.5;
+    check_refused("train.ema", "--set train.ema=0");
+    set_up_group(state);
+    job.cluster.workers_least = 1;
+    check_refused("cluster.workers is a range", "--set cluster.workers=2");
+    set_up_group(state);
+    job.cluster.evaluators = 1;
+    check_refused("cluster.evaluators", "--set cluster.evaluators=0");
+    set_up_group(state);
+    job.transport.lane = LANE_SHM;
+    check_refused("transport.lane", "--set transport.lane=auto");
+    set_up_group(state);
+    job.placement.strategy = PLACEMENT_RANGES;
+    check_refused("placement.strategy", "--set placement.strategy=greedy");
+}
+
+/* Workers make up whole groups, and each member has a ps. */
+static void sizes_of_groups_fit(void **state)
+{
+    (void)state;
+    job.cluster.workers = 3;
+    check_refused("cluster.workers is 3, but strategy.members is 2", "a multiple");
+    job.cluster.workers = 4;
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+    job.cluster.min_workers = 3;
+    check_refused("cluster.min_workers is 3", "only 2 groups");
+    set_up_group(state);
+    job.cluster.ps = 1;
+    check_refused("cluster.ps is 1", "at least as many");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(mirror_needs_no_other_key, set_up),
+        cmocka_unit_test_setup(mirror_refuses_what_it_cannot_do, set_up),
+        cmocka_unit_test_setup(others_need_a_ps, set_up),
+        cmocka_unit_test_setup(workers_fit_the_connections, set_up),
+        cmocka_unit_test_setup(a_group_has_members, set_up_group),
+        cmocka_unit_test_setup(group_refuses_what_it_cannot_do, set_up_group),
+        cmocka_unit_test_setup(sizes_of_groups_fit, set_up_group),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+/* Rules for single tables: patterns, their order, and rules without a table. */
+#include "common/job/table_rules.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct variable_table model = {
+    .row_table_count = 3,
+    .row_tables = {{.name = "columns/user/rows"}, {.name = "columns/item/rows"}, {.name = "own"}},
+};
+static struct job job;
+static struct error error;
+
+static int set(void **state, const char *rules)
+{
+    (void)state;
+    job_init(&job);
+    return job_set(&job, rules, &error);
+}
+
+/* The first rule that fits; without one, rows stay. */
+static void the_first_rule_applies(void **state)
+{
+    assert_int_equal(set(state, "train.tables={\"match\": \"*/item/*\", \"expire_after_steps\": 7},"
+                                " {\"match\": \"columns/*\", \"expire_after_steps\": 9}"),
+                     TN_OK);
+    assert_int_equal(table_rules_check(&job, &model, &error), TN_OK);
+    assert_int_equal(table_rule_of(&job, &model.row_tables[0]).expire_after_steps, 9);
+    assert_int_equal(table_rule_of(&job, &model.row_tables[1]).expire_after_steps, 7);
+    assert_int_equal(table_rule_of(&job, &model.row_tables[2]).expire_after_steps, 0);
+}
+
+static void rules_without_a_table_are_refused(void **state)
+{
+    const struct variable_table none = {.row_table_count = 0};
+    assert_int_equal(set(state, "train.tables={\"match\": \"*\"}, {\"match\": \"column/*\"}"),
+                     TN_OK);
+    assert_int_equal(table_rules_check(&job, &model, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "train.tables[1].match is \"column/*\""));
+    assert_non_null(strstr(error.text, "\"columns/user/rows\" to \"own\""));
+    assert_int_equal(table_rules_check(&job, &none, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "the model has no tables"));
+}
+
+/* They are part of the job's hash, and other keys are refused. */
+static void rules_are_read(void **state)
+{
+    struct job without;
+    job_init(&without);
+    assert_int_equal(set(state, "train.tables=[{\"match\": \"a\", \"expire_after_steps\": 7}]"),
+                     TN_OK);
+    assert_int_not_equal(job_hash(&job), job_hash(&without));
+    assert_int_not_equal(set(state, "train.tables=[{\"expire_after_steps\": 7}]"), TN_OK);
+    assert_non_null(strstr(error.text, "train.tables[0].match is missing"));
+    assert_int_not_equal(set(state, "train.tables=[{\"match\": \"a\", \"after\": 7}]"), TN_OK);
+    assert_non_null(strstr(error.text, "unknown key \"after\""));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_rule_applies),
+        cmocka_unit_test(rules_without_a_table_are_refused),
+        cmocka_unit_test(rules_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
