@@ -109,6 +109,8 @@ enum chief_lost {
     CHIEF_LOST_CHECKPOINTS = 1 << 8,
     CHIEF_LOST_REQUESTS = 1 << 9,
     CHIEF_LOST_KILLS = 1 << 10,
+    CHIEF_LOST_DRAINS = 1 << 11,
+    CHIEF_LOST_VERIFICATIONS = 1 << 12,
 };
 
 struct chief_config {

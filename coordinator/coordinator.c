@@ -452,6 +452,8 @@ struct coordinator *coordinator_create(const struct coordinator_config *config,
     c->config = *config;
     c->config.chief.self = identity->task;
     c->config.chief.pid = identity->pid;
+    if (config->spec != NULL) { kept_text_set(&c->spec, 0, config->spec, strlen(config->spec)); }
+    c->config.spec = NULL; /* c->spec is the copy. */
     c->identity = *identity;
     c->ports = ports;
     c->retry_at_ms = UINT64_MAX;

@@ -16,6 +16,8 @@
 
 struct coordinator_config {
     struct chief_config chief; /* `self` and `pid` are filled in from the identity. */
+    const char *spec; /* The contents that /spec gets if it is missing when this process is elected
+                       * (C15); NULL: it is not restored then. Copied. */
 };
 
 /* Fill `config` from the job. `state_arrays` counts the arrays of each shard, the values included.

@@ -19,6 +19,7 @@ static const struct {
     {"members", CHIEF_LOST_MEMBERS},   {"exits", CHIEF_LOST_EXITS},
     {"history", CHIEF_LOST_HISTORY},   {"checkpoints", CHIEF_LOST_CHECKPOINTS},
     {"requests", CHIEF_LOST_REQUESTS}, {"kills", CHIEF_LOST_KILLS},
+    {"drains", CHIEF_LOST_DRAINS},     {"verifications", CHIEF_LOST_VERIFICATIONS},
 };
 enum { PLAIN_COUNT = sizeof plain / sizeof plain[0] };
 

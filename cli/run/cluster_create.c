@@ -68,22 +68,40 @@ static enum tn_status name_difference(const struct job *job, const struct spec *
         job->name, difference);
 }
 
+/* `out->job_json` is NULL when memory is lacking. */
+static void describe_new(const struct job *job, const struct variable_table *variables,
+                         uint64_t key, struct spec *out)
+{
+    assert(key != 0);
+    *out = (struct spec){.key = key,
+                         .job_hash = job_hash(job),
+                         .variables_hash = variable_table_hash(variables),
+                         .graph_hash = variables->graph_hash,
+                         .coordinators = job->cluster.coordinators,
+                         .ps = job->cluster.ps,
+                         .workers = job->cluster.workers,
+                         .workers_least = job->cluster.workers_least,
+                         .evaluators = job->cluster.evaluators,
+                         .created_wall_ms = clock_wall_ms(),
+                         .job_json = job_to_json(job)};
+}
+
+char *cluster_new_spec(const struct job *job, const struct variable_table *variables, uint64_t key)
+{
+    struct spec spec;
+    describe_new(job, variables, key, &spec);
+    char *text = spec.job_json != NULL ? spec_encode(&spec) : NULL;
+    free(spec.job_json);
+    return text;
+}
+
 enum tn_status cluster_create(struct zk_sync *sync, const struct job *job,
                               const struct variable_table *variables, uint64_t key,
                               struct spec *out, struct error *error)
 {
+    struct spec wanted;
     assert(sync != NULL);
-    struct spec wanted = {.key = key != 0 ? key : clock_new_incarnation(),
-                          .job_hash = job_hash(job),
-                          .variables_hash = variable_table_hash(variables),
-                          .graph_hash = variables->graph_hash,
-                          .coordinators = job->cluster.coordinators,
-                          .ps = job->cluster.ps,
-                          .workers = job->cluster.workers,
-                          .workers_least = job->cluster.workers_least,
-                          .evaluators = job->cluster.evaluators,
-                          .created_wall_ms = clock_wall_ms(),
-                          .job_json = job_to_json(job)};
+    describe_new(job, variables, key != 0 ? key : clock_new_incarnation(), &wanted);
     if (wanted.job_json == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     enum tn_status status =
         bootstrap_create(sync, job->name, &wanted, job->train.slices, out, error);

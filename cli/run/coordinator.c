@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/commands.h"
+#include "cli/run/cluster_create.h"
 #include "cli/run/node.h"
 #include "kernels/job_kernels.h"
 #include "kernels/kernels.h"
@@ -34,9 +35,13 @@ static enum tn_status run_coordinator(struct node_setup *setup, void *role, int 
                                       struct error *error)
 {
     struct coordinator_parts *parts = role;
+    char *spec = cluster_new_spec(&setup->job, &setup->variables, setup->cluster_key);
     assert(setup->runtime != NULL);
+    if (spec == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    parts->config.spec = spec;
     struct coordinator *coordinator =
         coordinator_create(&parts->config, &setup->identity, runtime_ports(setup->runtime));
+    free(spec);
     if (coordinator == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     const struct node node = coordinator_node(coordinator);
     *exit_code = runtime_run(setup->runtime, &node);

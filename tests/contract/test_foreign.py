@@ -6,11 +6,12 @@ A real run; every wait is bounded. TANIST_PROGRAM: the program. TANIST_ZNODE: a 
 
 import json
 import os
+import signal
 import unittest
 
-from case import LONG, QUICK, Cli
+from case import LONG, QUICK, Cli, pids
 
-FOLDERS = ("election", "members", "exits", "checkpoints", "history", "requests", "kills")
+FOLDERS = ("election", "members", "exits", "checkpoints", "history", "requests", "kills", "drains", "verifications")
 
 
 class Foreign(Cli):
@@ -38,6 +39,19 @@ class Foreign(Cli):
                 self.change("delete", self.path(name))
                 self.wait_exists("chief", "run", "assignment", "spec", *FOLDERS)
                 self.check_it_continues()
+        self.end(run)
+
+    def test_spec_is_restored_by_a_new_chief(self):
+        """The chief dies before it can restore /spec: its successors have never read it."""
+        run = self.begin()
+        for _ in range(2):
+            status = self.wait_tasks()
+            chief = pids(status)[status["chief"]["task"]]
+            self.freeze(chief)
+            self.change("delete", self.path("spec"))
+            os.kill(chief, signal.SIGKILL)
+            self.wait_exists("spec")
+            self.check_it_continues()
         self.end(run)
 
     def test_cluster_is_deleted_while_it_is_restored(self):

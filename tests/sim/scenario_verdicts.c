@@ -2,6 +2,14 @@
 
 enum { EVALUATED_MIN = 3 /* A run has at least 31 checkpoints. */ };
 
+const char *spec_exists(const struct sim_cluster *cluster)
+{
+    char path[256];
+    znode_path(path, cluster->setup.job.name, "spec");
+    const struct zk_node *znode = zk_tree_find(zk_model_tree(cluster->zk), path);
+    return znode == NULL ? "/spec was not restored" : NULL;
+}
+
 const char *no_step_is_lost(const struct sim_cluster *cluster)
 {
     if (cluster->drains_late > 0) { return "a host was not drained in good order"; }

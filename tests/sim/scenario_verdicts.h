@@ -9,6 +9,7 @@
 
 enum { SLOW_WORKER = 1, SLOW_SLICES = 8 };
 
+const char *spec_exists(const struct sim_cluster *cluster);
 const char *no_step_is_lost(const struct sim_cluster *cluster);
 const char *ends_in_good_order(const struct sim_cluster *cluster);
 const char *loads_again(const struct sim_cluster *cluster);

@@ -102,6 +102,19 @@ static void run_lost_chief_dies(struct sim_setup *setup, struct random *random)
     }
 }
 
+/* Another program deletes /spec, and the chief dies before it can restore it: its successor has
+ * never read it. */
+static void spec_lost_chief_dies(struct sim_setup *setup, struct random *random)
+{
+    enum { SPEC = 9 /* In sim_foreign.c. */ };
+    setup->zk.lag_us = 500000;
+    for (uint32_t i = 0; i < SCENARIO_COORDINATORS; i++) {
+        const uint64_t at_ms = scenario_between(random, 1500, 2500) + i * UINT64_C(1500);
+        scenario_add(setup, FAULT_DELETE, at_ms, SPEC);
+        scenario_add(setup, FAULT_KILL, at_ms, i);
+    }
+}
+
 /* The ps need each other's parts of norms at every step. */
 static void need_norms(struct sim_setup *setup)
 {
@@ -279,6 +292,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"drain-ps-dies", drain_ps_dies, loads_again},
     {"wipe-read-only-chief", wipe_read_only_chief, loads_again},
     {"run-lost-chief-dies", run_lost_chief_dies, loads_again},
+    {"spec-lost-chief-dies", spec_lost_chief_dies, spec_exists},
     {"other-inputs", other_inputs, worker_is_refused},
     {"drain-other-inputs", drain_other_inputs, worker_is_refused},
     {"norms-reset", norms_reset, no_step_is_lost},

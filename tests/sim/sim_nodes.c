@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/cluster/bootstrap.h"
@@ -15,15 +16,21 @@
 #include "tests/sim/cluster.h"
 #include "worker/worker.h"
 
+static struct spec spec_of(const struct sim_cluster *cluster)
+{
+    const struct job *job = &cluster->setup.job;
+    return (struct spec){.key = cluster->key,
+                         .job_hash = job_hash(job),
+                         .variables_hash = variable_table_hash(&cluster->model->table),
+                         .coordinators = job->cluster.coordinators,
+                         .ps = job->cluster.ps,
+                         .workers = job->cluster.workers,
+                         .evaluators = job->cluster.evaluators};
+}
+
 void sim_bootstrap(struct sim_cluster *cluster)
 {
-    struct spec spec = {.key = cluster->key,
-                        .job_hash = job_hash(&cluster->setup.job),
-                        .variables_hash = variable_table_hash(&cluster->model->table),
-                        .coordinators = cluster->setup.job.cluster.coordinators,
-                        .ps = cluster->setup.job.cluster.ps,
-                        .workers = cluster->setup.job.cluster.workers,
-                        .evaluators = cluster->setup.job.cluster.evaluators};
+    const struct spec spec = spec_of(cluster);
     static struct bootstrap bootstrap;
     struct error error;
     enum tn_status status = bootstrap_init(&bootstrap, cluster->setup.job.name, &spec,
@@ -62,8 +69,13 @@ static void make_coordinator(struct sim_cluster *cluster, struct process *proces
         optimizer_of_job(&cluster->setup.job, &cluster->model->table);
     coordinator_config_init(&config, &cluster->setup.job, &cluster->model->table, optimizer.arrays,
                             "reference");
+    const struct spec spec = spec_of(cluster);
+    char *text = spec_encode(&spec);
+    assert(text != NULL);
+    config.spec = text;
     struct coordinator *coordinator = coordinator_create(&config, identity, &process->ports);
     assert(coordinator != NULL);
+    free(text);
     process->node = coordinator_node(coordinator);
     process->destroy = (void (*)(void *))coordinator_destroy;
 }
