@@ -128,15 +128,17 @@ def classifier(context, model, batch, peers):
     job = {"model": dict({"inputs": 784, "outputs": 10}, **model), "data": {"type": "idx", "path": FASHION},
            "train": {"batch": batch, "slices": 8, "optimizer": "adam", "learning_rate": 0.001},
            "metrics": {"every_steps": 1 if model["type"] == "layers" or batch > 512 else 10},
-           "cluster": {"coordinators": 1, "ps": 2, "workers": 2}, **QUIET}
+           "cluster": {"coordinators": 1, "ps": 2, "workers": 2, "bind": True}, **QUIET}
     program, path = context.workspace.program("bench_plain"), context.workspace.job("plain", job)
     cluster = Cluster(context.workspace, "classifier", job)
     plain = [Server(context.workspace, program, path, str(batch), threads) for threads in ("1", "2")]
-    others = [(over_tcp(context, dict(job, name="classifier-tcp"), batch), OVER_TCP)]
+    unbound = dict(job, name="classifier-unbound", cluster=dict(job["cluster"], bind=False))
+    others = [(Turn(context, unbound, batch), "the same cluster without cluster.bind"),
+              (over_tcp(context, dict(job, name="classifier-tcp"), batch), OVER_TCP)]
     others += start_peers(context, PEERS, str(batch), FASHION) if peers and context.peers_python else []
     rows = in_turns(context, cluster, plain + [server for server, _ in others], factor=batch)
     rows = [(row[0], max(row[1:3]), *row[1:]) for row in rows]
-    return figure("examples/s", "higher", f"2 ps, 2 workers, batch {batch}", rows, "the faster plain C program",
+    return figure("examples/s", "higher", f"2 ps, 2 workers, cluster.bind, batch {batch}", rows, "the faster plain C program",
                   ["plain C, 1 thread", "plain C, 2 threads"] + [name for _, name in others])
 
 

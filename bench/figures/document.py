@@ -15,7 +15,8 @@ MEANINGS = (
      "milliseconds, this cost disappears."),
     ("apply_", "The update of a ps, from the gradients of eight slices to new values, over one pass through memory with the same bits."),
     ("cluster_b", "Examples/s of the network 784-128-10 with Adam on Fashion-MNIST, with 2 ps and 2 workers on this machine, over a plain "
-     "C program with the same kernels, data and optimizer, and no messages: the faster of one and two threads. `bNNN` is the batch."),
+     "C program with the same kernels, data and optimizer, and no messages: the faster of one and two threads. `bNNN` is the batch. The nodes are bound to processors (`cluster.bind`); "
+     "beside it is the same job without this."),
     ("cnn_b", "The same with two convolutions (32 and 64 filters), where arithmetic dominates."),
     ("mirror_b", "Steps/s of the same network without ps (`strategy.type` mirror) with 2 workers, over the plain C program with two threads. "
      "Beside it are the same job with 2 ps and, where they are installed, two processes of TensorFlow and of PyTorch that add their "
