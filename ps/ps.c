@@ -57,23 +57,23 @@ static const char *push_fault(const struct ps *ps, const struct transport_event 
 
 /* Why the frame is not a valid pull, part of a norm or chunk of a push, or NULL. */
 static const char *frame_fault(struct ps *ps, const struct transport_event *event,
-                               struct incoming_push *incoming, enum chunk_kind *kind)
+                               struct ps_client *client, enum chunk_kind *kind)
 {
     const struct frame_header *header = &event->header;
     const bool has_rows = header->type == FRAME_PUSH_ROWS;
     *kind = has_rows ? CHUNK_MORE : CHUNK_LAST;
-    if (incoming == NULL) { return "too many connections push"; }
+    if (client == NULL) { return "too many connections push"; }
     if (header->type == FRAME_PUSH) {
         const char *fault = push_fault(ps, event);
-        if (fault == NULL) { fault = ps_rows_order_fault(incoming, header); }
+        if (fault == NULL) { fault = ps_rows_order_fault(client, header); }
         uint64_t bytes = ps->shard.config.count * sizeof(float);
         uint32_t chunk_bytes = ps->ports.transport.chunk_bytes;
         return fault != NULL ? fault
-                             : chunks_fault(&incoming->order, header, bytes, chunk_bytes, kind);
+                             : chunks_fault(&client->order, header, bytes, chunk_bytes, kind);
     }
-    if (incoming->order.incomplete) { return "the push before it is incomplete"; }
-    if (has_rows || header->type == FRAME_LOOKUP) { return ps_rows_fault(ps, event, incoming); }
-    if (header->type == FRAME_PULL) { return ps_rows_order_fault(incoming, header); }
+    if (client->order.incomplete) { return "the push before it is incomplete"; }
+    if (has_rows || header->type == FRAME_LOOKUP) { return ps_rows_fault(ps, event, client); }
+    if (header->type == FRAME_PULL) { return ps_rows_order_fault(client, header); }
     if (header->type != FRAME_NORM_PART || !ps->core.config.norms) {
         return "a ps does not accept this type";
     }
@@ -91,11 +91,10 @@ static void refuse_frame(struct ps *ps, const struct transport_event *event, con
 }
 
 /* The number of a chunk of a push, in which its rows come first. */
-static uint32_t chunk_number(const struct incoming_push *incoming,
-                             const struct frame_header *header)
+static uint32_t chunk_number(const struct ps_client *client, const struct frame_header *header)
 {
-    if (header->type == FRAME_PUSH_ROWS) { return incoming->row_frames - 1; }
-    return incoming->row_frames + incoming->order.number;
+    if (header->type == FRAME_PUSH_ROWS) { return client->row_frames - 1; }
+    return client->row_frames + client->order.number;
 }
 
 /* Takes the body. */
@@ -103,21 +102,21 @@ static void frame(struct ps *ps, const struct transport_event *event)
 {
     assert(event->type == TRANSPORT_FRAME);
     const struct frame_header *header = &event->header;
-    struct incoming_push *incoming = incoming_pushes_get(&ps->pushes, event->conn);
+    struct ps_client *client = ps_clients_find_or_add(&ps->clients, event->conn);
     enum chunk_kind kind = CHUNK_REPEATED;
-    if (incoming == NULL || !incoming->order.invalid) {
-        const char *fault = frame_fault(ps, event, incoming, &kind);
+    if (client == NULL || !client->order.invalid) {
+        const char *fault = frame_fault(ps, event, client, &kind);
         if (fault != NULL) {
             refuse_frame(ps, event, fault);
             kind = CHUNK_REPEATED;
-            if (incoming != NULL) { incoming->order.invalid = true; }
+            if (client != NULL) { client->order.invalid = true; }
         }
     }
     if (kind == CHUNK_REPEATED) {
         buffer_release(event->body);
         return;
     }
-    assert(incoming != NULL);
+    assert(client != NULL);
     static const enum ps_event_type types[FRAME_TYPE_END] = {
         [FRAME_PULL] = PS_EV_PULL,      [FRAME_PUSH] = PS_EV_PUSH,
         [FRAME_NORM_PART] = PS_EV_PART, [FRAME_PUSH_ROWS] = PS_EV_PUSH,
@@ -134,13 +133,13 @@ static void frame(struct ps *ps, const struct transport_event *event)
         .epoch = header->epoch,
         .revision = header->first,
         .last = header->type == FRAME_PULL && header->count == 1,
-        .chunk = chunk_number(incoming, header),
+        .chunk = chunk_number(client, header),
         .more = kind == CHUNK_MORE,
     };
-    if (header->type == FRAME_PUSH && kind == CHUNK_LAST) { incoming->row_frames = 0; }
+    if (header->type == FRAME_PUSH && kind == CHUNK_LAST) { client->row_frames = 0; }
     /* No worker is of this generation: the sender wants the refusal, which has our step. */
     ps->is_probe = header->generation == UINT64_MAX;
-    incoming->trains = incoming->trains || (!ps->is_probe && header->type != FRAME_NORM_PART);
+    client->trains = client->trains || (!ps->is_probe && header->type != FRAME_NORM_PART);
     ps->frame_loss = header->loss;
     ps->frame_type = header->type;
     feed(ps, &request, event->body);
@@ -164,10 +163,10 @@ static void transport(struct ps *ps, const struct transport_event *event)
     } else if (event->type == TRANSPORT_FRAME) {
         frame(ps, event);
     } else if (event->type == TRANSPORT_OPENED && event->accepted && event->by_lane) {
-        struct incoming_push *incoming = incoming_pushes_get(&ps->pushes, event->conn);
-        if (incoming != NULL) { incoming->by_lane = true; }
+        struct ps_client *client = ps_clients_find_or_add(&ps->clients, event->conn);
+        if (client != NULL) { client->by_lane = true; }
     } else if (event->type == TRANSPORT_CLOSED) {
-        incoming_pushes_remove(&ps->pushes, event->conn);
+        ps_clients_remove(&ps->clients, event->conn);
         feed(ps, &(struct ps_event){.type = PS_EV_CONN_CLOSED, .conn = event->conn}, NULL);
     }
 }
@@ -450,7 +449,7 @@ void ps_destroy(struct ps *ps)
 {
     if (ps == NULL) { return; }
     checkpoint_client_close(&ps->checkpoints);
-    incoming_pushes_release_all(&ps->pushes);
+    ps_clients_release_all(&ps->clients);
     shard_close(&ps->shard);
     if (ps->kept != NULL) { cell_arena_close(&ps->kept->rows); }
     shard_rows_close(&ps->rows);

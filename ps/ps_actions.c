@@ -69,7 +69,7 @@ static void refuse(struct ps *ps, const struct ps_action *action)
         .generation = ps->core.generation,
         .step = ps->core.step,
         .first = (uint32_t)action->refusal,
-        .count = ps->is_probe ? incoming_pushes_lanes(&ps->pushes) : 0,
+        .count = ps->is_probe ? ps_clients_count_lanes(&ps->clients) : 0,
     };
     ps_send(ps, action->conn, header, NULL);
     if (ps->is_probe) { return; }
@@ -90,42 +90,42 @@ static void out_of_memory(struct ps *ps)
 }
 
 /* Append the body to the rows or chunks of `conn`. NULL: the ps has finished. */
-static struct incoming_push *collect(struct ps *ps, conn_id conn, struct buffer **body)
+static struct ps_client *collect(struct ps *ps, conn_id conn, struct buffer **body)
 {
     assert(*body != NULL);
-    struct incoming_push *incoming = incoming_pushes_find(&ps->pushes, conn);
-    assert(incoming != NULL);
+    struct ps_client *client = ps_clients_find(&ps->clients, conn);
+    assert(client != NULL);
     if (ps->frame_type == FRAME_PUSH_ROWS) {
-        ps_rows_collect(ps, incoming, *body);
-        return ps->finished ? NULL : incoming;
+        ps_rows_collect(ps, client, *body);
+        return ps->finished ? NULL : client;
     }
-    if (incoming->sum == NULL) { incoming->sum = pushed_gradient_create(shard_chunks(&ps->shard)); }
-    if (incoming->sum == NULL) {
+    if (client->sum == NULL) { client->sum = pushed_gradient_create(shard_chunks(&ps->shard)); }
+    if (client->sum == NULL) {
         out_of_memory(ps);
         return NULL;
     }
-    pushed_gradient_add(incoming->sum, *body);
+    pushed_gradient_add(client->sum, *body);
     *body = NULL;
-    return incoming;
+    return client;
 }
 
 static void hold(struct ps *ps, const struct ps_action *action, struct buffer **body)
 {
-    struct incoming_push *incoming = collect(ps, action->conn, body);
-    if (incoming == NULL) { return; }
-    shard_hold(&ps->shard, action->first, incoming->sum);
-    if (shard_rows_exist(&ps->rows)) { ps_rows_hold(ps, action->first, incoming); }
+    struct ps_client *client = collect(ps, action->conn, body);
+    if (client == NULL) { return; }
+    shard_hold(&ps->shard, action->first, client->sum);
+    if (shard_rows_exist(&ps->rows)) { ps_rows_hold(ps, action->first, client); }
     ps->losses->held[action->first] = ps->frame_loss;
-    incoming->sum = NULL;
+    client->sum = NULL;
     if (!ps->core.applying) { FAILPOINT("ps.mid_step"); }
 }
 
 static void answer_lookup(struct ps *ps, const struct ps_action *action, const struct buffer *body)
 {
-    struct incoming_push *incoming = incoming_pushes_find(&ps->pushes, action->conn);
-    assert(incoming != NULL);
-    ps_rows_answer(ps, action, action->waiting ? incoming->lookup : body);
-    if (action->waiting) { incoming_push_keep_lookup(incoming, NULL); }
+    struct ps_client *client = ps_clients_find(&ps->clients, action->conn);
+    assert(client != NULL);
+    ps_rows_answer(ps, action, action->waiting ? client->lookup : body);
+    if (action->waiting) { ps_client_keep_lookup(client, NULL); }
 }
 
 static void measure(struct ps *ps)
@@ -253,7 +253,7 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
     case PS_DO_COLLECT: (void)collect(ps, action->conn, body); break;
     case PS_DO_HOLD: hold(ps, action, body); break;
     case PS_DO_DROP:
-        incoming_pushes_release(&ps->pushes, action->conn);
+        ps_clients_release_push(&ps->clients, action->conn);
         break; /* The caller: the body. */
     case PS_DO_RELEASE:
         shard_release(&ps->shard, action->first);
@@ -262,7 +262,7 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
     case PS_DO_RELEASE_ALL:
         shard_release_all(&ps->shard);
         shard_rows_release_all(&ps->rows);
-        incoming_pushes_release_all(&ps->pushes);
+        ps_clients_release_all(&ps->clients);
         break;
     case PS_DO_MEASURE: measure(ps); break;
     case PS_DO_SEND_PART: send_part(ps, action); break;
@@ -274,7 +274,7 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
     case PS_DO_UNKEEP: ps_kept_arrays(ps, action->values, 0); break;
     case PS_DO_ANSWER: answer(ps, action); break;
     case PS_DO_KEEP_LOOKUP:
-        incoming_push_keep_lookup(incoming_pushes_find(&ps->pushes, action->conn), *body);
+        ps_client_keep_lookup(ps_clients_find(&ps->clients, action->conn), *body);
         *body = NULL;
         break;
     case PS_DO_ANSWER_LOOKUP: answer_lookup(ps, action, *body); break;

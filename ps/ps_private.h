@@ -5,10 +5,10 @@
 
 #include "common/node/membership.h"
 #include "ps/checkpoint_client.h"
-#include "ps/incoming_pushes.h"
 #include "ps/losses.h"
 #include "ps/norms.h"
 #include "ps/ps.h"
+#include "ps/ps_clients.h"
 #include "ps/ps_peers.h"
 #include "ps/shard.h"
 #include "ps/shard_rows.h"
@@ -24,7 +24,7 @@ struct ps {
     struct ps_actions actions;
     struct shard shard;
     struct shard_rows rows;
-    struct incoming_pushes pushes;
+    struct ps_clients clients;
     struct norms norms;
     struct kept_memory *kept;                  /* NULL: nothing outlives this process. */
     uint64_t kept_evaluation, kept_checkpoint; /* The steps of what the shard keeps; 0: nothing. */
@@ -65,15 +65,14 @@ void ps_kept_arrays(struct ps *ps, enum ps_values values, uint64_t step);
 /* ps_rows.c: frames with rows of tables. */
 /* Why a LOOKUP or PUSH_ROWS is not valid, or NULL: then it is counted in `begun`. */
 const char *ps_rows_fault(struct ps *ps, const struct transport_event *event,
-                          struct incoming_push *incoming);
+                          struct ps_client *client);
 /* Why a frame of another type may not follow the rows that `begun` has, or NULL. */
-const char *ps_rows_order_fault(const struct incoming_push *incoming,
-                                const struct frame_header *header);
+const char *ps_rows_order_fault(const struct ps_client *client, const struct frame_header *header);
 /* PS_DO_COLLECT of a PUSH_ROWS, PS_DO_ANSWER_LOOKUP, and the rows of PS_DO_APPLY. Out of memory:
  * the ps has finished. */
-void ps_rows_collect(struct ps *ps, struct incoming_push *incoming, const struct buffer *body);
+void ps_rows_collect(struct ps *ps, struct ps_client *client, const struct buffer *body);
 /* Move the rows of the push into slot `first`. */
-void ps_rows_hold(struct ps *ps, uint32_t first, struct incoming_push *incoming);
+void ps_rows_hold(struct ps *ps, uint32_t first, struct ps_client *client);
 void ps_rows_answer(struct ps *ps, const struct ps_action *action, const struct buffer *body);
 bool ps_rows_apply(struct ps *ps, uint64_t step);
 /* Answer an observer's request for statistics. */

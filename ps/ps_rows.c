@@ -27,11 +27,10 @@ static uint64_t examples_of(const struct ps *ps, struct slice_node node)
     return examples;
 }
 
-const char *ps_rows_order_fault(const struct incoming_push *incoming,
-                                const struct frame_header *header)
+const char *ps_rows_order_fault(const struct ps_client *client, const struct frame_header *header)
 {
-    const struct frame_header *first = &incoming->row_header;
-    if (incoming->row_frames == 0) { return NULL; }
+    const struct frame_header *first = &client->row_header;
+    if (client->row_frames == 0) { return NULL; }
     const bool pushes = header->type == FRAME_PUSH || header->type == FRAME_PUSH_ROWS;
     if (pushes && first->generation == header->generation && first->step == header->step &&
         first->sequence == header->sequence && first->first == header->first &&
@@ -55,7 +54,7 @@ static const char *lookup_fault(const struct ps *ps, const struct transport_even
 }
 
 static const char *push_fault(struct ps *ps, const struct transport_event *event,
-                              struct incoming_push *incoming)
+                              struct ps_client *client)
 {
     const struct frame_header *header = &event->header;
     struct row_body_rules rules = rules_of(ps, true);
@@ -63,28 +62,28 @@ static const char *push_fault(struct ps *ps, const struct transport_event *event
     if (!slices_is_node(ps->config.job->train.slices, header->first, header->count)) {
         return "its slices are not a node of the tree";
     }
-    const char *fault = ps_rows_order_fault(incoming, header);
+    const char *fault = ps_rows_order_fault(client, header);
     if (fault != NULL) { return fault; }
-    if (incoming->row_frames == 0) {
-        incoming->row_order = (struct row_body_order){.begun = false};
-        incoming->row_header = *header;
+    if (client->row_frames == 0) {
+        client->row_order = (struct row_body_order){.begun = false};
+        client->row_header = *header;
     }
     rules.examples = examples_of(ps, (struct slice_node){header->first, header->count});
     fault =
-        row_body_fault(&rules, event->body->data, event->body->size, &incoming->row_order, &floats);
-    if (fault == NULL) { incoming->row_frames++; }
+        row_body_fault(&rules, event->body->data, event->body->size, &client->row_order, &floats);
+    if (fault == NULL) { client->row_frames++; }
     return fault;
 }
 
 const char *ps_rows_fault(struct ps *ps, const struct transport_event *event,
-                          struct incoming_push *incoming)
+                          struct ps_client *client)
 {
     if (!shard_rows_exist(&ps->rows)) { return "the model has no tables"; }
     if (event->header.offset != 0 || event->body == NULL) { return "it is not a whole body"; }
     /* Its sender could change it after it was checked. */
     if (event->header.slot != 0) { return "rows do not travel in slots"; }
-    if (event->header.type == FRAME_PUSH_ROWS) { return push_fault(ps, event, incoming); }
-    const char *fault = ps_rows_order_fault(incoming, &event->header);
+    if (event->header.type == FRAME_PUSH_ROWS) { return push_fault(ps, event, client); }
+    const char *fault = ps_rows_order_fault(client, &event->header);
     return fault != NULL ? fault : lookup_fault(ps, event);
 }
 
@@ -94,28 +93,28 @@ static void out_of_memory(struct ps *ps, const struct error *error)
     ps_finish(ps, TN_EXIT_ERROR);
 }
 
-void ps_rows_collect(struct ps *ps, struct incoming_push *incoming, const struct buffer *body)
+void ps_rows_collect(struct ps *ps, struct ps_client *client, const struct buffer *body)
 {
     const struct row_body_rules rules = rules_of(ps, true);
     struct error error;
     struct row_body_row row;
     enum tn_status status = TN_OK;
-    if (incoming->rows.tables == NULL) {
-        status = row_sums_open(ps->config.variables, &incoming->rows, &error);
+    if (client->rows.tables == NULL) {
+        status = row_sums_open(ps->config.variables, &client->rows, &error);
     }
     struct row_body_reader reader = row_body_read(&rules, body->data, body->size);
     while (status == TN_OK && row_body_next(&reader, &row)) {
-        status = row_sum_append(&incoming->rows.tables[row.table], row.key, row.values, &error);
+        status = row_sum_append(&client->rows.tables[row.table], row.key, row.values, &error);
     }
     if (status != TN_OK) { out_of_memory(ps, &error); }
 }
 
-void ps_rows_hold(struct ps *ps, uint32_t first, struct incoming_push *incoming)
+void ps_rows_hold(struct ps *ps, uint32_t first, struct ps_client *client)
 {
-    if (incoming->rows.tables == NULL) {
+    if (client->rows.tables == NULL) {
         shard_rows_release(&ps->rows, first); /* A push without rows of this ps. */
     } else {
-        shard_rows_hold(&ps->rows, first, &incoming->rows);
+        shard_rows_hold(&ps->rows, first, &client->rows);
     }
 }
 

@@ -31,8 +31,8 @@
 #include "kernels/kernels.h"
 #include "kernels/measurement.h"
 #include "kernels/optimizer.h"
-#include "ps/incoming_pushes.h"
 #include "ps/kept_memory.h"
+#include "ps/pushed_gradient.h"
 
 struct shard_config {
     const struct kernels *kernels; /* Outlives the shard. */

@@ -204,7 +204,7 @@ MUTANTS = [
      "    const size_t offset = (size_t)action->chunk * worker->ports.transport.chunk_bytes;", "    const size_t offset = 0;"),
     ("values count before their last chunk", "worker/training_loop.c", "    if (event->more) { return; }\n", ""),
     ("a chunk of a push is summed at a wrong place", "ps/shard.c", "->chunks[offset / chunk]->data", "->chunks[0]->data"),
-    ("the chunks of a push are kept as they arrive", "ps/incoming_pushes.c",
+    ("the chunks of a push are kept as they arrive", "ps/pushed_gradient.c",
      "    pushed->chunks[pushed->capacity - ++pushed->count] = chunk;", "    pushed->chunks[pushed->count++] = chunk;"),
     ("a part of a gradient leaves too early", "worker/worker_push.c",
      "    first = (first + chunk - 1) / chunk * chunk;", "    first = first / chunk * chunk;"),

@@ -12,7 +12,7 @@ MUTANTS = [
      "row_owner(cursor->table, wanted->keys[cursor->index], lookup->ps) == ps",
      "row_owner(cursor->table, wanted->keys[cursor->index] / 2, lookup->ps) == ps"),
     ("the rows of a push are left out", "ps/ps_rows.c",
-     "        shard_rows_hold(&ps->rows, first, &incoming->rows);",
+     "        shard_rows_hold(&ps->rows, first, &client->rows);",
      "        shard_rows_release(&ps->rows, first);"),
     ("a lookup is answered with the newest rows", "ps/ps_rows.c",
      "    shard_rows_read(&ps->rows, action->step,", "    shard_rows_read(&ps->rows, ps->core.step,"),

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
-#include "ps/incoming_pushes.h"
+#include "ps/pushed_gradient.h"
 
 /* `count` floats in chunks of `chunk_bytes`. */
 static inline struct pushed_gradient *pushed_gradient(struct buffer_pool *pool, const float *sum,

@@ -1,0 +1,25 @@
+/*
+ * ps/pushed_gradient.h: the gradient of a push, in the buffers in which its chunks arrived.
+ *
+ * Threads: the owner's. Nothing blocks.
+ */
+#ifndef PS_PUSHED_GRADIENT_H
+#define PS_PUSHED_GRADIENT_H
+
+#include <stdint.h>
+
+#include "common/base/buffer.h"
+
+struct pushed_gradient {
+    uint32_t count, capacity;
+    struct buffer *chunks[]; /* [capacity]; the last `count` are here. One reference each. */
+};
+
+/* Room for `capacity` chunks. NULL: out of memory. */
+struct pushed_gradient *pushed_gradient_create(uint32_t capacity);
+/* Put the next chunk in front of those that have arrived (T9). Takes one reference. */
+void pushed_gradient_add(struct pushed_gradient *pushed, struct buffer *chunk);
+/* Releases the chunks. NULL is allowed. */
+void pushed_gradient_free(struct pushed_gradient *pushed);
+
+#endif
