@@ -1,6 +1,6 @@
 /*
  * common/net/transport_private.h: what the parts of a connection share: its stream
- * (transport_connection.c), its lane (transport_lane.c), and what it delivers
+ * (transport_connection.c), its lane (transport_connection_lane.c), and what it delivers
  * (transport_delivery.c). Private to them.
  */
 #ifndef COMMON_NET_TRANSPORT_PRIVATE_H
@@ -33,7 +33,7 @@ void connection_warn(struct connection *connection, const struct error *error);
 /* The peer's address, or "a peer". */
 void connection_peer_text(struct connection *connection, char *text, size_t size);
 
-/* ---- transport_lane.c */
+/* ---- transport_connection_lane.c */
 
 /* The stream is connected: ask the peer's listener. True: connection_lane_answered() follows. With
  * the mutex held. */
