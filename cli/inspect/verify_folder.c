@@ -54,14 +54,14 @@ enum tn_status verify_next(struct verification *verification, const char *folder
     char context[64];
     assert(verification->count < manifest->shard_count);
     const uint32_t shard = verification->count;
-    struct shard_state_found *found = &verification->shards[shard];
+    struct verified_shard *found = &verification->shards[shard];
     enum tn_status status = store_verify(folder, manifest, shard, NULL, &damage);
     if (status == TN_OK && shard == 0) { status = verify_tables(folder, manifest, &damage); }
     if (status == TN_ENOMEM) { return error_set(error, status, "%s", damage.text); }
-    *found = (struct shard_state_found){.state = SHARD_INTACT};
-    if (status == TN_ENOENT) { found->state = SHARD_ABSENT; }
+    *found = (struct verified_shard){.state = VERIFIED_INTACT};
+    if (status == TN_ENOENT) { found->state = VERIFIED_ABSENT; }
     if (status != TN_OK && status != TN_ENOENT) {
-        found->state = SHARD_DAMAGED;
+        found->state = VERIFIED_DAMAGED;
         /* The reader knows the checkpoint and the shard. */
         snprintf(context, sizeof context, "checkpoint %" PRIu64 ": shard %" PRIu32 ": ",
                  manifest->id, shard);

@@ -55,13 +55,13 @@ void verification_answer_name(char name[static VERIFICATION_NAME_MAX], const cha
 
 /* ------------------------------------------------------ encode and decode */
 
-static const char *const state_names[SHARD_STATES + 1] = {
-    [SHARD_ABSENT] = "absent",
-    [SHARD_INTACT] = "intact",
-    [SHARD_DAMAGED] = "damaged",
+static const char *const state_names[VERIFIED_STATES + 1] = {
+    [VERIFIED_ABSENT] = "absent",
+    [VERIFIED_INTACT] = "intact",
+    [VERIFIED_DAMAGED] = "damaged",
 };
 
-#define AT(member) JSON_MEMBER(struct shard_state_found, member)
+#define AT(member) JSON_MEMBER(struct verified_shard, member)
 static const struct json_field shard_fields[] = {
     {"state", FIELD_ENUM, AT(state), .names = state_names},
     {"reason", FIELD_TEXT, AT(reason)},
@@ -74,7 +74,7 @@ static const struct json_table shard_table = {
 };
 static const struct json_field shard_element = {
     .type = FIELD_OBJECT,
-    .size = sizeof(struct shard_state_found),
+    .size = sizeof(struct verified_shard),
     .table = &shard_table,
 };
 
@@ -138,7 +138,7 @@ void verification_adopt_place(struct verification *verification, const struct ma
         if (verification_is_at(verification, &manifest->shards[i])) { return; }
     }
     for (uint32_t i = 0; i < verification->count; i++) {
-        if (verification->shards[i].state == SHARD_ABSENT) { continue; }
+        if (verification->shards[i].state == VERIFIED_ABSENT) { continue; }
         memcpy(verification->place, manifest->shards[i].place, sizeof verification->place);
         return;
     }
@@ -148,13 +148,13 @@ void verification_adopt_place(struct verification *verification, const struct ma
 static int weight(const struct verification *verification, const struct manifest *manifest,
                   uint32_t shard)
 {
-    static const int weights[2][SHARD_STATES] = {
-        {[SHARD_ABSENT] = 0, [SHARD_DAMAGED] = 2, [SHARD_INTACT] = 3},
-        {[SHARD_ABSENT] = 1, [SHARD_DAMAGED] = 4, [SHARD_INTACT] = 5},
+    static const int weights[2][VERIFIED_STATES] = {
+        {[VERIFIED_ABSENT] = 0, [VERIFIED_DAMAGED] = 2, [VERIFIED_INTACT] = 3},
+        {[VERIFIED_ABSENT] = 1, [VERIFIED_DAMAGED] = 4, [VERIFIED_INTACT] = 5},
     };
     assert(shard < manifest->shard_count);
     if (shard >= verification->count) { return 0; }
-    assert(verification->shards[shard].state < SHARD_STATES);
+    assert(verification->shards[shard].state < VERIFIED_STATES);
     return weights[verification_is_at(verification, &manifest->shards[shard])]
                   [verification->shards[shard].state];
 }
@@ -179,11 +179,11 @@ void verification_conclude(const struct manifest *manifest, uint32_t shard,
         snprintf(out->reason, sizeof out->reason, "%s", absent);
         return;
     }
-    const struct shard_state_found *state = &best->shards[shard];
-    out->verdict = state->state == SHARD_INTACT ? SHARD_VERDICT_OK : SHARD_VERDICT_DAMAGED;
-    if (state->state == SHARD_ABSENT) {
+    const struct verified_shard *state = &best->shards[shard];
+    out->verdict = state->state == VERIFIED_INTACT ? SHARD_VERDICT_OK : SHARD_VERDICT_DAMAGED;
+    if (state->state == VERIFIED_ABSENT) {
         snprintf(out->reason, sizeof out->reason, "its file does not exist");
-    } else if (state->state == SHARD_DAMAGED) {
+    } else if (state->state == VERIFIED_DAMAGED) {
         memcpy(out->reason, state->reason, sizeof out->reason);
     }
 }

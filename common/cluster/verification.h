@@ -22,10 +22,10 @@
 /* "request-" and 16 digits; "answer-", 16 digits, "-" and 16 digits. */
 enum { VERIFICATION_NAME_MAX = 48, VERIFICATION_REASON_MAX = 256 };
 
-enum shard_state { SHARD_ABSENT, SHARD_INTACT, SHARD_DAMAGED, SHARD_STATES };
+enum verified_state { VERIFIED_ABSENT, VERIFIED_INTACT, VERIFIED_DAMAGED, VERIFIED_STATES };
 
-struct shard_state_found {
-    enum shard_state state;
+struct verified_shard {
+    enum verified_state state;
     char reason[VERIFICATION_REASON_MAX]; /* Damaged: what is wrong. */
 };
 
@@ -34,7 +34,7 @@ struct verification {
     char place[sizeof((struct manifest_shard *)0)->place]; /* "host:folder" */
     uint32_t
         count; /* The first `count` shards have been read; all: the verification is complete. */
-    struct shard_state_found shards[MANIFEST_SHARDS_MAX];
+    struct verified_shard shards[MANIFEST_SHARDS_MAX];
 };
 
 /* The result for a shard from all folders. */

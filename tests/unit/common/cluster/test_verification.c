@@ -18,8 +18,8 @@
 static const struct manifest manifest = {
     .id = 7, .shard_count = 2, .shards = {{.place = ALPHA}, {.place = BETA}}};
 
-static struct verification found_at(const char *place, enum shard_state first,
-                                    enum shard_state second)
+static struct verification found_at(const char *place, enum verified_state first,
+                                    enum verified_state second)
 {
     struct verification verification = {
         .count = 2,
@@ -58,7 +58,7 @@ static void names_belong_to_a_request(void **state)
 static void text_comes_back(void **state)
 {
     (void)state;
-    struct verification in = found_at(ALPHA, SHARD_DAMAGED, SHARD_ABSENT), out;
+    struct verification in = found_at(ALPHA, VERIFIED_DAMAGED, VERIFIED_ABSENT), out;
     for (in.count = 0; in.count <= 2; in.count++) {
         char *text = verification_encode(&in);
         assert_non_null(text);
@@ -94,8 +94,8 @@ static void wrong_text_is_refused(void **state)
 static void hosts_complete_each_other(void **state)
 {
     (void)state;
-    const struct verification both[] = {found_at(ALPHA, SHARD_INTACT, SHARD_ABSENT),
-                                        found_at(BETA, SHARD_ABSENT, SHARD_DAMAGED)};
+    const struct verification both[] = {found_at(ALPHA, VERIFIED_INTACT, VERIFIED_ABSENT),
+                                        found_at(BETA, VERIFIED_ABSENT, VERIFIED_DAMAGED)};
     assert_int_equal(conclude(0, both, 2).verdict, SHARD_VERDICT_OK);
     assert_int_equal(conclude(1, both, 2).verdict, SHARD_VERDICT_DAMAGED);
     assert_string_equal(conclude(1, both, 2).reason, "second");
@@ -109,8 +109,8 @@ static void hosts_complete_each_other(void **state)
 static void missing_shard_is_damaged(void **state)
 {
     (void)state;
-    const struct verification here[] = {found_at(ALPHA, SHARD_ABSENT, SHARD_ABSENT),
-                                        found_at(BETA, SHARD_INTACT, SHARD_INTACT)};
+    const struct verification here[] = {found_at(ALPHA, VERIFIED_ABSENT, VERIFIED_ABSENT),
+                                        found_at(BETA, VERIFIED_INTACT, VERIFIED_INTACT)};
     assert_int_equal(conclude(0, here, 1).verdict, SHARD_VERDICT_DAMAGED);
     assert_int_equal(conclude(0, here, 2).verdict, SHARD_VERDICT_OK);
     assert_string_equal(conclude(0, here, 2).place, BETA);
@@ -120,8 +120,8 @@ static void missing_shard_is_damaged(void **state)
 static void own_folder_counts_most(void **state)
 {
     (void)state;
-    const struct verification both[] = {found_at(BETA, SHARD_INTACT, SHARD_INTACT),
-                                        found_at(ALPHA, SHARD_DAMAGED, SHARD_DAMAGED)};
+    const struct verification both[] = {found_at(BETA, VERIFIED_INTACT, VERIFIED_INTACT),
+                                        found_at(ALPHA, VERIFIED_DAMAGED, VERIFIED_DAMAGED)};
     assert_int_equal(conclude(0, both, 2).verdict, SHARD_VERDICT_DAMAGED);
     assert_int_equal(conclude(1, both, 2).verdict, SHARD_VERDICT_OK);
 }
@@ -130,7 +130,7 @@ static void own_folder_counts_most(void **state)
 static void unread_shard_is_not_verified(void **state)
 {
     (void)state;
-    struct verification slow = found_at(BETA, SHARD_ABSENT, SHARD_INTACT);
+    struct verification slow = found_at(BETA, VERIFIED_ABSENT, VERIFIED_INTACT);
     slow.count = 1;
     assert_int_equal(conclude(1, &slow, 1).verdict, SHARD_VERDICT_UNKNOWN);
 }
@@ -139,13 +139,13 @@ static void unread_shard_is_not_verified(void **state)
 static void moved_folder_keeps_its_shards(void **state)
 {
     (void)state;
-    struct verification moved = found_at("gamma:/copy", SHARD_ABSENT, SHARD_INTACT);
+    struct verification moved = found_at("gamma:/copy", VERIFIED_ABSENT, VERIFIED_INTACT);
     verification_adopt_place(&moved, &manifest);
     assert_string_equal(moved.place, BETA);
-    moved = found_at("gamma:/empty", SHARD_ABSENT, SHARD_ABSENT);
+    moved = found_at("gamma:/empty", VERIFIED_ABSENT, VERIFIED_ABSENT);
     verification_adopt_place(&moved, &manifest);
     assert_string_equal(moved.place, "gamma:/empty");
-    moved = found_at(ALPHA, SHARD_ABSENT, SHARD_INTACT);
+    moved = found_at(ALPHA, VERIFIED_ABSENT, VERIFIED_INTACT);
     verification_adopt_place(&moved, &manifest);
     assert_string_equal(moved.place, ALPHA);
 }
