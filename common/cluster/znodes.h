@@ -16,6 +16,8 @@
  *               /kills/ROLE-INDEX     struct kill_request to the task's agent  persistent
  *               /drains/HOST          struct request to the host's agent       ephemeral
  *               /verifications/NAME   common/cluster/verification.h            ephemeral
+ *               /change               common/cluster/change_request.h          ephemeral
+ *               /spares/ROLE-INDEX-N  struct member of an agent that waits     ephemeral
  *
  * /chief is created empty, as there was no chief yet.
  */
