@@ -1,6 +1,6 @@
 /*
  * agent/drain_request.h: the request of `tanist drain` for this host, a znode in /drains. The agent
- * deletes it to accept it. Pure but for the port.
+ * deletes it to accept it (S11). Pure but for the port.
  *
  * Threads: the owner's only.
  */

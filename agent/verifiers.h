@@ -1,7 +1,7 @@
 /*
- * agent/verifiers.h: requests to verify checkpoints (common/cluster/verification.h). For each, the
- * agent starts a process that reads the shards in the agent's folder and answers, so that neither
- * the disk nor a damaged file can disturb the agent.
+ * agent/verifiers.h: requests to verify checkpoints (S10, common/cluster/verification.h). For each,
+ * the agent starts a process that reads the shards in the agent's folder and answers, so that
+ * neither the disk nor a damaged file can disturb the agent.
  *
  * Threads: the main thread.
  */

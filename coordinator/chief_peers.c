@@ -62,6 +62,7 @@ struct chief_peer *chief_peer_of(struct chief *c, struct task task)
     return NULL;
 }
 
+/* R6: a report whose sender /members did not show yet. */
 const struct report *chief_early_report(const struct chief_peer *peer, uint64_t incarnation)
 {
     assert(peer != NULL);

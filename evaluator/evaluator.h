@@ -1,9 +1,9 @@
 /*
  * evaluator/evaluator.h: the evaluator as a node: it registers, follows /run, and evaluates the
- * committed checkpoint that the chief orders there (C18), as a worker evaluates (worker/compute.h).
- * Its report has the result until the next one. No other node waits for it, and it keeps nothing:
- * one that starts again follows the order of that time. A reactor, see common/node/node.h;
- * arithmetic and reading run inline.
+ * committed checkpoint that the chief orders there (C18, V1), as a worker evaluates
+ * (worker/compute.h). Its report has the result until the next one. No other node waits for it, and
+ * it keeps nothing: one that starts again follows the order of that time. A reactor, see
+ * common/node/node.h; arithmetic and reading run inline.
  *
  * It exits with 0 when the run is done or it is asked to leave, with 1 when the run failed or
  * memory ran out, with 3 when the run uses other data or another arithmetic, else with membership's

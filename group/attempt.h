@@ -2,13 +2,13 @@
  * group/attempt.h: whether the members of a group are one worker, as a pure state machine of one
  * member.
  *
- * An *attempt* is a time in which no connection between members is lost. The head, member 0,
+ * An *attempt* is a time in which no connection between members is lost (G1). The head, member 0,
  * numbers attempts. Frames between members carry the number, and those of another attempt are
  * dropped:
  *
  *   - The head begins an attempt when it is connected to all members, and sends them BEGIN.
- *   - A member that receives BEGIN forgets all that it has computed, received and pulled. Once it
- * is connected to all members it is ready, and sends READY.
+ *   - A member that receives BEGIN forgets all that it has computed, received and pulled (G2).
+ *     Once it is connected to all members it is ready, and sends READY.
  *   - When all are ready, the group is *complete*: it is one worker, which has just started.
  *   - A member that loses a connection after it was ready sends BROKEN. When the head receives
  *     BROKEN, or loses a connection of its own, it ends the attempt and begins the next one.

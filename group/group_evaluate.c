@@ -1,8 +1,8 @@
 /*
- * Evaluations (W7). The head orders one chunk of the test set after the other; all members compute
- * their parts of it, and the head adds up the results. Then it reads the values of all variables,
- * in the order of their numbers, from the members that have them, for their digest: no member holds
- * them all.
+ * Evaluations (G6, W7). The head orders one chunk of the test set after the other; all members
+ * compute their parts of it, and the head adds up the results. Then it reads the values of all
+ * variables, in the order of their numbers, from the members that have them, for their digest: no
+ * member holds them all.
  */
 #include <assert.h>
 #include <inttypes.h>

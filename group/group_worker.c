@@ -248,7 +248,7 @@ static void log_wait(struct group_worker *worker)
 
 /* -------------------------------------------------------------------- reactor */
 
-/* For the chief, the head of a complete group is a worker, and no other member is ready. */
+/* G7: for the chief, the head of a complete group is a worker, and no other member is ready. */
 static void report(struct group_worker *worker)
 {
     struct report report = {
@@ -290,7 +290,7 @@ static void tick(struct group_worker *worker)
     log_wait(worker);
 }
 
-/* A member that is not the head leaves at once: the group is then not ready. */
+/* G8: a member that is not the head leaves at once: the group is then not ready. */
 static void leave_if_drained(struct group_worker *worker)
 {
     if (worker->drain_until_ms == 0 || worker->finished) { return; }

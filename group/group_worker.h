@@ -1,8 +1,8 @@
 /*
  * group/group_worker.h: a worker of a run with strategy.type "group" as a node: one member of a
  * group, which together are one worker (docs/protocol.md, section G). Task worker:I is member
- * I % strategy.members of its group; member 0, the head, decides by the training loop of workers
- * (worker/training_loop.h). A reactor, as worker/worker.h, with the same exit codes.
+ * I % strategy.members of its group; member 0, the head, decides (G4) by the training loop of
+ * workers (worker/training_loop.h). A reactor, as worker/worker.h, with the same exit codes.
  */
 #ifndef GROUP_GROUP_WORKER_H
 #define GROUP_GROUP_WORKER_H

@@ -1,6 +1,6 @@
 /*
  * group/layout.h: where the values of a member are. The variables of a member are on ps of its own
- * (strategy_member_of_ps()); its values are the shards of these ps, one behind the other.
+ * (G3, strategy_member_of_ps()); its values are the shards of these ps, one behind the other.
  *
  * Pure.
  */

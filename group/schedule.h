@@ -1,10 +1,10 @@
 /*
  * group/schedule.h: which part of which slice a member computes next, as a pure state machine.
  *
- * A member computes the slices that the head ordered, one after the other, and of each slice its
- * parts in their order (graph/passes/partition.h). A part may run once everything that it reads has
- * arrived from other members. A slice is over for a member when all its parts have run and all that
- * other members bring it has arrived: gradients of its variables, and the losses.
+ * A member computes the slices that the head ordered (G5), one after the other, and of each slice
+ * its parts in their order (graph/passes/partition.h). A part may run once everything that it reads
+ * has arrived from other members. A slice is over for a member when all its parts have run and all
+ * that other members bring it has arrived: gradients of its variables, and the losses.
  *
  * Every member needs the losses, and they depend on every member, so no member is more than one
  * slice ahead of another. What arrives therefore belongs to the present slice or to the next one,

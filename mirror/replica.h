@@ -5,10 +5,10 @@
  *
  * Each worker keeps all values (parameters and optimizer state) of one step. The vector is cut into
  * `ranges` ranges, and each has an owner, which adds the gradients of the slices along the fixed
- * tree (A5) and gives the sum to each worker that asks. All apply the same sums to the same values,
- * so all values have the same bits. Gradients, sums and values are functions of the job (A2 to A6):
- * two owners, a former owner or a late frame can only repeat the same bits. So a range moves by one
- * /assignment, without a handshake, and its new owner has nothing to take over.
+ * tree (A5) and gives the sum to each worker that asks (M3). All apply the same sums to the same
+ * values, so all values have the same bits. Gradients, sums and values are functions of the job
+ * (M1, A2 to A6): two owners, a former owner or a late frame can only repeat the same bits. So a
+ * range moves by one /assignment, without a handshake, and its new owner has nothing to take over.
  *
  *   EMPTY   no values. Loads the ordered checkpoint, or asks a peer for its values.
  *   WHOLE   the values of `step`. Below the limit of the orders it computes its slices, pushes them

@@ -172,6 +172,7 @@ static void leave_generation(struct ps_step *s, struct ps_actions *out)
     ps_norm_forget(s);
 }
 
+/* P1. The order is to load, and another generation. */
 static void begin_load(struct ps_step *s, struct ps_actions *out)
 {
     assert(s->ordered_generation != 0);

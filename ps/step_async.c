@@ -1,4 +1,4 @@
-/* Async: each push is of one slice and an update of its own. */
+/* Async (P5): each push is of one slice and an update of its own. */
 #include "ps/step_private.h"
 
 #include <assert.h>

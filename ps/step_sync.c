@@ -1,4 +1,4 @@
-/* Sync: all slices of a step are one update. */
+/* Sync: all slices of a step are one update (P3, P4). */
 #include "ps/step_private.h"
 
 #include <assert.h>
@@ -83,8 +83,8 @@ static void release_kept(struct ps_step *s, struct ps_actions *out)
     }
 }
 
-/* Whether the next update would drop the values of a step that is neither ordered to be saved nor
- * skipped. */
+/* P9: whether the next update would drop the values of a step that is neither ordered to be saved
+ * nor skipped. */
 static bool waits_for_order(const struct ps_step *s)
 {
     return s->kept_checkpoint != 0 && step_is_multiple(s->step, s->config.checkpoint_every) &&

@@ -171,7 +171,7 @@ static void clip_slice(const struct compute *compute, float *gradient)
     }
 }
 
-/* The remedy for numbers that are not finite. */
+/* T8: the remedy for numbers that are not finite. */
 static enum tn_status explain_divergence(struct error *error)
 {
     struct error cause = {.status = TN_EINVAL, .text = "the loss is not finite"};

@@ -5,28 +5,30 @@
  *
  * There are two arrays of values: the current array, complete and of one step, and the next array,
  * which fills with shards as they arrive. The current array never changes during a step, so slices
- * that are assigned to this worker in the middle of a step are computed from the same values.
+ * that are assigned to this worker in the middle of a step are computed from the same values (W5).
  *
  *   IDLE     no orders, no slices, or paused before anything was gathered
- *   GATHER   pulling the newest values of every ps. Sync: if their steps differ, the lowest step
- *            counts, and the ps that are ahead are asked for it (they keep it). Async: any steps
- * do. WHOLE    the current values are of `step`. While it is below `until`, the owned slices are
+ *   GATHER   pulling the newest values of every ps (W2). Sync: if their steps differ, the lowest
+ *            step counts, and the ps that are ahead are asked for it, which they keep. Async:
+ *            values of any steps are accepted.
+ *   WHOLE    the current values are of `step`. While it is below `until`, the owned slices are
  *            computed and pushed; the answers are the values of step + 1: then the arrays are
- *            swapped.
+ *            swapped (W4).
  *
  *   IDLE -> GATHER    the run is running or stopping, and this worker owns slices
  *   GATHER -> WHOLE   every ps has sent values
  *   WHOLE -> WHOLE    every ps has sent values of step + 1
- *   WHOLE -> GATHER   a ps no longer keeps our step; the run is stopping and this worker is behind;
- *                     sync: an earlier step must be evaluated; async: slices were assigned to
+ *   WHOLE -> GATHER   a ps no longer keeps our step; the run is stopping and this worker is behind
+ *                     (W8); sync: an earlier step must be evaluated; async: slices were assigned to
  *                     this worker
- *   any -> IDLE       another generation, or no slices are left
+ *   any -> IDLE       another generation (W1), or no slices are left
  *
  * Values arrive in chunks, in order and without gaps (common/net/chunks.h). They count when the
- * last one was taken; chunks taken before the round or the connection changed are overwritten.
+ * last one was taken; chunks taken before the round or the connection changed are overwritten (W3,
+ * W10).
  *
- * Sync: gradients leave while they are computed. Each ps that holds all earlier ones gets their
- * parts as they become final; any other gets them whole afterwards.
+ * Sync: gradients leave while they are computed (W11). Each ps that holds all earlier ones gets
+ * their parts as they become final; any other gets them whole afterwards.
  *
  * With tables of rows (sync) the rows are looked up before they are used: those of the missing
  * slices before a computation, those of the test set before an evaluation. The driver lists them,
@@ -34,8 +36,8 @@
  * ends with the round, unless it is of the next step: it begins once all gradients of the present
  * step are computed. Gradients are sent after they are computed, since their rows come before them.
  *
- * A request is sent again when its connection is new, or some time after the ps refused it. The ps
- * ignores duplicates.
+ * A request is sent again when its connection is new, or some time after the ps refused it (W6).
+ * The ps ignores duplicates.
  *
  * Threads: the owner's. Nothing fails.
  */

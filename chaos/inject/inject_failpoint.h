@@ -29,9 +29,10 @@ struct failpoint_watch {
 /*
  * Order the fault at the `count`-th pass from now on. The cluster must have its fault control.
  *
- *   TN_EINVAL   the failpoint does not exist or does not fit the fault, or no selected node passes
- * it TN_ENOTSUP  this build has no failpoints TN_EAGAIN   no chief is known now, or too many faults
- * wait: try again soon
+ *   TN_EINVAL   the failpoint does not exist or does not fit the fault, or no selected node
+ *               passes it
+ *   TN_ENOTSUP  this build has no failpoints
+ *   TN_EAGAIN   no chief is known now, or too many faults wait: try again soon
  */
 MUST_CHECK enum tn_status failpoint_watch_arm(struct failpoint_watch *watch,
                                               struct target_cluster *cluster,

@@ -79,8 +79,8 @@ void verdict_check_resources(json_t *checks, const json_t *history);
 
 /* "disk": no more checkpoints than `keep` allows, and no abandoned partial files. */
 void verdict_check_disk(json_t *checks, const char *run_dir, uint32_t keep, uint64_t unloadable);
-/* "nothing-left": no process with the mark, no socket in the run's folder, no mount below `dir`.
- * Retries for up to `patience_ms`. */
+/* "nothing-left" (I11): no process with the mark, no socket in the run's folder, no mount below
+ * `dir`. Retries for up to `patience_ms`. */
 void verdict_check_nothing_left(json_t *checks, const char *mark, const char *dir,
                                 const char *run_dir, uint64_t patience_ms);
 

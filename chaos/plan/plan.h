@@ -75,7 +75,8 @@ struct cluster_shape cluster_shape_of(const struct job *job);
  * when they are due. Free with schedule_free().
  *
  *   TN_EINVAL  the plan selects a target that the cluster does not have ("ps:7"), or makes more
- * than INJECTIONS_MAX faults TN_ENOMEM
+ *              than INJECTIONS_MAX faults
+ *   TN_ENOMEM
  */
 MUST_CHECK enum tn_status schedule_draw(const struct plan *plan, uint64_t seed, uint32_t round,
                                         const struct cluster_shape *shape, struct schedule *out,

@@ -27,8 +27,8 @@ MUST_CHECK enum tn_status cluster_create(struct zk_sync *sync, const struct job 
  */
 char *cluster_new_spec(const struct job *job, const struct variable_table *variables, uint64_t key);
 
-/* Make `spec`, read from /spec, declare the numbers of coordinators and workers of `job`: they may
- * change between two runs. With `shared`, other programs may run nodes of the cluster; then
+/* R8: make `spec`, read from /spec, declare the numbers of coordinators and workers of `job`: they
+ * may change between two runs. With `shared`, other programs may run nodes of the cluster; then
  * TN_EINVAL: the numbers differ, and nodes are running. */
 MUST_CHECK enum tn_status cluster_declare(struct zk_sync *sync, const struct job *job, bool shared,
                                           struct spec *spec, struct error *error);

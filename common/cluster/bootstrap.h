@@ -32,8 +32,8 @@ MUST_CHECK enum tn_status bootstrap_init(struct bootstrap *bootstrap, const char
                                          struct error *error);
 void bootstrap_free(struct bootstrap *bootstrap);
 
-/* TN_EINVAL: the graph of a node's model is not that of the cluster; the error has both hashes. An
- * unknown hash, 0, agrees with any. */
+/* R11. TN_EINVAL: the graph of a node's model is not that of the cluster; the error has both
+ * hashes. An unknown hash, 0, agrees with any. */
 MUST_CHECK enum tn_status bootstrap_check_graph(const char *cluster, const struct spec *spec,
                                                 uint64_t graph_hash, struct error *error);
 

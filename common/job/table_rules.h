@@ -1,6 +1,6 @@
 /*
  * common/job/table_rules.h: the settings of a job file for single tables of rows, by patterns of
- * names (`train.tables`). The first rule whose pattern matches the name of a table applies.
+ * names (`train.tables`, A17). The first rule whose pattern matches the name of a table applies.
  *
  * Threads: no state.
  */

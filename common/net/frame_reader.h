@@ -8,7 +8,7 @@
  *
  * A peer that dialed us is `unproven` until it has delivered a body larger than
  * FRAME_READER_FIRST_BYTES: its header alone gets a buffer of that size, which grows eightfold each
- * time that it is full. So a header of 88 bytes allocates nothing of the size of a shard.
+ * time that it is full. So a header of 88 bytes allocates nothing of the size of a shard (T7).
  *
  * Threads: one at a time. Blocking: never. Knows no sockets.
  */

@@ -4,10 +4,10 @@
  * the accepting end listens, in the name space of its network (an abstract socket, which leaves no
  * file).
  *
- *   dialing end                                           accepting end
- *   lane_request(): key of the cluster, nonce, doorbell   ->
- *                                                         <- lane_listener_handle(): memory,
- * doorbell nonce, over the TCP connection                        -> lane_listener_take()
+ *   dialing end                                  accepting end
+ *   lane_request(): key, nonce, doorbell         ->
+ *                                                <- lane_listener_handle(): memory, doorbell
+ *   nonce, over the TCP connection               -> lane_listener_take()
  *
  * Only the nonce, which arrives both ways, proves that both connections lead to the same process.
  * Both ends check that the other belongs to the same user.

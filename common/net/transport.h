@@ -2,9 +2,10 @@
  * common/net/transport.h: frames between nodes. Only transport*.c know nng (its byte streams,
  * `nng_stream`); the simulator implements the same port over a modelled network.
  *
- * A connection delivers complete frames in order until it closes; frames that the peer has not
- * acknowledged by its own protocol may be lost with it. The transport does heartbeats, size bounds,
- * header checksums, the cluster key and closing. It neither reconnects nor repeats; drivers do.
+ * A connection delivers complete frames in order until it closes (T2); frames that the peer has not
+ * acknowledged by its own protocol may be lost with it. It proves no death (T3).
+ * The transport does heartbeats, size bounds, header checksums, the cluster key and closing. It
+ * neither reconnects nor repeats; drivers do.
  *
  * Threads: one thread or several call the functions of the port, which never block. In production
  * the library's threads call `sink`, which puts the event into an inbox and returns.
@@ -22,8 +23,8 @@
 
 enum {
     TRANSPORT_ADDRESS_MAX = 128,
-    TRANSPORT_CONNECTIONS_MAX = 256, /* Dialed and accepted; one more is closed at once. */
-    TRANSPORT_GREETING_MS = 1000,    /* A peer that dialed us sends its first header within this. */
+    TRANSPORT_CONNECTIONS_MAX = 256, /* T5: dialed and accepted; one more is closed at once. */
+    TRANSPORT_GREETING_MS = 1000,    /* T6: a peer that dialed us sends a header within this. */
     TRANSPORT_UNKNOWN_MAX = 64,      /* Accepted connections without a first header, of these ... */
     TRANSPORT_UNKNOWN_HOST_MAX = 32, /* ... from one address; one more closes the oldest. */
     TRANSPORT_QUEUE_MAX = 1024,      /* Bodies, whole ones, that wait on one connection. */
@@ -53,8 +54,8 @@ struct transport_event {
      *   TN_ECLOSED    the peer closed it
      *   TN_ECONNECT   no process listens at the address; TN_EINVAL: the address is malformed
      *   TN_EPROTO     the peer sent something that is not a frame of this cluster and release
-     *   TN_ETIMEDOUT  the peer was silent for 4 heartbeats; or it does not read: no byte could be
-     *                 sent for as long, or TRANSPORT_QUEUE_MAX bodies wait
+     *   TN_ETIMEDOUT  T4: the peer was silent for 4 heartbeats; or it does not read: no byte could
+     *                 be sent for as long, or TRANSPORT_QUEUE_MAX bodies wait
      *   TN_ENOMEM     the pool has no memory for a body, or all TRANSPORT_CONNECTIONS_MAX are used
      */
     enum tn_status status;
@@ -87,7 +88,7 @@ struct transport_config {
     bool dial_only;        /* `listen` is only our name: it is checked, and no port is opened. */
     uint64_t cluster;      /* Frames of another cluster close the connection. */
     uint64_t sender;       /* Our incarnation. */
-    uint32_t body_max;     /* Bytes. */
+    uint32_t body_max;     /* Bytes (T7). */
     uint32_t heartbeat_ms; /* Sent when nothing else was; a peer that is silent for 4 is closed. */
     bool lanes; /* Peers that offer lanes too, and share this host, are reached by one (T10). */
     bool owner_polls; /* The owner calls transport_poll(); else a thread of the transport does. */

@@ -1,7 +1,7 @@
 /*
  * common/node/membership.h: the part that all roles share: register in /members, follow /chief and
- * /run, and report to the chief. A part of each role's driver, not a thread; pure but for the
- * ports.
+ * /run, and report to the chief (R1 to R7). A part of each role's driver, not a thread; pure but
+ * for the ports.
  *
  * It logs changes, and every 3 s what it waits for.
  *

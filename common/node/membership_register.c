@@ -112,7 +112,7 @@ static void clear_taken(struct membership *m)
 unsigned register_read(struct membership *m, const struct zk_event *event)
 {
     assert(m->session != 0);
-    if (event->stat.ephemeral_owner != m->session) {
+    if (event->stat.ephemeral_owner != m->session) { /* Z5 */
         if (m->taken_since_ms == 0) { m->taken_since_ms = m->now_ms; }
         describe_holder(m, event);
         if (!m->registered) {

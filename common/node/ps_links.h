@@ -1,6 +1,7 @@
 /*
- * common/node/ps_links.h: one connection to each ps, dialled again with back-off when it closes,
- * and at once when the ps restarts as a new incarnation. Part of the drivers of workers and ps.
+ * common/node/ps_links.h: one connection to each ps, or without ps to each other worker, dialled
+ * again with back-off when it closes, and at once when the peer restarts as a new incarnation. Part
+ * of the drivers of workers and ps.
  *
  * Threads: the owner's. Nothing blocks.
  */

@@ -3,10 +3,10 @@
  * the simulator implements the same port over a model.
  *
  * Every request carries an `op` chosen by the caller and is answered by exactly one ZK_RESULT event
- * with that op: OK, REFUSED (not applied) or UNKNOWN (applied or not: the connection broke, or our
- * own deadline passed). A lost connection does not end the leadership or remove ephemerals; only
- * ZK_EXPIRED does. A request without a connection is not sent later; it is answered UNKNOWN within
- * 20 ms: wait for ZK_CONNECTED.
+ * with that op (Z2): OK, REFUSED (not applied) or UNKNOWN (applied or not: the connection broke, or
+ * our own deadline passed). A lost connection does not end the leadership or remove ephemerals;
+ * only ZK_EXPIRED does (Z3). A request without a connection is not sent later; it is answered
+ * UNKNOWN within 20 ms: wait for ZK_CONNECTED.
  *
  * Threads: the owner's thread calls the functions of the port, which never block. In production the
  * library's thread calls `sink`, which copies what it needs into an inbox and returns. The memory

@@ -1,8 +1,8 @@
 /*
  * common/zk/znode_watch.h: follows a znode's data or children: reads them again whenever they
  * change. A watch of ZooKeeper fires once, coalesces changes and arrives late, and its answer can
- * get lost. A znode_watch hides that: each read sets ZooKeeper's watch again, and any doubt causes
- * a read. Pure but for the port.
+ * get lost (Z4). A znode_watch hides that: each read sets ZooKeeper's watch again, and any doubt
+ * causes a read. Pure but for the port.
  *
  * Threads: the owner's.
  */

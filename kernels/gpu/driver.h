@@ -114,8 +114,8 @@ struct gpu_driver {
  * static storage and stays valid.
  *
  *   TN_ENOENT     the library does not exist, or the driver finds no GPU (CUDA_VISIBLE_DEVICES may
- * hide them): this machine has none, and `error` has the reason TN_EINTERNAL  the library lacks a
- * function or cannot be initialised; `error` has its text
+ *                 hide them): this machine has none, and `error` has the reason
+ *   TN_EINTERNAL  the library lacks a function or cannot be initialised; `error` has its text
  */
 MUST_CHECK enum tn_status gpu_driver_open(const struct gpu_driver **driver, struct error *error);
 

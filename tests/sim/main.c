@@ -3,8 +3,7 @@
  *
  *   sim FIRST_SEED COUNT [--jobs N] [--trace] [--no-shrink] [--mask HEX] [--quiet]
  *   sim --file FILE      the seeds and masks in FILE, one on each line; # begins a comment
- *   sim --scenario NAME FIRST_SEED COUNT ...     the faults of a scenario (scenarios.c); all: of
- * each
+ *   sim --scenario NAME FIRST_SEED COUNT ...     the faults of a scenario (scenarios.c), or of all
  *
  * The faults of a seed that fails are shrunk to a minimal set that still fails, and printed with
  * the command that replays it. Exit status 1 if any seed failed.

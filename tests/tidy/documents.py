@@ -1,30 +1,38 @@
 #!/usr/bin/env python3
 """Checks that the documents match this tree.
 
-  tests/tidy/documents.py
+  tests/tidy/documents.py [ROOT]
 
-Links lead to a file. In `backticks`, files exist, constants and names_with_underscores (functions, tests, keys)
-occur in the sources, and a function() named right after a file is defined in that file. Rules that the code
-cites (C11, P7) are defined in docs/protocol.md. Each finding is `file:line: what; remedy`. Exit status: 0 clean,
-1 findings.
+Links lead to a file and a heading. In `backticks`, files exist, constants and names_with_underscores (functions,
+tests, keys) occur in the sources, and a function() named right after a file is defined in that file. The rows of a
+table have as many cells as its head. Rules (C11, P7) that comments cite are defined in docs/protocol.md, invariants
+(I4) in docs/fault-tolerance.md, and a comment cites each rule. The times in docs/protocol.md are those of the
+constants. Each finding is `file:line: what; remedy`. Exit status: 0 clean, 1 findings.
 """
 
+import functools
 import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[2]).resolve()
 FOLDERS = ("agent", "bench", "chaos", "checker", "cli", "common", "coordinator", "deploy", "docs", "evaluator", "examples", "graph", "group", "include", "library", "local", "mirror", "model",
          "data", "kernels", "ps", "scripts", "session", "tests", "worker")
-CITING = ("agent", "checker", "common", "coordinator", "data", "evaluator", "group", "mirror", "ps", "worker")
-LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+# Not data/, examples/ and bench/: data sets have columns C1 to C26 and I1 to I13.
+CITING = ("agent", "chaos", "checker", "cli", "common", "coordinator", "evaluator", "graph", "group", "include", "kernels",
+          "local", "mirror", "model", "ps", "tests", "worker")
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?[^)]*\)")
 NAMED_FILE = re.compile(r"`((?:" + "|".join(FOLDERS) + r")/[\w./-]+\.[a-z]+)`")
 CONSTANT = re.compile(r"`([A-Z]{2,}(?:_[A-Z]+)+)`")
 NAME = re.compile(r"`([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?:\(\))?`")
 FUNCTION_OF = re.compile(r"`([\w./-]+\.c)`(?:,|:) `(\w+)\(\)`")
 SYSTEM = ("RLIMIT_",)  # The kernel's names; a document may use them although the code does not.
-RULE = re.compile(r"(?<![\w.])([ACEPRSTWZ]\d{1,2})(?!\w)")
-DEFINED = re.compile(r"\*\*([ACEPRSTWZ]\d{1,2})\*\*")
+RULE = re.compile(r"(?<![\w.])([ACEGIMPRSTVWZ])(\d{1,2})(?: to \1(\d{1,2}))?(?!\w)")
+DEFINED = re.compile(r"^- \*\*([A-Z]\d{1,2})\*\*")
+INVARIANT = re.compile(r"^\| (I\d{1,2}) \|")
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+TIME = re.compile(r"(\d+(?:\.\d+)?) (ms|s|min)\b")
+MILLISECONDS = {"ms": 1, "s": 1000, "min": 60000}
 
 
 def documents():
@@ -44,11 +52,48 @@ def defines(path, function):
     return path.exists() and re.search(rf"^\w[^;=]*\b{function}\(", path.read_text(), re.MULTILINE)
 
 
-def check_document(path, constants, names):
+def prose_lines(path):
+    """The lines outside of code blocks, with their numbers."""
+    is_code = False
     for number, line in enumerate(path.read_text().splitlines(), 1):
-        for target in LINK.findall(line):
-            if "://" not in target and not (path.parent / target).exists():
-                yield number, f"the link to {target} leads nowhere; correct it"
+        if line.startswith("```"):
+            is_code = not is_code
+        elif not is_code:
+            yield number, line
+
+
+@functools.lru_cache(maxsize=None)
+def anchors(path):
+    """The headings of a document, as links name them."""
+    headings = (line.lstrip("#").strip().lower() for _, line in prose_lines(path) if line.startswith("#"))
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in headings}
+
+
+def check_links(path):
+    for number, line in prose_lines(path):
+        for file, heading in LINK.findall(line):
+            target = path.parent / file if file else path
+            if "://" in file:
+                continue
+            if not target.exists():
+                yield number, f"the link to {file} leads nowhere; correct it"
+            elif heading and target.suffix == ".md" and heading not in anchors(target.resolve()):
+                yield number, f"{target.name} has no heading #{heading}; name an existing one"
+
+
+def check_tables(path):
+    cells = 0
+    for number, line in prose_lines(path):
+        count = line.replace("\\|", "").count("|") if line.startswith("|") else 0
+        if cells and count and count != cells:
+            yield number, f"the row has {count - 1} cells, the head of its table {cells - 1}; make them equal"
+        cells = (cells or count) if count else 0
+
+
+def check_document(path, constants, names):
+    yield from check_links(path)
+    yield from check_tables(path)
+    for number, line in enumerate(path.read_text().splitlines(), 1):
         for name in NAMED_FILE.findall(line):
             if not (ROOT / name).exists() and "name" not in Path(name).stem:  # A pattern.
                 yield number, f"{name} does not exist; name an existing file"
@@ -63,27 +108,62 @@ def check_document(path, constants, names):
                 yield number, f"no constant is called {name}; name an existing one"
 
 
-def check_citations(path, rules):
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        comment = re.search(r"(/\*.*|^ \*.*)", line)
-        for rule in RULE.findall(comment.group(1)) if comment else ():
-            if rule not in rules:
-                yield number, f"rule {rule} is not in docs/protocol.md; define it there, or cite another"
+def cited_rules(text):
+    """The rules that comments of C cite, with the numbers of their lines; of "W1 to W6" all six."""
+    for comment in COMMENT.finditer(text):
+        for cited in RULE.finditer(comment.group()):
+            letter, first, last = cited.groups()
+            number = text.count("\n", 0, comment.start() + cited.start()) + 1
+            for index in range(int(first), int(last or first) + 1):
+                yield number, f"{letter}{index}"
+
+
+def check_rules():
+    """Citations of rules that do not exist, and rules that no comment cites."""
+    defined, cited = {}, set()
+    for name, pattern in (("docs/protocol.md", DEFINED), ("docs/fault-tolerance.md", INVARIANT)):
+        for number, line in enumerate((ROOT / name).read_text().splitlines(), 1):
+            for rule in pattern.findall(line):
+                if rule in defined:
+                    yield ROOT / name, number, f"rule {rule} is defined twice; give one another number"
+                defined[rule] = (ROOT / name, number)
+    for path in sources(CITING):
+        for number, rule in cited_rules(path.read_text()):
+            cited.add(rule)
+            if rule not in defined:
+                yield path, number, f"rule {rule} is not in docs/protocol.md; define it there, or cite another"
+    for rule in sorted(defined.keys() - cited):
+        yield *defined[rule], f"no comment cites rule {rule}; cite it where the code ensures it"
+
+
+def check_times(constants):
+    """In the table of times, each constant is one of the times of its row."""
+    path = ROOT / "docs/protocol.md"
+    text = path.read_text()
+    for number, line in enumerate(text.splitlines(), 1):
+        if number <= text.count("\n", 0, text.find("## Times")) or not line.startswith("| "):
+            continue
+        cells = line.split("|")
+        times = {float(value) * MILLISECONDS[unit] for value, unit in TIME.findall(cells[2])}
+        for name in CONSTANT.findall(cells[1]):
+            if name.endswith("_MS") and not times & constants.get(name, set()):
+                yield path, number, f"{name} is {sorted(constants.get(name, []))} ms in the code; correct the time"
 
 
 def main():
-    constants, names = set(), set()
+    constants, names, values = set(), set(), {}
     for path in sources(FOLDERS):
         text = path.read_text()
+        for name, value in re.findall(r"\b([A-Z][A-Z_]*_MS)\s*=\s*(\d+)\b", text):
+            values.setdefault(name, set()).add(float(value))
         constants.update(re.findall(r"\b[A-Z]{2,}(?:_[A-Z0-9]+)+\b", text))
         names.update(re.findall(r"\b[a-z]\w*_\w+\b", text))
     for path in [*ROOT.glob("tests/**/*.py"), *ROOT.glob("python/**/*.py"), *ROOT.glob("bench/**/*.py"), *ROOT.glob("chaos/plan/builtin/*.json")]:
         names.update(re.findall(r"\b[a-z]\w*_\w+\b", path.read_text()))
     for path in [*ROOT.glob("**/*.pml"), *ROOT.glob("scripts/*.sh"), *ROOT.glob("*.sh")]:
         constants.update(re.findall(r"\b[A-Z]{2,}(?:_[A-Z]+)+\b", path.read_text()))
-    rules = set(DEFINED.findall((ROOT / "docs/protocol.md").read_text()))
     findings = [(path, *found) for path in documents() for found in check_document(path, constants, names)]
-    findings += [(path, *found) for path in sources(CITING) for found in check_citations(path, rules)]
+    findings += [*check_rules(), *check_times(values)]
     for path, number, what in findings:
         print(f"{path.relative_to(ROOT)}:{number}: {what}")
     print(f"documents: {len(findings)} findings" if findings else "documents: clean")

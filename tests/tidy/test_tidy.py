@@ -130,6 +130,25 @@ def as_expected(output, expected):
     return output.returncode == 1 and expected in output.stdout
 
 
+PROTOCOL = "- **P1** Rule.\n- **P2** Rule.\n\n## Times\n\n| what | how long |\n|---|---|\n| a (`WAIT_MS`) | 2 s |\n"
+RULES = {"docs/protocol.md": PROTOCOL, "docs/fault-tolerance.md": "| I1 | guarantee |\n",
+         "ps/a.c": "enum { WAIT_MS = 2000 }; /* P1 to P2,\n * I1. */\n"}
+
+# ({file: contents} beside or in place of RULES, what tests/tidy/documents.py must print; None: it is clean)
+DOCUMENTS = (
+    ({}, None),
+    ({"ps/b.c": "/* By\n * rule P3. */\n"}, "ps/b.c:2: rule P3 is not in"),
+    ({"ps/b.c": "int P3; /* F16, P100, 0.P4 */\n"}, None),
+    ({"docs/protocol.md": PROTOCOL + "- **P3** Rule.\n"}, "docs/protocol.md:9: no comment cites rule P3"),
+    ({"docs/protocol.md": PROTOCOL + "- **P1** Rule.\n"}, "docs/protocol.md:9: rule P1 is defined twice"),
+    ({"ps/a.c": "enum { WAIT_MS = 200 }; /* P1, P2, I1 */\n"}, "docs/protocol.md:8: WAIT_MS is [200.0] ms"),
+    ({"docs/a.md": "# B c\n[d](#b-c) [e](protocol.md#times)\n"}, None),
+    ({"docs/a.md": "[d](protocol.md#b)\n"}, "docs/a.md:1: protocol.md has no heading #b"),
+    ({"docs/a.md": "[d](b.md)\n"}, "docs/a.md:1: the link to b.md leads nowhere"),
+    ({"docs/a.md": "| a | b |\n|---|---|\n| c | d | e |\n"}, "docs/a.md:3: the row has 3 cells"),
+    ({"docs/a.md": "| a | b |\n|---|---|\n| `c \\| d` | e |\n"}, None),
+)
+
 COMMITS = (
     # (subject, body, lines, what must be printed; None: the message is right)
     ("ps: keep two steps", "The second is read while the first is written.", 30, None),
@@ -141,6 +160,27 @@ COMMITS = (
     ("moon: keep two steps", "", 1, 'begins with "moon"'),
     ("ps: " + "x" * 69, "", 1, "the subject has 73 columns"),
 )
+
+
+def write(root, files):
+    for name, contents in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(contents)
+
+
+def documents_missed():
+    """The number of trees of DOCUMENTS that the check judges wrongly."""
+    missed = 0
+    for files, expected in DOCUMENTS:
+        with tempfile.TemporaryDirectory() as folder:
+            write(Path(folder), {**RULES, **files})
+            output = subprocess.run([sys.executable, "-B", str(TIDY.with_name("documents.py")), folder],
+                                    capture_output=True, text=True, check=False)
+            if not as_expected(output, expected):
+                missed += 1
+                print(f"documents {files}: expected {expected!r}, got:\n{output.stdout}{output.stderr}")
+    return missed
 
 
 def git(root, *arguments):
@@ -211,8 +251,8 @@ def main():
             missed += 1
             print(f"{check} {list(files)}: expected {expected!r}, got {output.returncode}:\n"
                   f"{output.stdout}{output.stderr}")
-    missed += commits_missed() + lint_missed()
-    print(f"{len(CASES) + len(COMMITS) + 5} planted faults, {missed} missed")
+    missed += documents_missed() + commits_missed() + lint_missed()
+    print(f"{len(CASES) + len(DOCUMENTS) + len(COMMITS) + 5} planted faults, {missed} missed")
     return 1 if missed else 0
 
 
