@@ -5,9 +5,10 @@
 
 Links lead to a file and a heading. In `backticks`, files exist, constants and names_with_underscores (functions,
 tests, keys) occur in the sources, and a function() named right after a file is defined in that file. The rows of a
-table have as many cells as its head. Rules (C11, P7) that comments cite are defined in docs/protocol.md, invariants
-(I4) in docs/fault-tolerance.md, and a comment cites each rule. The times in docs/protocol.md are those of the
-constants. Each finding is `file:line: what; remedy`. Exit status: 0 clean, 1 findings.
+table have as many cells as its head, and other lines at most 160 columns. Rules (C11, P7) that comments cite are
+defined in docs/protocol.md, invariants (I4) in docs/fault-tolerance.md, and a comment cites each rule. The times in
+docs/protocol.md are those of the constants. Each finding is `file:line: what; remedy`. Exit status: 0 clean, 1
+findings.
 """
 
 import functools
@@ -26,6 +27,7 @@ NAMED_FILE = re.compile(r"`((?:" + "|".join(FOLDERS) + r")/[\w./-]+\.[a-z]+)`")
 CONSTANT = re.compile(r"`([A-Z]{2,}(?:_[A-Z]+)+)`")
 NAME = re.compile(r"`([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?:\(\))?`")
 FUNCTION_OF = re.compile(r"`([\w./-]+\.c)`(?:,|:) `(\w+)\(\)`")
+COLUMNS_MAX = 160  # Tables and code may have longer lines.
 SYSTEM = ("RLIMIT_",)  # The kernel's names; a document may use them although the code does not.
 RULE = re.compile(r"(?<![\w.])([ACEGIMPRSTVWZ])(\d{1,2})(?: to \1(\d{1,2}))?(?!\w)")
 DEFINED = re.compile(r"^- \*\*([A-Z]\d{1,2})\*\*")
@@ -90,9 +92,16 @@ def check_tables(path):
         cells = (cells or count) if count else 0
 
 
+def check_columns(path):
+    for number, line in prose_lines(path):
+        if len(line) > COLUMNS_MAX and not line.lstrip().startswith("|") and path.name != "performance.md":  # Generated.
+            yield number, f"{len(line)} columns; wrap the paragraph at {COLUMNS_MAX} or less"
+
+
 def check_document(path, constants, names):
     yield from check_links(path)
     yield from check_tables(path)
+    yield from check_columns(path)
     for number, line in enumerate(path.read_text().splitlines(), 1):
         for name in NAMED_FILE.findall(line):
             if not (ROOT / name).exists() and "name" not in Path(name).stem:  # A pattern.

@@ -147,6 +147,8 @@ DOCUMENTS = (
     ({"docs/a.md": "[d](b.md)\n"}, "docs/a.md:1: the link to b.md leads nowhere"),
     ({"docs/a.md": "| a | b |\n|---|---|\n| c | d | e |\n"}, "docs/a.md:3: the row has 3 cells"),
     ({"docs/a.md": "| a | b |\n|---|---|\n| `c \\| d` | e |\n"}, None),
+    ({"docs/a.md": "\n" + "a " * 81 + "\n"}, "docs/a.md:2: 162 columns"),
+    ({"docs/a.md": "| " + "a " * 81 + "|\n```\n" + "a " * 81 + "\n```\n"}, None),
 )
 
 COMMITS = (
