@@ -15,9 +15,9 @@ static struct node_ports ports;
 static struct coordinator c;
 
 /* All names; the last one may be missing. */
-static const char *const names[] = {"spec",    "election",    "members", "exits",
-                                    "history", "checkpoints", "kills",   "chief",
-                                    "run",     "assignment",  "requests"};
+static const char *const names[] = {
+    "spec",  "election", "members",    "exits",  "history",       "checkpoints", "kills",
+    "chief", "run",      "assignment", "drains", "verifications", "requests"};
 enum { NAMES = sizeof names / sizeof names[0] };
 
 static int setup(void **state)
