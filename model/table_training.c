@@ -10,12 +10,16 @@ enum tn_status table_training_check(const struct job *job, const char *table, st
 {
     struct sparse_optimizer ignored;
     assert(job != NULL && table != NULL);
-    if (!strategy_of_job(job)->exact_steps) {
+    const bool is_async = !strategy_of_job(job)->exact_steps;
+    for (uint32_t i = 0; i < job->train.table_rule_count && is_async; i++) {
+        const uint64_t steps = job->train.table_rules[i].expire_after_steps;
+        if (steps == 0) { continue; }
         return error_set(
             error, TN_EINVAL,
-            "train.mode is \"async\", but the table '%s' is trained in sync mode only: "
-            "give train.mode \"sync\"",
-            table);
+            "train.tables has expire_after_steps %" PRIu64
+            ", but train.mode is \"async\", in which the steps of a row are not exact: "
+            "remove it, or give train.mode \"sync\"",
+            steps);
     }
     if (job->strategy.type == STRATEGY_TYPE_MIRROR) {
         return error_set(error, TN_EINVAL,

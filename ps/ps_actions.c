@@ -235,7 +235,8 @@ static void save(struct ps *ps, const struct ps_action *action)
         .step = action->step,
         .kept = action->values == VALUES_CHECKPOINT,
     };
-    if (strategy_of_job(ps->config.job)->slice_updates) {
+    /* All clocks are at the step of a checkpoint. With tables the blob names the files of rows. */
+    if (strategy_of_job(ps->config.job)->slice_updates && !shard_rows_exist(&ps->rows)) {
         request.blob_bytes =
             slice_clocks_encode(ps->core.clock, ps->config.job->train.slices, clocks);
         request.blob = clocks;

@@ -120,7 +120,7 @@ static float *read_group(const struct shard_rows *rows, uint64_t step, const str
                          float *out)
 {
     const struct row_table *table = rows->current->tables[group->table];
-    row_table_read(table, step, group->keys, group->count, out);
+    row_table_read(table, row_set_version(rows->current, step), group->keys, group->count, out);
     row_hits_count(&rows->hits[group->table], group->keys, group->count);
     return out + (uint64_t)group->count * row_table_spec_of(table)->width;
 }

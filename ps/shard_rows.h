@@ -57,13 +57,15 @@ void shard_rows_hold(struct shard_rows *rows, uint32_t first, struct row_sums *p
 void shard_rows_release(struct shard_rows *rows, uint32_t first);
 void shard_rows_release_all(struct shard_rows *rows);
 
-/* Make step + 1 with the sum of `parts`, as shard_apply(); steps from `floor` on can be read. On
+/* Make step + 1 with the sum of `parts`, as shard_apply(); steps from `floor` on can be read.
+ * Async: make the next version with one slice of `step`; only the newest version can be read. On
  * TN_ENOMEM the rows are of different steps: the error names the table. */
 MUST_CHECK enum tn_status shard_rows_apply(struct shard_rows *rows, uint64_t step, uint64_t floor,
                                            const struct slice_node *parts, uint32_t part_count,
                                            struct error *error);
 
-/* The rows of step `step` that a valid body of a LOOKUP names, to `out`, in its order. */
+/* The rows of step `step`, async the newest ones, that a valid body of a LOOKUP names, to `out`, in
+ * its order. */
 void shard_rows_read(const struct shard_rows *rows, uint64_t step,
                      const struct row_body_rules *rules, const struct buffer *lookup, float *out);
 

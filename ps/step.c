@@ -57,6 +57,19 @@ void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, ui
     action->round = round;
 }
 
+struct ps_action *ps_answer_lookup(const struct ps_step *s, conn_id conn,
+                                   const struct ps_lookup *lookup, struct ps_actions *out)
+{
+    assert(conn.v != 0);
+    struct ps_action *action = ps_act(out, PS_DO_ANSWER_LOOKUP);
+    action->conn = conn;
+    action->generation = s->generation;
+    action->step = lookup->step;
+    action->round = lookup->round;
+    action->first = lookup->number;
+    return action;
+}
+
 struct ps_peer *ps_peer_of(struct ps_step *s, conn_id conn)
 {
     assert(conn.v != 0);
@@ -157,7 +170,7 @@ static void leave_generation(struct ps_step *s, struct ps_actions *out)
     assert(s->loading_generation == 0);
     for (uint32_t i = 0; i < s->peer_count; i++) {
         struct ps_peer *peer = &s->peers[i];
-        const bool waits = peer->wanted != 0 || peer->lookup.step != 0;
+        const bool waits = peer->wanted != 0 || peer->lookup.waits;
         if (waits) { ps_refuse(out, peer->conn, REFUSAL_NOT_RUNNING); }
         *peer = (struct ps_peer){.conn = peer->conn};
     }
@@ -307,7 +320,6 @@ void ps_step_init(struct ps_step *s, const struct ps_step_config *config)
     assert(!config->norms || config->strategy == STRATEGY_PS_SYNC);
     assert(!config->norms || config->index < config->ps);
     assert(config->ps <= PS_MAX);
-    assert(!config->rows || config->strategy == STRATEGY_PS_SYNC);
     memset(s, 0, sizeof *s);
     s->config = *config;
     s->strategy = strategies[config->strategy];

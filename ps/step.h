@@ -30,9 +30,9 @@
  * again, which the workers repeat: until then the values of the step are whole, but its state
  * cannot be saved. An order of another run with the same generation ends it.
  *
- * With tables of rows (sync) a push has gradients of rows, too, in frames that are collected like
- * chunks before it, and a lookup asks for rows of a step whose values can be pulled. One of the
- * next step waits for it, like a pull.
+ * With tables of rows a push has gradients of rows, too, in frames that are collected like chunks
+ * before it, and a lookup asks for rows of a step whose values can be pulled. One of the next step
+ * waits for it, like a pull. Async: the rows are the newest ones.
  *
  * Async: a push is the gradient of one slice and an update of its own. Each slice has a clock, the
  * step of its next contribution: a push below the clock is a duplicate and dropped, one above it
@@ -67,7 +67,7 @@ struct ps_step_config {
     uint32_t slices;             /* V, 1 to SLICES_MAX. */
     uint32_t ps, index;          /* The number of ps, and the index of this one. */
     bool norms;                  /* Sync: an update needs the norm of the whole gradient. */
-    bool rows;                   /* Sync: the model has tables; one save is in progress at most. */
+    bool rows;                   /* The model has tables; one save is in progress at most. */
     uint64_t max_staleness;      /* Async; STALENESS_FREE: unbounded. */
     /* Sync: values of multiples of these are kept; 0: none are. */
     uint64_t evaluate_every, checkpoint_every;
@@ -171,9 +171,10 @@ struct ps_memory {
 
 /* A lookup that waits for its step. */
 struct ps_lookup {
-    uint64_t step; /* 0: none waits. */
+    uint64_t step;
     uint64_t round;
     uint32_t number;
+    bool waits; /* False: none does. */
 };
 
 /* A connection that pushed, pulled or looked up rows. */

@@ -130,16 +130,6 @@ static void pull(struct ps_step *s, const struct ps_event *event, struct ps_acti
     if (event->step == 0) { ps_answer(s, out, event->conn, event->round, 0, VALUES_CURRENT); }
 }
 
-static void applied(struct ps_step *s, struct ps_actions *out)
-{
-    (void)out;
-    assert(s->applying_slice < s->config.slices);
-    if (s->clock[s->applying_slice] <= s->applying_step) {
-        s->clock[s->applying_slice] = s->applying_step + 1;
-    }
-    set_step(s);
-}
-
 /* Whether a push of this connection below step `wanted` is parked. Later ones do not count: the
  * worker sent them before it gathered again. */
 static bool has_parked(const struct ps_step *s, conn_id conn, uint64_t wanted)
@@ -150,6 +140,52 @@ static bool has_parked(const struct ps_step *s, conn_id conn, uint64_t wanted)
         if (s->parked_step[v] < wanted) { return true; }
     }
     return false;
+}
+
+/* Whether rows can be sent to a connection that looks up those of `step`: under the conditions of a
+ * pull, so that they are at most as old as its values. The ends of training and evaluations need no
+ * condition, because the values of the step were pulled before. */
+static bool may_look_up(const struct ps_step *s, conn_id conn, uint64_t step)
+{
+    return !s->applying && !too_far_ahead(s, step) && !has_parked(s, conn, step);
+}
+
+static void lookup(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
+{
+    assert(event->generation == s->generation);
+    const struct ps_lookup asked = {event->step, event->round, event->first, true};
+    struct ps_peer *peer = ps_peer_of(s, event->conn);
+    if (peer == NULL) {
+        ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
+        return;
+    }
+    peer->lookup = (struct ps_lookup){0};
+    if (may_look_up(s, event->conn, event->step)) {
+        (void)ps_answer_lookup(s, event->conn, &asked, out);
+    } else {
+        peer->lookup = asked;
+        ps_act(out, PS_DO_KEEP_LOOKUP)->conn = event->conn;
+    }
+}
+
+static void answer_lookups(struct ps_step *s, struct ps_actions *out)
+{
+    for (uint32_t i = 0; i < s->peer_count; i++) {
+        struct ps_peer *peer = &s->peers[i];
+        if (!peer->lookup.waits || !may_look_up(s, peer->conn, peer->lookup.step)) { continue; }
+        ps_answer_lookup(s, peer->conn, &peer->lookup, out)->waiting = true;
+        peer->lookup = (struct ps_lookup){0};
+    }
+}
+
+static void applied(struct ps_step *s, struct ps_actions *out)
+{
+    (void)out;
+    assert(s->applying_slice < s->config.slices);
+    if (s->clock[s->applying_slice] <= s->applying_step) {
+        s->clock[s->applying_slice] = s->applying_step + 1;
+    }
+    set_step(s);
 }
 
 /* Whether the worker waits by an order that this ps has not read yet. */
@@ -195,6 +231,7 @@ static void apply_parked(struct ps_step *s, struct ps_actions *out)
     if (s->applying) { return; }
     ps_save_if_due(s, out);
     answer_pulls(s, out);
+    answer_lookups(s, out);
     uint32_t slice = next_unblocked(s);
     if (slice == SLICES_MAX) { return; }
     s->held_count[slice] = 0;
@@ -237,6 +274,7 @@ static void conn_closed(struct ps_step *s, conn_id conn)
 const struct ps_strategy ps_strategy_async = {
     .push = push,
     .pull = pull,
+    .lookup = lookup,
     .applied = applied,
     .advance = advance,
     .is_past = is_past,

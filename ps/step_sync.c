@@ -181,18 +181,6 @@ static void pull(struct ps_step *s, const struct ps_event *event, struct ps_acti
     }
 }
 
-static struct ps_action *answer_lookup(const struct ps_step *s, conn_id conn,
-                                       const struct ps_lookup *lookup, struct ps_actions *out)
-{
-    struct ps_action *action = ps_act(out, PS_DO_ANSWER_LOOKUP);
-    action->conn = conn;
-    action->generation = s->generation;
-    action->step = lookup->step;
-    action->round = lookup->round;
-    action->first = lookup->number;
-    return action;
-}
-
 /* P14: rows of the steps whose values can be pulled. */
 static void lookup(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
@@ -200,7 +188,7 @@ static void lookup(struct ps_step *s, const struct ps_event *event, struct ps_ac
     const uint64_t step = event->step;
     const bool previous = step + 1 == s->step && s->has_previous;
     const bool kept = step != 0 && step == s->kept_evaluation;
-    const struct ps_lookup asked = {step, event->round, event->first};
+    const struct ps_lookup asked = {step, event->round, event->first, true};
     struct ps_peer *peer = ps_peer_of(s, event->conn);
     if (peer == NULL) {
         ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
@@ -208,7 +196,7 @@ static void lookup(struct ps_step *s, const struct ps_event *event, struct ps_ac
     }
     peer->lookup = (struct ps_lookup){0};
     if (step == s->step || previous || kept) {
-        answer_lookup(s, event->conn, &asked, out);
+        (void)ps_answer_lookup(s, event->conn, &asked, out);
     } else if (step == s->step + 1) {
         peer->lookup = asked;
         ps_act(out, PS_DO_KEEP_LOOKUP)->conn = event->conn;
@@ -224,8 +212,8 @@ static void answer_waiting(struct ps_step *s, struct ps_peer *peer, struct ps_ac
         peer->answered = s->step;
         ps_answer(s, out, peer->conn, peer->round, s->step, VALUES_CURRENT);
     }
-    if (peer->lookup.step != 0 && peer->lookup.step <= s->step) {
-        answer_lookup(s, peer->conn, &peer->lookup, out)->waiting = true;
+    if (peer->lookup.waits && peer->lookup.step <= s->step) {
+        ps_answer_lookup(s, peer->conn, &peer->lookup, out)->waiting = true;
         peer->lookup = (struct ps_lookup){0};
     }
 }

@@ -392,18 +392,26 @@ static bool is_behind_end(const struct training_loop *loop)
     return loop->phase == RUN_STOPPING && loop->step < loop->until;
 }
 
+/* Whether the values of the present step are needed until they were evaluated. Without exact steps
+ * they may be of a later step, and the rows of the test set take more time than a step. */
+static bool evaluates_step(const struct training_loop *loop)
+{
+    return must_evaluate(loop) &&
+           (loop->step == loop->evaluate_step || loop->lookup == LOOKUP_TEST);
+}
+
 static void proceed(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
     if (!is_active(loop) || !owns_any(loop)) { return; }
     if (loop->state == LOOP_IDLE && is_free(loop)) { begin_gather(loop, now_ms, out); }
     if (loop->state == LOOP_IDLE) { return; }
     if (loop->state == LOOP_GATHER && all_held(loop)) { settle_gather(loop, now_ms, out); }
-    bool due = must_evaluate(loop) && loop->step == loop->evaluate_step;
+    bool due = evaluates_step(loop);
     bool outdated = must_go_back(loop, loop->step) || loop->end_moved ||
                     (!due && (loop->went_back || is_behind_end(loop)));
     if (loop->state == LOOP_WHOLE && is_free(loop) && outdated) { begin_gather(loop, now_ms, out); }
     if (loop->state == LOOP_WHOLE && is_free(loop)) {
-        due = must_evaluate(loop) && loop->step == loop->evaluate_step;
+        due = evaluates_step(loop);
         if (all_held(loop) && !due) { become_whole(loop, loop->step + 1, now_ms, out); }
         /* The ps would refuse gradients of this step, and that would end the lookup of the
          * test set. */
@@ -440,7 +448,6 @@ void training_loop_init(struct training_loop *loop, const struct training_loop_c
     loop->config = *config;
     loop->strategy = strategy_of_kind(config->strategy);
     loop->evaluate_step = loop->evaluated_step = STEP_NONE;
-    assert(!config->rows || loop->strategy->exact_steps);
 }
 
 void training_loop_handle(struct training_loop *loop, const struct loop_event *event,

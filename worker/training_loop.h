@@ -30,7 +30,7 @@
  * Sync: gradients leave while they are computed (W11). Each ps that holds all earlier ones gets
  * their parts as they become final; any other gets them whole afterwards.
  *
- * With tables of rows (sync) the rows are looked up before they are used: those of the missing
+ * With tables of rows the rows are looked up before they are used: those of the missing
  * slices before a computation, those of the test set before an evaluation. The driver lists them,
  * then each ps that has some is asked, piece by piece. One lookup is in progress at a time, and
  * ends with the round, unless it is of the next step: it begins once all gradients of the present
@@ -66,7 +66,7 @@ struct training_loop_config {
     uint32_t ps;                 /* 1 to PS_MAX. */
     uint32_t index;              /* Index of this worker. */
     uint64_t evaluate_every;     /* 0: only the last step is evaluated. */
-    bool rows;                   /* Sync: the model has tables. */
+    bool rows;                   /* The model has tables. */
     bool whole_pushes;           /* Gradients are sent only once all of them are computed. */
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/text.h"
+#include "common/job/strategy.h"
 #include "common/job/table_rules.h"
 #include "kernels/sparse/job_update.h"
 
@@ -37,6 +38,7 @@ enum tn_status row_set_open(struct row_set *set, const struct job *job,
     *set = (struct row_set){.schedule = schedule_of_job(job),
                             .memory_bytes = (uint64_t)job->cluster.table_mib << 20,
                             .full_saves = full_saves,
+                            .exact_steps = strategy_of_job(job)->exact_steps,
                             .owner = owner};
     if (count == 0) { return TN_OK; }
     set->tables = calloc(count, sizeof(struct row_table *));
@@ -71,6 +73,12 @@ uint64_t row_set_row_bytes(const struct job *job, const struct row_table_shape *
     const bool found = table_optimizer_of_job(job, &optimizer, NULL) == TN_OK;
     const bool expires = table_rule_of(job, table).expire_after_steps > 0;
     return found ? row_table_row_bytes(table->width, optimizer.kind, expires) : 0;
+}
+
+uint64_t row_set_version(const struct row_set *set, uint64_t step)
+{
+    assert(set->count > 0);
+    return set->exact_steps ? step : row_table_step(set->tables[0]);
 }
 
 static uint64_t bytes_of(const struct row_set *set)
@@ -117,7 +125,7 @@ enum tn_status row_set_apply(struct row_set *set, uint64_t step, const struct ro
     uint64_t bytes = set->memory_bytes > 0 ? bytes_of(set) : 0;
     for (uint32_t t = 0; t < set->count && status == TN_OK; t++) {
         const struct sparse_constants constants = sparse_constants_of(&set->optimizer, rate, step);
-        assert(row_table_step(set->tables[t]) == step);
+        assert(!set->exact_steps || row_table_step(set->tables[t]) == step);
         status = apply_one(set, t, &bytes, &constants, gradients, error);
     }
     return status;
@@ -125,7 +133,9 @@ enum tn_status row_set_apply(struct row_set *set, uint64_t step, const struct ro
 
 void row_set_release(struct row_set *set, uint64_t from)
 {
-    for (uint32_t t = 0; t < set->count; t++) { row_table_release(set->tables[t], from); }
+    if (set->count == 0) { return; }
+    const uint64_t version = row_set_version(set, from);
+    for (uint32_t t = 0; t < set->count; t++) { row_table_release(set->tables[t], version); }
 }
 
 enum tn_status row_set_begin_save(struct row_set *set, uint64_t step, uint64_t id,
@@ -133,8 +143,8 @@ enum tn_status row_set_begin_save(struct row_set *set, uint64_t step, uint64_t i
 {
     const bool all = set->full_saves || !rows_chain_continues(&set->chain, id, step);
     for (uint32_t t = 0; t < set->count; t++) {
-        enum tn_status status =
-            row_table_begin_save(set->tables[t], step, all, &set->save_counts[t], error);
+        enum tn_status status = row_table_begin_save(set->tables[t], row_set_version(set, step),
+                                                     all, &set->save_counts[t], error);
         if (status == TN_OK) { continue; }
         while (t-- > 0) { row_table_end_save(set->tables[t], false); }
         return status;

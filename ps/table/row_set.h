@@ -22,6 +22,8 @@ struct row_set {
     uint64_t *save_counts;     /* Rows of the save in progress, by table. Owned. */
     uint64_t memory_bytes;     /* The limit of all tables together; 0: none. */
     bool full_saves;           /* As in struct row_table_spec. */
+    bool exact_steps;          /* An update of the tables is a step. Async: each slice is an update,
+                                * and updates are numbered from the step that was loaded. */
     struct cell_owner owner;   /* The same. */
     struct rows_chain chain;   /* The files of the last save that succeeded, or of a load. */
     struct rows_chain saving;  /* Before the save in progress; its writer appends. */
@@ -41,8 +43,11 @@ void row_set_close(struct row_set *set);
 /* row_table_row_bytes() of a table of a job that was checked. */
 uint64_t row_set_row_bytes(const struct job *job, const struct row_table_shape *table);
 
+/* The version of the rows that is `step`: async, the newest one. There are tables. */
+uint64_t row_set_version(const struct row_set *set, uint64_t step);
+
 /*
- * Make step + 1 with the gradients of rows.
+ * Make step + 1 with the gradients of rows; async, the next version, with the constants of `step`.
  *
  *   TN_EINVAL  cluster.table_mib does not suffice: the error names the table, its rows and bytes,
  *              and the remedy
@@ -51,14 +56,14 @@ uint64_t row_set_row_bytes(const struct job *job, const struct row_table_shape *
  */
 MUST_CHECK enum tn_status row_set_apply(struct row_set *set, uint64_t step,
                                         const struct row_sums *gradients, struct error *error);
-/* row_table_release() of all tables. */
+/* Versions below that of step `from` are no longer read. */
 void row_set_release(struct row_set *set, uint64_t from);
 
 /*
- * Begin a save of `step` as checkpoint `id`, as row_table_begin_save(); save_counts has the numbers
- * of rows, and `saving` the files that it continues, none if it has all rows. Its writer appends
- * its own file there, or empties `saving`: then the next save has all rows. TN_ENOMEM: none is in
- * progress.
+ * Begin a save of `step`, async of the newest rows, as checkpoint `id`, as row_table_begin_save();
+ * save_counts has the numbers of rows, and `saving` the files that it continues, none if it has all
+ * rows. Its writer appends its own file there, or empties `saving`: then the next save has all
+ * rows. TN_ENOMEM: none is in progress.
  */
 MUST_CHECK enum tn_status row_set_begin_save(struct row_set *set, uint64_t step, uint64_t id,
                                              struct error *error);

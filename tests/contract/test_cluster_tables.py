@@ -39,9 +39,12 @@ class ClusterTables(Cli):
     def check_same(self, result, wanted, tables=56):
         for key in ("status", "parameters_digest", "checkpoint_digest", "loss", "auc", "metrics", "evaluations"):
             self.assertEqual(result[key], wanted[key], key)
+        self.check_same_rows(result, wanted)
+        self.assertEqual(len(result["tables"]), tables)
+
+    def check_same_rows(self, result, wanted):
         counts = [[(table["name"], table["rows"]) for table in run["tables"]] for run in (result, wanted)]
         self.assertEqual(counts[0], counts[1])
-        self.assertEqual(len(counts[0]), tables)
 
     def rows(self):
         return sorted((self.folder / "run/checkpoints").glob("*/shard-*/rows-*"))
@@ -79,6 +82,40 @@ class Kills(ClusterTables):
             self.json["cluster"].update({"ps": ps, "workers": 3 - ps})
             out = self.succeeds("run", self.write(), "--dir", f"run{number}", "-o", "json", timeout=patience(120))
             self.check_same(json.loads(out), wanted)
+
+
+class Async(ClusterTables):
+    """Each slice updates its rows alone; whatever dies, each contributes once to each step."""
+
+    def local(self, *options):
+        return super().local("--set", "train.mode=sync", *options)
+
+    def test_one_slice_has_the_bits_of_sync(self):
+        """Then the order of updates is known, also after ps and the chief were killed."""
+        self.json["train"].update({"mode": "async", "slices": 1})
+        self.json["cluster"]["workers"] = 1
+        run = self.start(*LONG)
+        for names in (["ps:1"], ["chief"], ["ps:0", "ps:2"]):
+            self.check_it_continues()
+            self.kill_in_the_middle(*names)
+        result = self.end(run)
+        wanted = self.local("--set", f"train.steps={result['steps']}")
+        self.assertGreaterEqual(len(result["recoveries"]), 2)
+        for key in ("parameters_digest", "checkpoint_digest", "loss", "auc"):
+            self.assertEqual(result[key], wanted[key], key)
+        self.check_same_rows(result, wanted)
+
+    def test_rows_are_those_of_sync(self):
+        """The order of updates changes values, not which rows are trained, nor how well the model predicts."""
+        self.json["train"].update({"mode": "async", "slices": 8})
+        run = self.start("--set", f"train.steps={3 * STEPS}")
+        for names in (["worker:0"], ["ps:1"], ["chief", "worker:1"]):
+            self.check_it_continues()
+            self.kill_in_the_middle(*names)
+        result = self.result(run)
+        wanted = self.local("--set", f"train.steps={result['steps']}")
+        self.check_same_rows(result, wanted)
+        self.assertAlmostEqual(result["auc"], wanted["auc"], delta=0.03)
 
 
 class Expiry(ClusterTables):
@@ -204,9 +241,11 @@ class Limits(ClusterTables):
 
 class Refusals(ClusterTables):
     def test_what_a_cluster_does_not_train(self):
-        for setting, texts in (("train.mode=async", ["wide1/rows", "sync mode only"]),
-                               ("cluster.evaluators=1", ["cluster.evaluators is 1", "wide1/rows"])):
-            self.refused(3, texts, "run", self.write(), "--dir", "refused", "--set", setting)
+        self.refused(3, ["cluster.evaluators is 1", "wide1/rows"], "run", self.write(), "--dir", "refused", "--set",
+                     "cluster.evaluators=1")
+        self.json["train"]["tables"] = [{"match": "*", "expire_after_steps": 20}]
+        self.refused(3, ["expire_after_steps 20", "async"], "run", self.write(), "--dir", "refused", "--set",
+                     "train.mode=async")
 
     def test_another_number_of_ps_does_not_continue_a_run(self):
         self.json["train"]["steps"] = 50

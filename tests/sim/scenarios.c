@@ -272,6 +272,21 @@ static void warm_tables(struct sim_setup *setup, struct random *random)
     set_tables(setup, random);
 }
 
+/* Async: with one slice and the same workers the order of updates is that of sync mode, so that
+ * rows are compared, too. Ps and chiefs die. */
+static void async_tables(struct sim_setup *setup, struct random *random)
+{
+    set_tables(setup, random);
+    setup->job.train.mode = TRAIN_ASYNC;
+    setup->job.train.slices = 1;
+    setup->job.train.max_staleness = random_below(random, 2) == 0 ? STALENESS_FREE : 0;
+    setup->job.train.table_rule_count = 0;
+    for (uint32_t i = 0; i < 6; i++) {
+        const uint32_t task = (uint32_t)random_below(random, FIRST_WORKER);
+        scenario_add(setup, FAULT_KILL, scenario_between(random, 800, 6000), task);
+    }
+}
+
 /* One worker needs several times as long for a slice as the other one, which dies in half of the
  * seeds. */
 static void slow_worker(struct sim_setup *setup, struct random *random)
@@ -303,6 +318,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"warm", warm, nothing_is_loaded_again},
     {"tables", tables, rows_are_sent},
     {"warm-tables", warm_tables, rows_are_kept},
+    {"async-tables", async_tables, rows_are_sent},
     {"resize", scenario_resize, is_resized},
     {"switch-strategy", scenario_switch_strategy, is_resized},
     {"slow-worker", slow_worker, slow_worker_owns_few},

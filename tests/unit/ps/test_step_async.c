@@ -328,6 +328,66 @@ static void test_parked_push_outlives_its_connection(void **state)
     assert_int_equal(number_of(PS_DO_APPLY), 1);
 }
 
+/* Whether it was answered at once. */
+static bool look_up(uint64_t conn, uint64_t step)
+{
+    handle((struct ps_event){.type = PS_EV_LOOKUP, .conn = {conn}, .generation = 1, .step = step});
+    return number_of(PS_DO_ANSWER_LOOKUP) == 1;
+}
+
+/* Rows are sent as values are: not before the pushes of their connection below the step are
+ * applied, and not too far ahead. */
+static void test_lookups_wait_as_pulls_do(void **state)
+{
+    (void)state;
+    serve(1, 0, NULL);
+    s.config.rows = true;
+    assert_true(look_up(1, 0));
+    push_applied(1, 0, 0);
+    assert_true(look_up(1, 1));
+    push_applied(1, 1, 0);
+    assert_false(push(1, 2, 0)); /* Parked: the other slice is at step 0. */
+    assert_false(look_up(1, 3));
+    assert_int_equal(number_of(PS_DO_KEEP_LOOKUP), 1);
+    assert_true(push(2, 0, 1));
+    applied();
+    assert_int_equal(number_of(PS_DO_ANSWER_LOOKUP), 0);
+    assert_int_equal(number_of(PS_DO_APPLY), 1); /* The parked one. */
+    applied();
+    assert_int_equal(number_of(PS_DO_ANSWER_LOOKUP), 0); /* Step 3 is too far ahead. */
+    assert_true(push(2, 1, 1));
+    applied();
+    assert_int_equal(number_of(PS_DO_ANSWER_LOOKUP), 1);
+    assert_int_equal(out.items[0].step, 3);
+    assert_true(out.items[0].waiting);
+}
+
+/* Rows never change while they are read: a lookup during an update waits for its end. */
+static void test_lookup_during_an_update_waits(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    s.config.rows = true;
+    assert_true(push(1, 0, 0));
+    assert_false(look_up(2, 0));
+    applied();
+    assert_int_equal(number_of(PS_DO_ANSWER_LOOKUP), 1);
+}
+
+/* A checkpoint is a barrier for pushes alone: lookups of a step that was reached are answered. */
+static void test_lookups_pass_a_barrier(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    s.config.rows = true;
+    push_applied(1, 0, 0);
+    order_save(1, 1);
+    assert_false(push(1, 1, 0));
+    assert_true(look_up(1, 1));
+    assert_false(look_up(1, 2));
+    assert_true(look_up(2, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +407,9 @@ int main(void)
         cmocka_unit_test(test_parked_push_delays_only_later_pulls),
         cmocka_unit_test(test_clocks_are_restored),
         cmocka_unit_test(test_parked_push_outlives_its_connection),
+        cmocka_unit_test(test_lookups_wait_as_pulls_do),
+        cmocka_unit_test(test_lookup_during_an_update_waits),
+        cmocka_unit_test(test_lookups_pass_a_barrier),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
