@@ -1,5 +1,8 @@
 """Planted errors of tables of rows (A12, A17, P14, W13), for mutants.py."""
 
+# The scenarios in which every model has tables; see tests/sim/scenarios.c.
+SCENARIOS = ["tables", "warm-tables"]
+
 # As in mutants.py.
 MUTANTS = [
     ("rows are summed in order of the slices, not of the tree", "ps/shard_rows.c",

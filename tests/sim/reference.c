@@ -7,7 +7,7 @@
 
 #include "local/trainer.h"
 
-enum { KEYS = 32 }; /* More than the columns of sim_rows_job() hash into. */
+enum { KEYS = 256 }; /* As many as the columns of sim_rows_job() hash into at most. */
 
 struct reference {
     struct job job;

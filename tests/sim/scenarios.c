@@ -245,12 +245,24 @@ static void set_tables(struct sim_setup *setup, struct random *random)
     setup->job.checkpoint.every_steps = scenario_between(random, 4, 20);
 }
 
-/* The model has tables: ps, workers and chiefs die between steps and saves. In half of the seeds
- * nothing is kept for ps that were killed; in the others agents of ps die later, so that files are
- * loaded whose rows were saved after a restart that found them in memory. */
+/* A checkpoint is written for about as long as training takes to the next one, which is therefore
+ * often ordered after its step, and often skipped. */
+static void save_late(struct sim_setup *setup, struct random *random)
+{
+    enum { MESSAGES = 4 /* A step waits for so many, one after the other. */ };
+    const uint64_t every = scenario_between(random, 3, 6);
+    const uint64_t apart_us = every * MESSAGES * setup->net.latency_us;
+    setup->job.checkpoint.every_steps = every;
+    setup->disk.write_ms = (uint32_t)(apart_us * scenario_between(random, 8, 16) / 10 / 1000);
+}
+
+/* The model has tables: ps, workers and chiefs die between steps and late saves. In half of the
+ * seeds nothing is kept for ps that were killed; in the others agents of ps die later, so that
+ * files are loaded whose rows were saved after a restart that found them in memory. */
 static void tables(struct sim_setup *setup, struct random *random)
 {
     set_tables(setup, random);
+    save_late(setup, random);
     for (uint32_t i = 0; i < 6; i++) {
         const uint32_t task = (uint32_t)random_below(random, FIRST_WORKER + WORKERS);
         scenario_add(setup, FAULT_KILL, scenario_between(random, 800, 6000), task);

@@ -2,6 +2,7 @@
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,15 +10,21 @@
 #include "data/job_columns.h"
 #include "tests/sim/cluster.h"
 
-/* In half of the seeds rows expire, after so few steps that many are trained again. */
+/* The rows of some tables expire, after so few steps that many are trained again. Tables whose rows
+ * do not expire list the rows of deltas in another way, so most seeds have tables of both kinds. */
 static void set_expiry(struct job *job)
 {
+    static const char *const names[] = {"*C1*", "*C2*", "*C3*"};
+    enum { TABLES = sizeof names / sizeof *names };
     struct random random = {.state = job->seed ^ 0x6578706972650000u};
-    job->train.table_rule_count = 1;
-    job->train.table_rules[0] = (struct job_table_rule){
-        .match = "*",
-        .expire_after_steps = random_below(&random, 2) * (1 + random_below(&random, 8)),
-    };
+    job->train.table_rule_count = TABLES;
+    for (uint32_t t = 0; t < TABLES; t++) {
+        struct job_table_rule *rule = &job->train.table_rules[t];
+        const bool expires = random_below(&random, 2) == 1;
+        const uint64_t steps = 1 + random_below(&random, 8);
+        *rule = (struct job_table_rule){.expire_after_steps = expires ? steps : 0};
+        (void)snprintf(rule->match, sizeof rule->match, "%s", names[t]);
+    }
 }
 
 void sim_rows_job(struct job *job, const char *optimizer)
@@ -29,7 +36,7 @@ void sim_rows_job(struct job *job, const char *optimizer)
         "model.loss=sigmoid_cross_entropy",
         "data.type=criteo-like",
         "data.columns={\"I1\": \"number\", \"I2\": \"number\","
-        " \"C1\": {\"as\": \"category\", \"hash\": 24, \"embed\": 3, \"table\": true},"
+        " \"C1\": {\"as\": \"category\", \"hash\": 256, \"embed\": 3, \"table\": true},"
         " \"C2\": {\"as\": \"category\", \"hash\": 16, \"embed\": 1, \"table\": true},"
         " \"C3\": {\"as\": \"category\", \"hash\": 11, \"embed\": 3, \"table\": true}}",
     };
@@ -41,6 +48,7 @@ void sim_rows_job(struct job *job, const char *optimizer)
     job->train.clip_norm = job->train.ema = 0;
     job->cluster.evaluators = 0;
     job->model.inputs = unset.model.inputs; /* The columns decide. */
+    job->data.examples = 512;               /* So that some rows are trained only now and then. */
     job->model.inputs_given = job->model.embeddings_given = false;
     for (size_t i = 0; i < sizeof settings / sizeof *settings && status == TN_OK; i++) {
         status = job_set(job, settings[i], &error);
