@@ -14,6 +14,8 @@
 #include "cli/run/validate.h"
 #include "cli/table.h"
 #include "common/base/minmax.h"
+#include "common/job/table_rules.h"
+#include "common/job/variable_rules.h"
 #include "kernels/optimizer.h"
 #include "model/model.h"
 
@@ -204,6 +206,8 @@ static enum tn_status read_job(struct view *view, const char *path,
     if (view->variables == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     enum tn_status status = load_job(&view->job, path, settings, error);
     if (status == TN_OK) { status = model_describe(&view->job, view->variables, error); }
+    if (status == TN_OK) { status = variable_rules_check(&view->job, view->variables, error); }
+    if (status == TN_OK) { status = table_rules_check(&view->job, view->variables, error); }
     if (status != TN_OK) { return status; }
     view->arrays = optimizer_of_job(&view->job, view->variables).arrays;
     if (view->job.cluster.ps > 0) {

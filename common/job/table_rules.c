@@ -3,6 +3,12 @@
 #include <assert.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <stdio.h>
+
+#include "common/base/minmax.h"
+
+/* The names that an error lists; each has quotes and a comma. */
+enum { TABLES_LISTED = 6, TABLES_TEXT_MAX = TABLES_LISTED * (VARIABLE_NAME_MAX + 4) + 32 };
 
 static bool matches(const struct job_table_rule *rule, const struct row_table_shape *table)
 {
@@ -27,24 +33,44 @@ static bool matches_any(const struct job_table_rule *rule, const struct variable
     return false;
 }
 
+/* The names of the first tables, and the number of the others. */
+static void list_tables(const struct variable_table *variables, char out[static TABLES_TEXT_MAX])
+{
+    const uint32_t tables = variables->row_table_count, listed = u32_min(tables, TABLES_LISTED);
+    size_t used = 0;
+    for (uint32_t t = 0; t < listed; t++) {
+        used += (size_t)snprintf(out + used, TABLES_TEXT_MAX - used, "%s\"%s\"", t > 0 ? ", " : "",
+                                 variables->row_tables[t].name);
+    }
+    if (tables == listed) { return; }
+    (void)snprintf(out + used, TABLES_TEXT_MAX - used, " and %" PRIu32 " more", tables - listed);
+}
+
+static enum tn_status refuse(const struct job *job, uint32_t rule,
+                             const struct variable_table *variables, struct error *error)
+{
+    const char *match = job->train.table_rules[rule].match;
+    char names[TABLES_TEXT_MAX];
+    if (variables->row_table_count == 0) {
+        return error_set(error, TN_EINVAL,
+                         "train.tables[%" PRIu32 "].match is \"%s\", but the model has no "
+                         "tables: remove it",
+                         rule, match);
+    }
+    list_tables(variables, names);
+    return error_set(error, TN_EINVAL,
+                     "train.tables[%" PRIu32 "].match is \"%s\", which matches none of the "
+                     "model's tables (%s): correct or remove it",
+                     rule, match, names);
+}
+
 enum tn_status table_rules_check(const struct job *job, const struct variable_table *variables,
                                  struct error *error)
 {
-    const uint32_t tables = variables->row_table_count;
     for (uint32_t i = 0; i < job->train.table_rule_count; i++) {
-        const char *match = job->train.table_rules[i].match;
-        if (matches_any(&job->train.table_rules[i], variables)) { continue; }
-        if (tables == 0) {
-            return error_set(error, TN_EINVAL,
-                             "train.tables[%" PRIu32 "].match is \"%s\", but the model has no "
-                             "tables: remove it",
-                             i, match);
+        if (!matches_any(&job->train.table_rules[i], variables)) {
+            return refuse(job, i, variables, error);
         }
-        return error_set(error, TN_EINVAL,
-                         "train.tables[%" PRIu32 "].match is \"%s\", which matches none of the "
-                         "model's tables (\"%s\" to \"%s\"): correct or remove it",
-                         i, match, variables->row_tables[0].name,
-                         variables->row_tables[tables - 1].name);
     }
     return TN_OK;
 }

@@ -13,7 +13,7 @@
 /* The rule for a table. Without one it has the values that an empty rule has. */
 struct job_table_rule table_rule_of(const struct job *job, const struct row_table_shape *table);
 
-/* TN_EINVAL: a rule matches no table, and the error names its pattern and some tables. */
+/* TN_EINVAL: a rule matches no table; the error names its pattern and the first tables. */
 MUST_CHECK enum tn_status table_rules_check(const struct job *job,
                                             const struct variable_table *variables,
                                             struct error *error);

@@ -124,6 +124,23 @@ class Plan(Cli):
         self.assertIn("TABLE", text)
         self.assertIn("the 2 ps share them, each at most 512 MiB (cluster.table_mib)", text)
 
+    def test_rules_of_no_table_are_refused(self):
+        """A pattern that matches no table is almost surely a typo, and an error of the plan as of a run."""
+        shutil.copy(ROOT / "examples/ctr/two-tower.json", self.folder / "job.json")
+        rules = 'train.tables=[{"match": "columns/*"}, {"match": "column/*", "expire_after_steps": 9}]'
+        names = ", ".join(f'"columns/C{number}/rows"' for number in range(1, 7))
+        wanted = ['train.tables[1].match is "column/*", which matches none of the model\'s tables '
+                  f"({names} and 20 more)"]
+        self.refused(3, wanted, "plan", "job.json", "--set", rules)
+        self.refused(3, wanted, "run", "job.json", "--local", "--dir", "run", "--set", rules)
+        self.refused(3, wanted, "run", "job.json", "--dir", "run", "--set", rules)
+        self.assertFalse((self.folder / "run").exists())
+        self.job(json.dumps(JOB))
+        self.refused(3, ['train.tables[0].match is "*", but the model has no tables'], "plan", "job.json", "--set",
+                     'train.tables=[{"match": "*"}]')
+        self.refused(3, ['train.variables[0].match is "dense9/*", which matches none of the model\'s variables'], "plan",
+                     "job.json", "--set", 'train.variables=[{"match": "dense9/*", "learning_rate_factor": 0}]')
+
     def test_run_refuses_what_does_not_fit(self):
         large = {"model": {"type": "linear", "inputs": 1000000, "outputs": 1000000, "hidden": []}, "data": JOB["data"]}
         self.job(json.dumps(dict(JOB, **large)))

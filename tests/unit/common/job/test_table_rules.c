@@ -41,9 +41,25 @@ static void rules_without_a_table_are_refused(void **state)
                      TN_OK);
     assert_int_equal(table_rules_check(&job, &model, &error), TN_EINVAL);
     assert_non_null(strstr(error.text, "train.tables[1].match is \"column/*\""));
-    assert_non_null(strstr(error.text, "\"columns/user/rows\" to \"own\""));
+    assert_non_null(
+        strstr(error.text, "tables (\"columns/user/rows\", \"columns/item/rows\", \"own\"):"));
     assert_int_equal(table_rules_check(&job, &none, &error), TN_EINVAL);
     assert_non_null(strstr(error.text, "the model has no tables"));
+}
+
+/* An error lists some tables of a model that has many, also if their names are long. */
+static void many_tables_are_not_all_listed(void **state)
+{
+    static struct variable_table many = {.row_table_count = 9};
+    for (uint32_t t = 0; t < many.row_table_count; t++) {
+        char *name = many.row_tables[t].name;
+        memset(name, 'a' + (int)t, sizeof many.row_tables[t].name - 1);
+    }
+    assert_int_equal(set(state, "train.tables={\"match\": \"columns/*\"}"), TN_OK);
+    assert_int_equal(table_rules_check(&job, &many, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, many.row_tables[5].name));
+    assert_null(strstr(error.text, many.row_tables[6].name));
+    assert_non_null(strstr(error.text, "f\" and 3 more): correct or remove it"));
 }
 
 /* They are part of the job's hash, and other keys are refused. */
@@ -65,6 +81,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_rule_applies),
         cmocka_unit_test(rules_without_a_table_are_refused),
+        cmocka_unit_test(many_tables_are_not_all_listed),
         cmocka_unit_test(rules_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
