@@ -7,7 +7,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from figures.processes import Cluster, Server, print_progress, seconds
+from figures.processes import Cluster, OneProcess, Server, print_progress, seconds
 from figures.ratios import Missing, figure
 
 FASHION = "/usr/share/datasets/fashion-mnist"
@@ -207,6 +207,20 @@ def large_table(context):
     trained = [sum(table["rows"] for table in cluster.stop()["tables"]) for cluster in (large, small.cluster)]
     return figure("steps/s", "higher", f"26 tables, the largest of 10^9 rows; {trained[0]} were trained", rows,
                   f"the same with 10^5 rows, {trained[1]} trained")
+
+
+def wide_deep(context, batch):
+    """The example without evaluations and checkpoints, on a cluster and in one process."""
+    path = Path(__file__).resolve().parent.parent.parent / "examples/ctr/wide-deep.json"
+    job = json.loads(path.read_text(encoding="utf-8"))
+    job.update(cluster={"coordinators": 1, "ps": 2, "workers": 2}, metrics={"every_steps": 10}, **QUIET)
+    job["data"]["test_examples"] = 16384
+    job["train"]["batch"] = batch
+    del job["train"]["steps"], job["train"]["decay_steps"]
+    cluster = Cluster(context.workspace, "wide-deep", job)
+    rows = in_turns(context, cluster, [OneProcess(context.workspace, "wide-deep-local", job),
+                                       over_tcp(context, dict(job, name="wide-deep-tcp"))])
+    return figure("steps/s", "higher", f"2 ps, 2 workers, batch {batch}, 56 tables", rows, "the same job in one process", [OVER_TCP])
 
 
 def train_clicks(context, job, number):
@@ -427,6 +441,7 @@ FIGURES = {
     "table_apply": lambda context: table_rates(context, "apply"),
     "table_row_bytes": lambda context: table_rates(context, "bytes"),
     "table_1e9_rows": large_table,
+    "table_wide_deep_b64": lambda context: wide_deep(context, 64),
     "table_clicks": clicks_against_torch,
     "checkpoint_1GiB_slowdown": checkpoint_slowdown,
     "ps_restart_warm_1GiB_ms": restart_warm,

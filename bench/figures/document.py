@@ -26,6 +26,8 @@ MEANINGS = (
     ("table_row_bytes", "Memory of a trained row of 16 values, over its values, state and key alone."),
     ("table_1e9_rows", "Steps/s of a model with 26 tables of Zipf-distributed keys, the largest with 10^9 values, over the same model with at most "
      "10^5 values of each. In the large tables more keys of a batch differ, so more rows travel and are created: the ratio contains that."),
+    ("table_wide_deep_", "Steps/s of `examples/ctr/wide-deep.json`, with 56 tables of Zipf-distributed keys, on 2 ps and 2 workers of this machine, over "
+     "`tanist run --local` of the same job, which computes the same bits without messages. Beside it is the same cluster over TCP."),
     ("table_clicks", "Examples/s of one process that trains a model of clicks with 26 tables, over one process of PyTorch with a sparse EmbeddingBag, "
      "the same rows, batch and optimizers. The file also has the area under the ROC curve of both, and the best possible one."),
     ("checkpoint_", "Steps/s while checkpoints are written, over steps/s without. 1: checkpoints cost nothing."),

@@ -94,13 +94,51 @@ class Server:
         self.errors.close()
 
 
-class Cluster:
+class Curves:
+    """A run without an end in `folder`, whose curves show its speed. They were read up to `offset`."""
+
+    folder, offset = None, 0
+
+    def new_points(self):
+        """Step and time of the points of the curves since the last call."""
+        with open(self.folder / "metrics.jsonl", "rb") as curves:
+            curves.seek(self.offset)
+            text = curves.read()
+        whole = text[:text.rfind(b"\n") + 1]
+        self.offset += len(whole)
+        points = [json.loads(line) for line in whole.splitlines()]
+        return [(point["step"], seconds(point["time"])) for point in points if "step" in point and "time" in point]
+
+    def rate(self, duration):
+        """Steps per second of the next `duration` seconds of a run that is not paused; longer if it makes fewer
+        than three points in them. The time in which it resumes does not count."""
+        self.new_points()
+        self.wait_point()
+        points, end = [], time.monotonic() + duration
+        while len(points) < 3 or time.monotonic() < end:
+            time.sleep(min(duration, 0.5))
+            points += self.new_points()
+            if time.monotonic() > end + START_S:
+                raise Missing(f"the run made {len(points)} points of its curves in {START_S} s")
+        return (points[-1][0] - points[0][0]) / (points[-1][1] - points[0][1])
+
+    def wait_point(self):
+        """The next points of the curves, at least one."""
+        end = time.monotonic() + START_S
+        while not (points := self.new_points()):
+            if time.monotonic() > end:
+                raise Missing(f"the run made no step in {START_S} s")
+            time.sleep(0.02)
+        return points
+
+
+class Cluster(Curves):
     """A run without an end by `tanist run`."""
 
     def __init__(self, workspace, name, job):
         self.workspace, self.tanist = workspace, workspace.program("tanist")
         self.folder = workspace.folder / name
-        self.offset, self.job = 0, workspace.job(name, job)
+        self.job = workspace.job(name, job)
         self.errors = open(workspace.folder / f"{name}.err", "w+", encoding="utf-8")
         self.output = open(workspace.folder / f"{name}.out", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
@@ -136,38 +174,6 @@ class Cluster:
         if self.command("pause").returncode == 0:
             self.wait("a pause", lambda status: status["phase"] == "paused")
 
-    def new_points(self):
-        """Step and time of the points of the curves since the last call."""
-        with open(self.folder / "metrics.jsonl", "rb") as curves:
-            curves.seek(self.offset)
-            text = curves.read()
-        whole = text[:text.rfind(b"\n") + 1]
-        self.offset += len(whole)
-        points = [json.loads(line) for line in whole.splitlines()]
-        return [(point["step"], seconds(point["time"])) for point in points if "step" in point and "time" in point]
-
-    def rate(self, duration):
-        """Steps per second of the next `duration` seconds of a cluster that is not paused; longer if it makes fewer
-        than three points in them. The time in which it resumes does not count."""
-        self.new_points()
-        self.wait_point()
-        points, end = [], time.monotonic() + duration
-        while len(points) < 3 or time.monotonic() < end:
-            time.sleep(min(duration, 0.5))
-            points += self.new_points()
-            if time.monotonic() > end + START_S:
-                raise Missing(f"the cluster made {len(points)} points of its curves in {START_S} s")
-        return (points[-1][0] - points[0][0]) / (points[-1][1] - points[0][1])
-
-    def wait_point(self):
-        """The next points of the curves, at least one."""
-        end = time.monotonic() + START_S
-        while not (points := self.new_points()):
-            if time.monotonic() > end:
-                raise Missing(f"the cluster made no step in {START_S} s")
-            time.sleep(0.02)
-        return points
-
     def rate_in_turn(self, duration):
         """The same of a cluster that is paused before and afterwards."""
         self.command("resume")
@@ -196,6 +202,33 @@ class Cluster:
         self.errors.close()
         self.output.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class OneProcess(Curves):
+    """A run without an end by `tanist run --local`; it is stopped except while it is measured."""
+
+    def __init__(self, workspace, name, job):
+        self.folder = workspace.folder / name
+        with open(workspace.folder / f"{name}.err", "w", encoding="utf-8") as errors:
+            self.process = subprocess.Popen(
+                [workspace.program("tanist"), "run", "--local", workspace.job(name, job), "--dir", str(self.folder), "--quiet",
+                 "--set", "train.steps=1000000000"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, env=workspace.environment)
+        end = time.monotonic() + START_S
+        while not (self.folder / "metrics.jsonl").exists():
+            if self.process.poll() is not None or time.monotonic() > end:
+                text = (workspace.folder / f"{name}.err").read_text(encoding="utf-8").strip()
+                raise Missing(f"the run in one process did not begin: {text[-500:]}")
+            time.sleep(0.02)
+        self.wait_point()
+        self.process.send_signal(signal.SIGSTOP)
+
+    def rate(self, duration):
+        self.process.send_signal(signal.SIGCONT)
+        try:
+            return super().rate(duration)
+        finally:
+            self.process.send_signal(signal.SIGSTOP)
 
 
 def seconds(text):
