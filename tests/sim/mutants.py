@@ -264,7 +264,8 @@ def tries_of(mutant, seeds):
                 for first, name, count in few + many]
     tries = [(1, ["--scenario", "all", "1", str(SCENARIO_SEEDS)])]
     if mutant in mutants_tables.MUTANTS:  # Most are found by these, which take seconds.
-        tries = [(1, ["--scenario", name, "1", str(SCENARIO_SEEDS)]) for name in mutants_tables.SCENARIOS] + tries
+        tries = [(first, ["--scenario", name, str(first), str(SCENARIO_SEEDS)])
+                 for first in range(1, mutants_tables.SEEDS + 1, SCENARIO_SEEDS) for name in mutants_tables.SCENARIOS] + tries
     return tries + [(first, [str(first), str(min(step, seeds - first + 1))]) for first in range(1, seeds + 1, step)]
 
 

@@ -2,6 +2,7 @@
 
 # The scenarios in which every model has tables; see tests/sim/scenarios.c.
 SCENARIOS = ["tables", "warm-tables"]
+SEEDS = 100  # For each of these.
 
 # As in mutants.py.
 MUTANTS = [
