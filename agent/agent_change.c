@@ -9,7 +9,6 @@
 
 enum {
     CHANGE_DRAIN_MS = 60000, /* As long as a node waits for the checkpoint of the gate. */
-    CHANGE_WRITE_MS = 20000, /* The sessions of killed nodes end within that time. */
     CHANGE_RETRY_MS = 50,
 };
 
@@ -85,7 +84,8 @@ void agent_change_note(struct agent *agent)
 void agent_change_stopped(struct agent *agent)
 {
     assert(agent->supervisor.stopped);
-    job_change_stopped(&agent->change, agent->now_ms, agent->now_ms + CHANGE_WRITE_MS);
+    job_change_stopped(&agent->change, agent->now_ms,
+                       agent->config->job->zookeeper.session_timeout_ms);
 }
 
 static void start_nodes(struct agent *agent)

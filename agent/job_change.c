@@ -142,12 +142,12 @@ void job_change_refuse(struct job_change *change, bool invalid, const char *text
     publish(change, CHANGE_REFUSED, text, zk);
 }
 
-void job_change_stopped(struct job_change *change, uint64_t now_ms, uint64_t give_up_ms)
+void job_change_stopped(struct job_change *change, uint64_t now_ms, uint32_t session_timeout_ms)
 {
     assert(change->stage == JOB_CHANGE_STOPPING);
     change->stage = JOB_CHANGE_APPLYING;
     change->retry_at_ms = now_ms;
-    change->give_up_ms = give_up_ms;
+    change->give_up_ms = now_ms + session_timeout_ms + JOB_CHANGE_MARGIN_MS;
     change->delay_reported = false;
 }
 

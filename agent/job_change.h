@@ -19,6 +19,9 @@
 #include "common/cluster/change_request.h"
 #include "common/zk/znode_watch.h"
 
+/* ZooKeeper ends sessions only at its ticks, and while it elects a leader it ends none. */
+enum { JOB_CHANGE_MARGIN_MS = 16000 };
+
 enum job_change_order {
     JOB_CHANGE_NOTHING,
     JOB_CHANGE_CHECK, /* `request` is new: call job_change_accept() or job_change_refuse(). */
@@ -36,12 +39,13 @@ struct job_change {
         JOB_CHANGE_APPLYING,  /* No node runs. */
         JOB_CHANGE_STARTING,  /* The nodes of the changed job start. */
     } stage;
-    struct change_request request;    /* The wanted contents of the znode. */
-    uint64_t created_zxid;            /* Identifies it; 0: there was none. */
-    int32_t version;                  /* The version of the znode when it was last read. */
-    uint64_t generation;              /* STARTING: that of /run before the change. */
-    uint64_t retry_at_ms, give_up_ms; /* APPLYING; the owner's. */
-    bool delay_reported;              /* APPLYING; the owner's. */
+    struct change_request request; /* The wanted contents of the znode. */
+    uint64_t created_zxid;         /* Identifies it; 0: there was none. */
+    int32_t version;               /* The version of the znode when it was last read. */
+    uint64_t generation;           /* STARTING: that of /run before the change. */
+    uint64_t retry_at_ms;          /* APPLYING; the owner's. */
+    uint64_t give_up_ms;           /* APPLYING: until then a registered node is waited for. */
+    bool delay_reported;           /* APPLYING; the owner's. */
 };
 
 /* Follow the requests. `agent` is a random number. It uses request numbers from `next_op` to
@@ -59,8 +63,10 @@ enum job_change_order job_change_handle(struct job_change *change, const struct 
 void job_change_accept(struct job_change *change, const char *text, const struct zk_port *zk);
 void job_change_refuse(struct job_change *change, bool invalid, const char *text,
                        const struct zk_port *zk);
-/* STOPPING -> APPLYING, until `give_up_ms`. */
-void job_change_stopped(struct job_change *change, uint64_t now_ms, uint64_t give_up_ms);
+/* STOPPING -> APPLYING. A node that was killed and whose session was not closed is registered for
+ * `session_timeout_ms`, that of the job, after it died. `give_up_ms` is JOB_CHANGE_MARGIN_MS
+ * later. */
+void job_change_stopped(struct job_change *change, uint64_t now_ms, uint32_t session_timeout_ms);
 /* APPLYING -> STARTING. `generation` is that of /run before. */
 void job_change_applied(struct job_change *change, uint64_t generation, const struct zk_port *zk);
 /* STARTING -> IDLE, if `entry` is the end of the pause. True: it is. */

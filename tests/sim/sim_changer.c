@@ -12,7 +12,6 @@ enum {
     DEADLINE_MS = 5000,
     TICK_US = 10000,
     DRAIN_MS = 60000,
-    WRITE_MS = 20000,
     RETRY_MS = 50,
 };
 
@@ -79,7 +78,8 @@ static void begin(struct sim_cluster *cluster)
 void sim_changer_nodes_left(struct sim_cluster *cluster)
 {
     const uint64_t now_ms = world_ms(&cluster->world);
-    job_change_stopped(&cluster->live.changer.core, now_ms, now_ms + WRITE_MS);
+    job_change_stopped(&cluster->live.changer.core, now_ms,
+                       cluster->setup.job.zookeeper.session_timeout_ms);
 }
 
 /* --------------------------------------------------------------- the transaction */

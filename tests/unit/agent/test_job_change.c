@@ -65,7 +65,7 @@ static void change_is_made_and_reported(void **state)
     struct history_entry entry = {
         .kind = HISTORY_RECOVERED, .generation = 4, .step = 90, .took_ms = 30, .steps_redone = 1};
     begin();
-    job_change_stopped(&change, 10, 20);
+    job_change_stopped(&change, 10, 4000);
     job_change_applied(&change, 4, &port);
     assert_int_equal(count_sets(), 2);
     assert_int_equal(read_again_as(CHANGE_APPLIED, AGENT, 5, 2), JOB_CHANGE_NOTHING);
@@ -79,6 +79,21 @@ static void change_is_made_and_reported(void **state)
     assert_int_equal(change.request.steps_redone, 1);
     assert_string_equal(change.request.text, "cluster.ps 3 -> 2");
     assert_false(job_change_note(&change, &entry, &port));
+}
+
+/* A node that could not close its session is registered until the session ends, however long the
+ * timeout of the job is. */
+static void change_waits_for_the_longest_session(void **state)
+{
+    (void)state;
+    static const uint32_t timeouts_ms[] = {200, 4000, 20000, 30000, 600000};
+    for (size_t i = 0; i < sizeof timeouts_ms / sizeof *timeouts_ms; i++) {
+        (void)setup(state);
+        begin();
+        job_change_stopped(&change, 1000, timeouts_ms[i]);
+        assert_int_equal(change.retry_at_ms, 1000);
+        assert_int_equal(change.give_up_ms, 1000 + timeouts_ms[i] + JOB_CHANGE_MARGIN_MS);
+    }
 }
 
 /* A write that was lost, or that met another version, is repeated; the nodes leave only after it.
@@ -139,7 +154,7 @@ static void second_request_is_refused(void **state)
     assert_int_equal(count_sets(), 2);
     assert_int_equal(change.stage, JOB_CHANGE_STOPPING);
     assert_int_equal(change.request.state, CHANGE_ACCEPTED);
-    job_change_stopped(&change, 10, 20);
+    job_change_stopped(&change, 10, 4000);
     job_change_applied(&change, 4, &port);
     assert_int_equal(change.stage, JOB_CHANGE_STARTING);
 }
@@ -181,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(change_is_made_and_reported, setup),
+        cmocka_unit_test(change_waits_for_the_longest_session),
         cmocka_unit_test_setup(lost_answer_is_repeated, setup),
         cmocka_unit_test_setup(failed_write_causes_a_read, setup),
         cmocka_unit_test_setup(withdrawn_request_is_forgotten, setup),
