@@ -34,6 +34,14 @@ static bool way_is_open(struct net_link *link, const struct net_side *side)
     return from == NULL || !link->net->cut[from->host][to->host];
 }
 
+/* Whether the sender was stopped before it sent the frame. What a dead process had sent arrives. */
+static bool is_held(struct net_link *link, const struct net_side *side,
+                    const struct net_frame *frame)
+{
+    const struct net_endpoint *from = net_other(link, side)->endpoint;
+    return from != NULL && !from->dead && from->stopped && frame->leaves_us > from->stopped_us;
+}
+
 /* --------------------------------------------------------------- streams */
 
 static void on_pump(struct world *world, void *target, uint64_t index, uint64_t b, void *data);
@@ -50,8 +58,8 @@ void net_append(struct net_link *link, struct net_side *side, struct net_frame *
 {
     assert(frame->next == NULL);
     const struct net_endpoint *sender = net_other(link, side)->endpoint;
-    uint64_t due = link->net->world->now_us + net_latency(link->net);
-    if (sender != NULL) { due += sender->delay_us; }
+    frame->leaves_us = link->net->world->now_us + (sender != NULL ? sender->delay_us : 0);
+    uint64_t due = frame->leaves_us + net_latency(link->net);
     if (due < side->last_us) { due = side->last_us; }
     side->last_us = frame->due_us = due;
     *side->tail = frame;
@@ -142,7 +150,7 @@ static void on_pump(struct world *world, void *target, uint64_t index, uint64_t 
                 net_schedule_pump(link, side, frame->due_us);
                 return;
             }
-            if (side->endpoint->frozen || !way_is_open(link, side)) {
+            if (side->endpoint->frozen || !way_is_open(link, side) || is_held(link, side, frame)) {
                 net_schedule_pump(link, side, world->now_us + RETRY_US);
                 return;
             }
@@ -332,6 +340,12 @@ void net_endpoint_freeze(struct net_endpoint *endpoint, bool frozen)
     if (endpoint->dead || endpoint->frozen == frozen) { return; }
     endpoint->frozen = frozen;
     if (!frozen) { for_each_side(endpoint, open_late); }
+}
+
+void net_endpoint_stop(struct net_endpoint *endpoint, bool stopped)
+{
+    if (stopped && !endpoint->stopped) { endpoint->stopped_us = endpoint->net->world->now_us; }
+    endpoint->stopped = stopped;
 }
 
 void net_endpoint_reset(struct net_endpoint *endpoint)

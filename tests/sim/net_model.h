@@ -50,6 +50,8 @@ void net_endpoint_mute(struct net_endpoint *endpoint);
 /* Frames that the process sends from now on leave so much later. */
 void net_endpoint_delay(struct net_endpoint *endpoint, uint64_t delay_us);
 void net_endpoint_freeze(struct net_endpoint *endpoint, bool frozen);
+/* SIGSTOP and SIGCONT: frames that would have left after the stop leave at its end. */
+void net_endpoint_stop(struct net_endpoint *endpoint, bool stopped);
 /* Breaks every connection of the endpoint now. */
 void net_endpoint_reset(struct net_endpoint *endpoint);
 

@@ -9,7 +9,8 @@ enum { NET_ENDPOINTS_MAX = 4096, RETRY_US = 20000 };
 struct net_frame {
     struct net_frame *next;
     uint64_t due_us;
-    bool closes; /* The end of the stream. */
+    uint64_t leaves_us; /* When its sender sends it. */
+    bool closes;        /* The end of the stream. */
     enum tn_status status;
     struct frame_header header;
     size_t size;
@@ -42,8 +43,10 @@ struct net_endpoint {
     transport_sink sink;
     void *ctx;
     bool dead, frozen;
-    bool muted;        /* It dies at the end of the present event: what it sends is lost. */
-    bool silent;       /* The host died too: it does not refuse connections. */
+    bool muted;   /* It dies at the end of the present event: what it sends is lost. */
+    bool silent;  /* The host died too: it does not refuse connections. */
+    bool stopped; /* SIGSTOP: frames that leave later than `stopped_us` wait. */
+    uint64_t stopped_us;
     uint64_t delay_us; /* Frames leave so much later. */
 };
 

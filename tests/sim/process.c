@@ -218,6 +218,7 @@ void process_kill(struct process *process, bool silently)
 void process_freeze(struct process *process, bool frozen)
 {
     process->stopped = frozen;
+    net_endpoint_stop(process->endpoint, frozen);
     if (frozen) { freeze(process); }
     if (!frozen && !process->computing) { thaw(process, false); }
 }
