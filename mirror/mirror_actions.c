@@ -78,16 +78,28 @@ static void compute(struct mirror_worker *worker, const struct replica_action *a
     slice_timer_add(&worker->timer, slices, stopwatch->read_ns(stopwatch->ctx, slices) - since_ns);
 }
 
+uint64_t mirror_evaluation_ms(const struct mirror_worker *worker)
+{
+    const uint64_t slices = compute_evaluation_slices(&worker->compute);
+    const uint64_t ns = worker->evaluation_ns != 0 ? worker->evaluation_ns
+                                                   : slices * slice_timer_ns(&worker->timer);
+    return ns / 1000000;
+}
+
 static void evaluate(struct mirror_worker *worker, const struct replica_action *action)
 {
+    const struct stopwatch_port *stopwatch = &worker->ports.stopwatch;
     const struct shard *shard = &worker->shard;
     const bool has_average = optimizer_has_average(&shard->config.optimizer);
     const float *values = values_of(worker);
     const float *averages = has_average ? shard->current[shard->arrays - 1]->data : values;
     assert(worker->core.evaluating);
     struct error failure;
+    const uint64_t since_ns = stopwatch->read_ns(stopwatch->ctx, 0);
     worker->evaluation =
         compute_evaluate(&worker->compute, values, averages, action->step, &failure);
+    const uint64_t slices = compute_evaluation_slices(&worker->compute);
+    worker->evaluation_ns = stopwatch->read_ns(stopwatch->ctx, slices) - since_ns;
     if (failure.status != TN_OK) {
         log_error("%s", failure.text);
         mirror_finish(worker, tanist_exit_code(failure.status));

@@ -62,6 +62,7 @@ struct mirror_worker {
     struct compute compute;
     struct slice_timer timer;
     struct evaluation evaluation; /* The newest of this generation. */
+    uint64_t evaluation_ns;       /* The processor time of the last one here; 0: unknown. */
     uint64_t saved_step, missed_checkpoint, late_checkpoint;
     uint64_t failed_load, failed_load_generation, failed_load_missing;
     struct losses_observer observer;
@@ -98,6 +99,9 @@ void mirror_send(struct mirror_worker *worker, conn_id conn, struct frame_header
 /* mirror_actions.c: `event` is the one that the core has handled. */
 void mirror_carry_out(struct mirror_worker *worker, const struct replica_action *action,
                       const struct replica_event *event, struct brought with);
+/* About as long as an evaluation takes here: as the last one, or as so many examples in training.
+ */
+uint64_t mirror_evaluation_ms(const struct mirror_worker *worker);
 /* The load from the store has ended. */
 void mirror_loaded(struct mirror_worker *worker, bool succeeded);
 

@@ -211,7 +211,8 @@ static void tick(struct mirror_worker *worker)
 {
     worker_watch_tick(&worker->watch, worker->now_ms);
     if (worker->core.computing) { /* The core learns it after other events had their turn. */
-        feed(worker, (struct replica_event){.type = REPLICA_EV_COMPUTED});
+        feed(worker, (struct replica_event){.type = REPLICA_EV_COMPUTED,
+                                            .evaluation_ms = mirror_evaluation_ms(worker)});
     }
     if (worker->now_ms >= replica_deadline_ms(&worker->core)) {
         feed(worker, (struct replica_event){.type = REPLICA_EV_TICK});

@@ -177,19 +177,6 @@ static void save_if_due(struct replica *r, struct replica_actions *out)
     }
 }
 
-static void evaluate_if_due(struct replica *r, struct replica_actions *out)
-{
-    const uint64_t step = r->run.evaluate_step;
-    if (!r->whole || !replica_is_active(r) || replica_is_busy(r)) { return; }
-    if (r->step != step || r->evaluated_step == step) { return; }
-    if (!slice_set_has_all(&r->owned, (struct slice_node){0, 1})) { return; }
-    r->evaluated_step = step;
-    r->evaluating = true;
-    struct replica_action *action = replica_act(out, REPLICA_DO_EVALUATE);
-    action->generation = r->generation;
-    action->step = step;
-}
-
 static bool has_all_sums(const struct replica *r)
 {
     assert(r->config.ranges >= 1);
@@ -257,7 +244,7 @@ static void proceed(struct replica *r, struct replica_actions *out)
         compute(r, out);
     }
     /* After the pushes, so that other workers need not wait for the evaluation. */
-    evaluate_if_due(r, out);
+    replica_evaluate(r, out);
     replica_watch_late(r);
 }
 
@@ -299,7 +286,10 @@ void replica_handle(struct replica *r, const struct replica_event *event,
     case REPLICA_EV_SUM: replica_on_sum(r, event, actions); break;
     case REPLICA_EV_VALUES: replica_on_values(r, event, actions); break;
     case REPLICA_EV_REFUSED: replica_on_refused(r, event); break;
-    case REPLICA_EV_COMPUTED: r->computing = false; break;
+    case REPLICA_EV_COMPUTED:
+        r->computing = false;
+        r->evaluation_ms = event->evaluation_ms;
+        break;
     case REPLICA_EV_EVALUATED: r->evaluating = false; break;
     case REPLICA_EV_LOADED: loaded(r, event, actions); break;
     case REPLICA_EV_TICK: break;
@@ -320,6 +310,7 @@ uint64_t replica_deadline_ms(const struct replica *r)
     if (!r->fetching && (!r->whole || r->is_behind)) {
         first_ms = later(r, r->fetch_at_ms, first_ms);
     }
+    first_ms = later(r, replica_evaluation_due_ms(r), first_ms);
     if (!r->whole || r->step >= replica_limit(r)) { return first_ms; }
     for (uint32_t range = 0; range < r->config.ranges; range++) {
         if (r->have[range]) { continue; }

@@ -81,6 +81,7 @@ struct replica_event {
     uint32_t conn, peer;
     uint64_t generation, step;
     uint32_t range;
+    uint64_t evaluation_ms; /* COMPUTED: about as long as an evaluation takes here; 0: unknown. */
     struct slice_node node;
     enum replica_refusal refusal;
     const struct run *run;
@@ -202,6 +203,8 @@ struct replica {
     uint64_t loading_generation;
     uint64_t handled_checkpoint; /* The last order that was carried out. */
     uint64_t evaluated_step;     /* The last one of this generation; STEP_NONE: none. */
+    bool awaits_evaluation;      /* That of `step`, since `evaluation_since_ms`. */
+    uint64_t evaluation_since_ms, evaluation_ms;
 };
 
 void replica_init(struct replica *r, const struct replica_config *config);

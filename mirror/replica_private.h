@@ -51,6 +51,11 @@ void replica_ask_around(struct replica *r, struct replica_actions *out);
 /* Ask a peer for its values, if they are needed. */
 void replica_fetch(struct replica *r, struct replica_actions *out);
 
+/* replica_evaluate.c: M9, M12. After each event. */
+void replica_evaluate(struct replica *r, struct replica_actions *out);
+/* When it evaluates the current step if no other worker has done so; UINT64_MAX: never. */
+uint64_t replica_evaluation_due_ms(const struct replica *r);
+
 /* replica_late.c: M12. */
 /* Whether it waits for the others, so that it may judge whether they are late. */
 bool replica_awaits(const struct replica *r);

@@ -135,6 +135,10 @@ MUST_CHECK enum tn_status compute_list_test(struct compute *compute, const struc
 double compute_train_loss(const struct compute *compute, uint64_t step);
 void compute_reset(struct compute *compute);
 
+/* The examples of the test set in slices, rounded up: an evaluation computes so many, forward only.
+ */
+uint64_t compute_evaluation_slices(const struct compute *compute);
+
 /* Loss and accuracy of `averages` on the test set (NAN without one, or where a value is not
  * finite), the training loss, and the digest of `values`. Both are those of `step`; without a
  * moving average they are the same. For a regression, the accuracy is R squared. Takes some ten

@@ -72,6 +72,15 @@ static void write_details(const struct compute *compute, const struct evaluation
     if (source.dir != NULL) { evaluation_details_write(details, &source, evaluation); }
 }
 
+uint64_t compute_evaluation_slices(const struct compute *compute)
+{
+    const struct dataset *test = compute->config.test;
+    assert(compute->slice_examples >= 1);
+    if (test == NULL) { return 0; }
+    return test->examples / compute->slice_examples +
+           (test->examples % compute->slice_examples != 0 ? 1 : 0);
+}
+
 struct evaluation compute_evaluate(const struct compute *compute, const float *values,
                                    const float *averages, uint64_t step, struct error *failure)
 {

@@ -30,3 +30,9 @@ void slice_timer_add(struct slice_timer *timer, uint64_t slices, uint64_t ns)
                                     : timer->reported_ns - timer->average_ns;
     if (difference > tolerance) { timer->reported_ns = timer->average_ns; }
 }
+
+uint64_t slice_timer_ns(const struct slice_timer *timer)
+{
+    if (timer->average_ns != 0) { return timer->average_ns; }
+    return timer->window_slices > 0 ? timer->window_ns / timer->window_slices : 0;
+}

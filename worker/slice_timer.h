@@ -31,4 +31,7 @@ struct slice_timer {
 /* `slices` slices were computed in `ns`. The first call is ignored: it allocates memory. */
 void slice_timer_add(struct slice_timer *timer, uint64_t slices, uint64_t ns);
 
+/* The time of a slice as far as it is known, also before the first window is over; 0: unknown. */
+uint64_t slice_timer_ns(const struct slice_timer *timer);
+
 #endif

@@ -12,8 +12,11 @@ import unittest
 from case import Cli, QUICK, STEADY, pids
 
 JOB = ["--set", "train.slices=8", "--set", "model.inputs=64", "--set", "checkpoint.every_steps=5000"]
-# An evaluation without ps waits for a frozen worker (M12).
 MIRROR = ["--set", "strategy.type=mirror", "--set", "evaluate.every_steps=0"]
+# Evaluations take most of the time, so that a freeze meets one. The wait of a test is over before the session of a frozen
+# worker is.
+EVALUATING = ["--set", "strategy.type=mirror", "--set", "evaluate.every_steps=2", "--set", "zookeeper.session_timeout_ms=600000"]
+MANY_TESTS = ["--set", "data.test_examples=10000", "--set", "train.batch=8"]
 
 
 class Straggler(Cli):
@@ -48,13 +51,15 @@ class Straggler(Cli):
             return all(self.states(status)[name] == "up" and owned[name] for name in names)
         self.wait_status(f"slices for {names}", are_back)
 
-    def end_as_local(self, run, workers):
-        """The run is stopped; one process computes the same parameters in as many steps. No step was made twice."""
+    def end_as_local(self, run, workers, *options):
+        """The run is stopped; one process computes the same in as many steps. No step was made twice."""
         result = self.end(run)
-        local = self.spawn("run", QUICK, "--local", "--dir", "local", "-o", "json", *JOB,
+        local = self.spawn("run", QUICK, "--local", "--dir", "local", "-o", "json", *JOB, *options,
                            "--set", f"train.steps={result['steps']}", "--set", f"cluster.workers={workers}")
-        expected = self.result(local, timeout=120)["parameters_digest"]
+        wanted = self.result(local, timeout=120)
+        expected = wanted["parameters_digest"]
         self.assertEqual((result["parameters_digest"], result["checkpoint_digest"]), (expected, expected))
+        self.assertEqual((result["loss"], result["accuracy"]), (wanted["loss"], wanted["accuracy"]))
         self.assertEqual(result["recoveries"], [])
 
     def events(self, kind):
@@ -84,6 +89,27 @@ class Straggler(Cli):
         for kind in ("late", "returned"):
             self.wait_for(f"{kind} workers", lambda kind=kind: {"worker:0", "worker:1"} <= set(self.events(kind)))
         self.end_as_local(run, workers)
+
+    def evaluator(self):
+        """The worker that evaluated last, by the logs."""
+        lines = [line for log in (self.folder / "run/logs").glob("worker-*.log") for line in log.read_text().splitlines()]
+        return max(line for line in lines if " evaluated step " in line).split()[2]
+
+    def test_mirror_evaluator(self):
+        """Without ps another worker evaluates while the one that has to is frozen, and no step is evaluated twice."""
+        run = self.begin_with(3, *EVALUATING, *MANY_TESTS)
+        for _ in range(2):
+            name = self.evaluator()
+            pid = pids(self.live_status())[name]
+            self.freeze(pid)
+            self.wait_late(name)
+            self.wait_progress(10)
+            self.thaw(pid)
+            self.wait_back(name)
+            self.wait_progress(10)
+        evaluated = [entry["step"] for entry in self.history() if entry["kind"] == "evaluated"]
+        self.assertEqual(evaluated, list(range(evaluated[0], evaluated[-1] + 1, 2)))
+        self.end_as_local(run, 3, *MANY_TESTS)
 
     def test_mirror_the_last_one(self):
         """Without ps: one of two workers is frozen, and killed while the other one continues."""

@@ -6,6 +6,7 @@ UNIT = (["test_mirror_replica"], "unit.mirror_replica")
 SCALE = (["test_coordinator_chief_scale"], "unit.coordinator_chief_scale")
 CHIEF = (["test_coordinator_chief_mirror"], "unit.coordinator_chief_mirror")
 LATE = (["test_mirror_replica_late"], "unit.mirror_replica_late")
+EVALUATE = (["test_mirror_replica_evaluate"], "unit.mirror_replica_evaluate")
 LATE_CHIEF = (["test_coordinator_chief_mirror_late"], "unit.coordinator_chief_mirror_late")
 TENSORS = (["test_mirror_tensors"], "unit.mirror_tensors")
 
@@ -108,6 +109,17 @@ PLANTED = [
           "    return c->now_ms < peer->joined_ms + CHIEF_LATE_JOIN * after_ms;", "    return c->now_ms < peer->joined_ms + after_ms;", LATE_CHIEF),
     plant("the successor of a late worker that died is late", "coordinator/chief.c",
           "    chief_forget_late(peer);\n", "", LATE_CHIEF),
+    plant("no other worker takes the evaluation of a late one over", "mirror/replica_evaluate.c",
+          "    return r->evaluation_since_ms + place * limit_ms;",
+          "    return place == 0 ? r->evaluation_since_ms + limit_ms * 0 : UINT64_MAX;", EVALUATE),
+    plant("an evaluation that takes long is late soon", "mirror/replica_evaluate.c",
+          "u64_max(LATENESS_LEAST_MS, r->evaluation_ms * LATENESS_FACTOR)", "LATENESS_LEAST_MS", EVALUATE),
+    plant("a worker that must take an evaluation over does not wake", "mirror/replica.c",
+          "    first_ms = later(r, replica_evaluation_due_ms(r), first_ms);\n", "", EVALUATE),
+    plant("the time of a pause makes an evaluation late", "mirror/replica_evaluate.c",
+          "        r->awaits_evaluation = false;\n", "", EVALUATE),
+    plant("all workers take an evaluation over at once", "mirror/replica_evaluate.c",
+          "r->evaluation_since_ms + place * limit_ms;", "r->evaluation_since_ms + (place != 0) * limit_ms;", EVALUATE),
     plant("no worker is late while none has sent anything", "mirror/replica_late.c",
           "    lateness_await(&r->lateness, r->now_ms);\n", "", LATE),
     plant("a worker that has slices to compute judges others", "mirror/replica_late.c",

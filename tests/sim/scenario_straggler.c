@@ -14,7 +14,8 @@ enum {
     SESSION_MS = 12000,
     FREEZES_MOST = 4,
     KILLS_MOST = 3,
-    STALL_MS = 3000, /* Much less than a freeze, and more than everything else takes. */
+    MEASURED_MS = 6000, /* Nothing is late before a step was measured; slow steps take 2 s. */
+    STALL_MS = 3000,    /* Much less than a freeze, and more than everything else takes. */
 };
 
 static uint64_t between(struct random *random, uint64_t low, uint64_t high)
@@ -63,7 +64,7 @@ static void draw(struct sim_setup *setup, struct random *random)
     }
     for (uint64_t i = 0, kills = between(random, 0, KILLS_MOST); i < kills; i++) {
         const bool coordinator = random_below(random, 2) == 0;
-        add(setup, FAULT_KILL, between(random, 1000, 15000), 0,
+        add(setup, FAULT_KILL, between(random, MEASURED_MS, 15000), 0,
             coordinator ? (uint32_t)random_below(random, COORDINATORS)
                         : any_other_worker(setup, random));
     }
@@ -75,19 +76,36 @@ void scenario_straggler(struct sim_setup *setup, struct random *random)
     draw(setup, random);
 }
 
-/* Without ps a frozen worker owns ranges, too. */
+/* The last worker is spared instead of the first one, which owns slice 0 and so evaluates. Each
+ * evaluation takes much longer than a step, so that a freeze meets one. */
+static void evaluate_often(struct sim_setup *setup, struct random *random)
+{
+    struct job *job = &setup->job;
+    const uint32_t first = COORDINATORS + job->cluster.ps;
+    job->evaluate.every_steps = between(random, 5, 30);
+    job->data.test_examples = 64;
+    for (uint32_t w = 0; w < WORKERS; w++) { setup->slice_us[w] = between(random, 500, 4000); }
+    for (uint32_t i = 0; i < setup->fault_count; i++) {
+        if (setup->faults[i].target > first) { setup->faults[i].target--; }
+    }
+}
+
+/* Without ps a frozen worker owns ranges, too, and may have to evaluate. */
 void scenario_mirror_straggler(struct sim_setup *setup, struct random *random)
 {
     setup->job.strategy.type = STRATEGY_TYPE_MIRROR;
     strategy_settle(&setup->job);
     draw(setup, random);
+    if (random_below(random, 2) == 0) { evaluate_often(setup, random); }
 }
 
-/* The owner of slice 0 may have been frozen while it evaluated for the first time. */
+/* With ps, the owner of slice 0 may have been frozen while it evaluated for the first time. */
 const char *straggler_is_left_behind(const struct sim_cluster *cluster)
 {
-    const bool evaluates = cluster->setup.job.evaluate.every_steps != 0;
-    if (!evaluates && cluster->longest_stall_us > STALL_MS * UINT64_C(1000)) {
+    const struct job *job = &cluster->setup.job;
+    const bool exempt =
+        job->strategy.type != STRATEGY_TYPE_MIRROR && job->evaluate.every_steps != 0;
+    if (!exempt && cluster->longest_stall_us > STALL_MS * UINT64_C(1000)) {
         return "training waited for a frozen worker";
     }
     return cluster->checker.steps_redone > 0 ? "steps were redone" : NULL;

@@ -26,10 +26,13 @@ static void a_time_is_known_after_a_window(void **state)
     struct slice_timer timer = {0};
     slice_timer_add(&timer, 8, 9000 * (uint64_t)MS);
     assert_int_equal(timer.reported_ns, 0);
-    slice_timer_add(&timer, 4, SLICE_TIMER_WINDOW_NS / 2);
+    assert_int_equal(slice_timer_ns(&timer), 0);
+    slice_timer_add(&timer, 2, SLICE_TIMER_WINDOW_NS / 2);
     assert_int_equal(timer.reported_ns, 0);
-    slice_timer_add(&timer, 4, SLICE_TIMER_WINDOW_NS / 2);
+    assert_int_equal(slice_timer_ns(&timer), SLICE_TIMER_WINDOW_NS / 4); /* Not reported yet. */
+    slice_timer_add(&timer, 6, SLICE_TIMER_WINDOW_NS / 2);
     assert_int_equal(timer.reported_ns, SLICE_TIMER_WINDOW_NS / 8);
+    assert_int_equal(slice_timer_ns(&timer), SLICE_TIMER_WINDOW_NS / 8);
 }
 
 /* A host that becomes ten times as slow is known as such after a while. */
