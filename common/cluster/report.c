@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "common/base/minmax.h"
@@ -41,54 +42,61 @@ static void real(struct cursor *cursor, double *value)
     memcpy(value, &bits, sizeof bits);
 }
 
-/* Encoding and decoding use this list, so that they cannot differ. */
+/* The fields of 64 bits in the order of the encoding. Encoding, decoding and comparing use this
+ * list, so that they cannot differ. */
+static const size_t integers[] = {
+    offsetof(struct report, incarnation),
+    offsetof(struct report, sequence),
+    offsetof(struct report, epoch),
+    offsetof(struct report, order_epoch),
+    offsetof(struct report, order_revision),
+    offsetof(struct report, generation),
+    offsetof(struct report, step),
+    offsetof(struct report, leaving),
+    offsetof(struct report, saved_checkpoint),
+    offsetof(struct report, saved_step),
+    offsetof(struct report, saved_digest[0]),
+    offsetof(struct report, saved_digest[1]),
+    offsetof(struct report, saved_bytes),
+    offsetof(struct report, missed_checkpoint),
+    offsetof(struct report, late_checkpoint),
+    offsetof(struct report, failed_load),
+    offsetof(struct report, failed_load_generation),
+    offsetof(struct report, failed_load_missing),
+    offsetof(struct report, loading_generation),
+    offsetof(struct report, disk_checkpoint),
+    offsetof(struct report, disk_step),
+    offsetof(struct report, disk_epoch),
+    offsetof(struct report, disk_generation),
+    offsetof(struct report, disk_last_checkpoint),
+    offsetof(struct report, waits_for_checkpoint),
+    offsetof(struct report, gate),
+    offsetof(struct report, ready),
+    offsetof(struct report, evaluation.step),
+    offsetof(struct report, evaluation.digest[0]),
+    offsetof(struct report, evaluation.digest[1]),
+    offsetof(struct report, inputs.data[0]),
+    offsetof(struct report, inputs.data[1]),
+    offsetof(struct report, evaluated_checkpoint),
+    offsetof(struct report, slice_ns),
+    offsetof(struct report, late.words[0]),
+    offsetof(struct report, late.words[1]),
+    offsetof(struct report, late.words[2]),
+    offsetof(struct report, late.words[3]),
+    offsetof(struct report, late_after_ms),
+    offsetof(struct report, late_periods),
+};
+enum { INTEGERS = sizeof integers / sizeof integers[0] };
+
+static_assert(SLICES_WORDS == 4, "all of `late` is listed");
+
 static void fields(struct cursor *cursor, struct report *report)
 {
-    static_assert(SLICES_WORDS == 4, "all of `late` is listed");
-    uint64_t *const integers[] = {
-        &report->incarnation,
-        &report->sequence,
-        &report->epoch,
-        &report->order_epoch,
-        &report->order_revision,
-        &report->generation,
-        &report->step,
-        &report->leaving,
-        &report->saved_checkpoint,
-        &report->saved_step,
-        &report->saved_digest[0],
-        &report->saved_digest[1],
-        &report->saved_bytes,
-        &report->missed_checkpoint,
-        &report->late_checkpoint,
-        &report->failed_load,
-        &report->failed_load_generation,
-        &report->failed_load_missing,
-        &report->loading_generation,
-        &report->disk_checkpoint,
-        &report->disk_step,
-        &report->disk_epoch,
-        &report->disk_generation,
-        &report->disk_last_checkpoint,
-        &report->waits_for_checkpoint,
-        &report->gate,
-        &report->ready,
-        &report->evaluation.step,
-        &report->evaluation.digest[0],
-        &report->evaluation.digest[1],
-        &report->inputs.data[0],
-        &report->inputs.data[1],
-        &report->evaluated_checkpoint,
-        &report->slice_ns,
-        &report->late.words[0],
-        &report->late.words[1],
-        &report->late.words[2],
-        &report->late.words[3],
-        &report->late_after_ms,
-        &report->late_periods,
-    };
-    for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++) {
-        integer(cursor, integers[i]);
+    for (size_t i = 0; i < INTEGERS; i++) {
+        uint64_t value;
+        memcpy(&value, (const char *)report + integers[i], sizeof value);
+        integer(cursor, &value);
+        memcpy((char *)report + integers[i], &value, sizeof value);
     }
     uint64_t metric = report->disk_best.metric;
     integer(cursor, &report->disk_best.checkpoint);
@@ -263,4 +271,50 @@ enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
                          role_name((enum role)role), index, out->saved_checkpoint);
     }
     return status == TN_OK ? check_counters(out, error) : status;
+}
+
+/* ------------------------------------------------------------------- comparing */
+
+static bool same_bits(double a, double b)
+{
+    uint64_t left, right;
+    memcpy(&left, &a, sizeof left);
+    memcpy(&right, &b, sizeof right);
+    return left == right;
+}
+
+static bool same_best(const struct best *a, const struct best *b)
+{
+    return a->checkpoint == b->checkpoint && a->step == b->step && a->metric == b->metric &&
+           same_bits(a->value, b->value);
+}
+
+static bool same_metrics(const struct metrics *a, const struct metrics *b)
+{
+    if (a->count != b->count) { return false; }
+    for (uint32_t i = 0; i < a->count; i++) {
+        const struct metric *x = &a->list[i], *y = &b->list[i];
+        if (strcmp(x->name, y->name) != 0 || !same_bits(x->value, y->value)) { return false; }
+    }
+    return true;
+}
+
+bool report_equal_but_step(const struct report *a, const struct report *b)
+{
+    assert(a != NULL && b != NULL);
+    if (a->task.role != b->task.role || a->task.index != b->task.index) { return false; }
+    for (size_t i = 0; i < INTEGERS; i++) {
+        const size_t at = integers[i];
+        if (at == offsetof(struct report, step)) { continue; }
+        if (memcmp((const char *)a + at, (const char *)b + at, sizeof(uint64_t)) != 0) {
+            return false;
+        }
+    }
+    const struct evaluation *x = &a->evaluation, *y = &b->evaluation;
+    return same_best(&a->disk_best, &b->disk_best) && same_bits(x->loss, y->loss) &&
+           same_bits(x->accuracy, y->accuracy) && same_bits(x->train_loss, y->train_loss) &&
+           same_metrics(&x->metrics, &y->metrics) &&
+           strncmp(a->place, b->place, sizeof a->place - 1) == 0 &&
+           strncmp(a->inputs.fingerprint, b->inputs.fingerprint,
+                   sizeof a->inputs.fingerprint - 1) == 0;
 }

@@ -276,18 +276,6 @@ static void drive_link(struct membership *m)
     if (m->now_ms >= report_due_ms(m)) { send_report(m); }
 }
 
-/* Equal but for the step and what membership_report() fills in. */
-static bool equal_but_step(const struct report *a, const struct report *b)
-{
-    assert(a != NULL && b != NULL);
-    uint8_t left[REPORT_BYTES], right[REPORT_BYTES];
-    struct report copy = *b;
-    copy.step = a->step;
-    report_encode(a, left);
-    report_encode(&copy, right);
-    return memcmp(left, right, sizeof left) == 0;
-}
-
 void membership_report(struct membership *m, const struct report *report)
 {
     assert(report != NULL);
@@ -296,7 +284,7 @@ void membership_report(struct membership *m, const struct report *report)
     next.incarnation = m->identity.incarnation;
     next.sequence = m->report.sequence;
     next.epoch = u64_max(m->chief.epoch, m->run.epoch);
-    bool same = m->report.sequence != 0 && equal_but_step(&m->report, &next);
+    bool same = m->report.sequence != 0 && report_equal_but_step(&m->report, &next);
     if (same && m->report.step == next.step) { return; }
     bool last = m->has_run && next.step >= m->run.until && m->report.step < m->run.until;
     next.sequence++;
