@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
+
 static bool is_head(const struct attempt *attempt)
 {
     return attempt->member == 0;
@@ -60,6 +62,11 @@ static void link_down(struct attempt *attempt, uint32_t member, struct attempt_a
         act(out, ATTEMPT_DO_BROKEN, 0, attempt->number);
         end(attempt, 0, out);
     }
+}
+
+uint64_t attempt_first(uint64_t incarnation)
+{
+    return incarnation % (COUNTER_MAX / 2) + 1;
 }
 
 void attempt_init(struct attempt *attempt, uint32_t member, uint32_t members, uint64_t first)

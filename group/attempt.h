@@ -73,6 +73,8 @@ struct attempt {
     bool ready[GROUP_MEMBERS_MAX]; /* By member: in the present attempt; others only at the head. */
 };
 
+/* The first attempt of the head that is the process `incarnation`, a random number. */
+uint64_t attempt_first(uint64_t incarnation);
 /* `first` is the number of the head's first attempt, at least 1: the heads of a group, one process
  * after another, do not use the same numbers. */
 void attempt_init(struct attempt *attempt, uint32_t member, uint32_t members, uint64_t first);

@@ -51,7 +51,8 @@ static uint64_t piece(const struct group_worker *worker, const struct variable *
 
 static bool is_current(const struct group_worker *worker, const struct schedule_label *label)
 {
-    return worker->label.generation == label->generation && worker->label.step == label->step;
+    return value_labels_are_current(&worker->labels,
+                                    (struct value_label){label->generation, label->step});
 }
 
 /* ------------------------------------------------------------------ results */
@@ -182,7 +183,8 @@ static const char *begin_chunk(struct group_worker *worker, const struct schedul
     if (worker->evaluator == NULL || !is_current(worker, label)) {
         return "values that are to be evaluated are not here";
     }
-    if (!group_evaluation_order(worker->evaluator, label, worker->current->data, worker->version)) {
+    if (!group_evaluation_order(worker->evaluator, label, worker->current->data,
+                                worker->labels.version)) {
         return "a chunk that is to be evaluated is not the next one";
     }
     advance(worker, done);

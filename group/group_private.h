@@ -19,6 +19,7 @@
 #include "group/group_worker.h"
 #include "group/layout.h"
 #include "group/member.h"
+#include "group/value_labels.h"
 #include "model/training.h"
 #include "worker/evaluation_details.h"
 #include "worker/gradients.h"
@@ -26,17 +27,10 @@
 #include "worker/slice_timer.h"
 #include "worker/training_loop.h"
 
-/* Values of one step. */
-struct value_label {
-    uint64_t generation, step;
-};
-
-/* The complete answer of a ps. */
+/* The answers of a ps. */
 struct group_answer {
     struct assembly assembly;
-    struct buffer *values; /* The newest values, with one reference; NULL: none. */
-    struct value_label label;
-    struct value_label taken; /* The values of this ps in the next ones. */
+    struct buffer *values; /* The newest ones that were not taken, with one reference; or NULL. */
 };
 
 /* At the head: the nodes that are computed one after the other. */
@@ -78,14 +72,10 @@ struct group_worker {
 
     /* Values of this member, and what it has computed of the step of the current ones. */
     struct buffer *current, *next;
-    struct value_label label;
-    uint64_t version;
+    struct value_labels labels; /* The steps of these values. */
     struct group_answer answers[PS_MAX];
-    struct gradients gradients;
-    struct slice_node nodes[SLICES_MAX];
+    struct gradients gradients; /* The gradients of labels.nodes[]. */
     double losses[SLICES_MAX];
-    uint32_t node_count;
-    bool is_forgotten; /* The present order is not needed any more. */
 
     /* The head's. */
     struct training_loop core;

@@ -70,7 +70,8 @@ static void keep_values(struct group_worker *worker, uint32_t ps, struct buffer 
     struct group_answer *answer = &worker->answers[ps];
     buffer_release(answer->values);
     answer->values = buffer_retain(values);
-    answer->label = (struct value_label){header->generation, header->step};
+    value_labels_answered(&worker->labels, ps,
+                          (struct value_label){header->generation, header->step});
     answered(worker, ps, header);
 }
 
@@ -131,29 +132,17 @@ void group_values_transport(struct group_worker *worker, uint32_t ps,
 
 /* ---------------------------------------------------------------- questions */
 
-/* The gradient of a node; false: it was not computed in this attempt. */
-static bool find_node(const struct group_worker *worker, const struct frame_header *header,
-                      uint32_t *node)
-{
-    if (worker->label.generation != header->generation || worker->label.step != header->step) {
-        return false;
-    }
-    for (*node = 0; *node < worker->node_count; (*node)++) {
-        const struct slice_node *own = &worker->nodes[*node];
-        if (own->first == header->first && own->count == header->count) { return true; }
-    }
-    return false;
-}
-
 void group_values_send(struct group_worker *worker, uint32_t ps, struct frame_header header)
 {
     assert(worker->layout.owns[ps]);
     const struct link *link = &worker->links.items[ps];
     struct buffer *body = NULL;
     uint32_t node;
+    const struct value_label label = {header.generation, header.step};
+    const struct slice_node slices = {header.first, header.count};
     if (!link->open) { return; } /* The head will learn it. */
     if (header.type == FRAME_PUSH) {
-        if (!find_node(worker, &header, &node)) {
+        if (!value_labels_find(&worker->labels, label, slices, &node)) {
             member_fail(worker->member, "a gradient that is to be pushed is not here");
             return;
         }
@@ -172,19 +161,13 @@ void group_values_send(struct group_worker *worker, uint32_t ps, struct frame_he
 
 /* ------------------------------------------------------------------- values */
 
-static bool is_equal(struct value_label a, struct value_label b)
-{
-    return a.generation == b.generation && a.step == b.step;
-}
-
 bool group_values_take(struct group_worker *worker, uint32_t ps, struct value_label label)
 {
     struct group_answer *answer = &worker->answers[ps];
-    if (answer->values == NULL || !is_equal(answer->label, label)) { return false; }
+    if (!value_labels_take(&worker->labels, ps, label)) { return false; }
     const struct placement *place = &worker->layout.places[ps];
     memcpy((float *)worker->next->data + place->first, answer->values->data,
            place->count * sizeof(float));
-    answer->taken = label;
     buffer_release(answer->values);
     answer->values = NULL;
     return true;
@@ -192,37 +175,31 @@ bool group_values_take(struct group_worker *worker, uint32_t ps, struct value_la
 
 bool group_values_swap(struct group_worker *worker, struct value_label label)
 {
-    for (uint32_t p = 0; p < worker->layout.ps; p++) {
-        if (worker->layout.owns[p] && !is_equal(worker->answers[p].taken, label)) { return false; }
-    }
+    if (!value_labels_swap(&worker->labels, label)) { return false; }
     FAILPOINT("group.before_swap");
     struct buffer *old = worker->current;
     worker->current = worker->next;
     worker->next = old;
-    worker->label = label;
-    worker->version++;
-    group_values_forget(worker);
+    gradients_clear(&worker->gradients);
     return true;
 }
 
 void group_values_forget(struct group_worker *worker)
 {
     gradients_clear(&worker->gradients);
-    worker->node_count = 0;
-    worker->is_forgotten = true;
+    value_labels_forget(&worker->labels);
 }
 
 void group_values_reset(struct group_worker *worker)
 {
-    group_values_forget(worker);
+    gradients_clear(&worker->gradients);
     links_reset(&worker->links, worker->now_ms);
-    worker->label = (struct value_label){0, STEP_NONE};
+    value_labels_reset(&worker->labels);
     for (uint32_t p = 0; p < worker->layout.ps; p++) {
         struct group_answer *answer = &worker->answers[p];
         assembly_reset(&answer->assembly);
         buffer_release(answer->values);
         answer->values = NULL;
-        answer->taken = (struct value_label){0, STEP_NONE};
     }
 }
 
@@ -232,8 +209,8 @@ bool group_values_prepare(void *ctx, struct computation_order *order)
 {
     struct group_worker *worker = ctx;
     const struct value_label label = {order->generation, order->step};
-    if (!is_equal(worker->label, label) || worker->node_count == SLICES_MAX) { return false; }
-    order->sum = gradients_begin(&worker->gradients, worker->node_count);
+    if (!value_labels_begin(&worker->labels, label)) { return false; }
+    order->sum = gradients_begin(&worker->gradients, worker->labels.node_count);
     if (order->sum == NULL) {
         log_error("out of memory for the gradients of %" PRIu64 " parameters: exiting",
                   worker->layout.floats);
@@ -241,8 +218,7 @@ bool group_values_prepare(void *ctx, struct computation_order *order)
         return false;
     }
     order->values = worker->current->data;
-    order->version = worker->version;
-    worker->is_forgotten = false;
+    order->version = worker->labels.version;
     return true;
 }
 
@@ -250,14 +226,14 @@ void group_values_computed(void *ctx, const struct computation_order *order, dou
 {
     struct group_worker *worker = ctx;
     FAILPOINT("group.computed");
-    if (worker->is_forgotten || worker->finished) { return; }
+    const uint32_t index = worker->labels.node_count;
+    if (worker->finished || !value_labels_computed(&worker->labels, order->node)) { return; }
     if (!all_finite(order->sum, worker->layout.floats) || !isfinite(loss)) {
         failure_log_divergence(order->step, order->node);
         group_finish(worker, TN_EXIT_INVALID_INPUT);
         return;
     }
-    worker->nodes[worker->node_count] = order->node;
-    worker->losses[worker->node_count++] = loss;
+    worker->losses[index] = loss;
     if (!group_is_head(worker)) { return; }
     const struct job *job = worker->config.job;
     uint64_t examples = 0;
@@ -276,7 +252,7 @@ enum tn_status group_values_open(struct group_worker *worker, struct error *erro
     worker->next = buffer_acquire(worker->ports.buffers, bytes);
     gradients_open(&worker->gradients, worker->ports.buffers, worker->layout.places,
                    worker->layout.floats);
-    worker->label = (struct value_label){0, STEP_NONE};
+    value_labels_init(&worker->labels, worker->layout.ps, worker->layout.owns);
     if (worker->current != NULL && worker->next != NULL) { return TN_OK; }
     return error_set(error, TN_ENOMEM, "out of memory for %" PRIu64 " parameters",
                      worker->layout.floats);

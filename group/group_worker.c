@@ -7,6 +7,8 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/job/strategy.h"
+#include "group/admission.h"
+#include "group/attempt.h"
 #include "group/group_private.h"
 #include "worker/failure.h"
 #include "worker/refusal.h"
@@ -107,34 +109,24 @@ static const char *take_message(void *ctx, uint32_t peer, const struct member_fr
 {
     struct group_worker *worker = ctx;
     const uint32_t ps = message->number;
-    const bool exists = ps < worker->layout.ps;
+    const uint32_t owner =
+        ps < worker->layout.ps ? group_owner_of(worker, ps) : (uint32_t)GROUP_MEMBERS_MAX;
+    if (!admission_is_for(worker->index, peer, message->kind, owner)) {
+        return "a message is not for this member";
+    }
     switch (message->kind) {
     case MEMBER_FRAME_LINK_UP:
     case MEMBER_FRAME_LINK_DOWN:
-    case MEMBER_FRAME_ANSWER:
-        if (!group_is_head(worker) || !exists || group_owner_of(worker, ps) != peer) { break; }
-        return from_ps(worker, message, body);
+    case MEMBER_FRAME_ANSWER: return from_ps(worker, message, body);
     case MEMBER_FRAME_RELAY:
-    case MEMBER_FRAME_TAKE:
-        if (peer != 0 || !exists || !worker->layout.owns[ps]) { break; }
-        return to_ps(worker, message, body);
+    case MEMBER_FRAME_TAKE: return to_ps(worker, message, body);
     case MEMBER_FRAME_SWAP:
-        if (peer != 0) { break; }
         return group_values_swap(
                    worker, (struct value_label){message->label.generation, message->label.step})
                    ? NULL
                    : "the next values are not complete";
-    case MEMBER_FRAME_EVALUATE:
-    case MEMBER_FRAME_READ:
-        if (peer != 0) { break; }
-        return group_evaluate_message(worker, message, body);
-    case MEMBER_FRAME_FLOATS:
-        if (!group_is_head(worker)) { break; }
-        return group_evaluate_message(worker, message, body);
-    case MEMBER_FRAME_RESULT: return group_evaluate_message(worker, message, body);
-    default: break;
+    default: return group_evaluate_message(worker, message, body);
     }
-    return "a message is not for this member";
 }
 
 /* ------------------------------------------------------------------ transport */
@@ -365,8 +357,7 @@ static enum tn_status create_member(struct group_worker *worker, struct error *e
         .kernels = config->programs,
         .pool = worker->ports.buffers,
         .transport = worker->ports.transport,
-        /* Another one than those of earlier heads. */
-        .first_attempt = config->identity.incarnation % (COUNTER_MAX / 2) + 1,
+        .first_attempt = attempt_first(config->identity.incarnation),
         .calls = {.fill = fill,
                   .prepare = group_values_prepare,
                   .computed = group_values_computed,

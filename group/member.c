@@ -9,7 +9,7 @@
 #include "common/base/minmax.h"
 #include "common/base/text.h"
 #include "common/net/assembly.h"
-#include "group/attempt.h"
+#include "group/admission.h"
 
 /* The way to another member. */
 struct link {
@@ -24,9 +24,8 @@ struct group_member {
     struct member_config config;
     struct attempt attempt;
     struct computation *computation;
-    struct computation_order order;   /* The last one. */
-    bool is_ordered;                  /* At the head: it is not done. */
-    bool has_done[GROUP_MEMBERS_MAX]; /* At the head, by member: it has carried it out. */
+    struct computation_order order; /* The last one. */
+    struct order_progress progress; /* At the head. */
     struct link links[GROUP_MEMBERS_MAX];
     uint64_t now_ms;
     struct error *error; /* The caller's, while an event is handled. */
@@ -50,8 +49,7 @@ static void send_message(struct group_member *member, uint32_t to,
 static void forget(struct group_member *member)
 {
     computation_reset(member->computation);
-    member->is_ordered = false;
-    memset(member->has_done, 0, sizeof member->has_done);
+    member->progress = (struct order_progress){.is_active = false};
     member->config.calls.reset(member->config.calls.ctx);
 }
 
@@ -103,13 +101,7 @@ static void refuse(struct group_member *member, uint32_t peer, const char *why)
 /* At the head: a member has carried out the present order. */
 static void take_done(struct group_member *member, uint32_t peer)
 {
-    if (!member->is_ordered) { return; }
-    member->has_done[peer] = true;
-    for (uint32_t m = 0; m < member->config.members; m++) {
-        if (!member->has_done[m]) { return; }
-    }
-    member->is_ordered = false;
-    memset(member->has_done, 0, sizeof member->has_done);
+    if (!order_progress_done(&member->progress, member->config.members, peer)) { return; }
     const struct computation_order *order = &member->order;
     const struct schedule_label label = {order->generation, order->step, order->node.first};
     member->config.calls.done(member->config.calls.ctx, &label);
@@ -184,7 +176,7 @@ bool member_is_complete(const struct group_member *member)
 enum tn_status member_order(struct group_member *member, uint64_t generation, uint64_t step,
                             struct slice_node node, struct error *error)
 {
-    assert(member_is_complete(member) && !member->is_ordered);
+    assert(member_is_complete(member));
     const struct member_frame message = {
         .kind = MEMBER_FRAME_ORDER,
         .attempt = member->attempt.number,
@@ -194,7 +186,7 @@ enum tn_status member_order(struct group_member *member, uint64_t generation, ui
     for (uint32_t m = 1; m < member->config.members; m++) {
         send_message(member, m, &message, NULL);
     }
-    member->is_ordered = true;
+    order_progress_begin(&member->progress);
     member->error = error;
     return begin_order(member, &message);
 }
@@ -285,27 +277,16 @@ static enum tn_status frame(struct group_member *member, uint32_t peer,
         refuse(member, peer, "a frame is not a message of this group");
         return TN_OK;
     }
-    const bool is_present =
-        attempt_is_ready(&member->attempt) && message.attempt == member->attempt.number;
-    switch (message.kind) {
-    case MEMBER_FRAME_BEGIN:
-    case MEMBER_FRAME_READY:
-    case MEMBER_FRAME_BROKEN:
+    switch (admission_of(&member->attempt, peer, &message)) {
+    case ADMIT_NOTHING: break;
+    case ADMIT_ATTEMPT:
         handle_attempt(member, &(struct attempt_event){types[message.kind], peer, message.attempt});
         break;
-    case MEMBER_FRAME_TENSOR:
-    case MEMBER_FRAME_RESULT: return tensor(member, peer, &message, event, is_present);
-    case MEMBER_FRAME_ORDER:
-        if (is_present && peer == 0) { return begin_order(member, &message); }
-        break;
-    case MEMBER_FRAME_DONE:
-        if (is_present && member->config.member == 0) { take_done(member, peer); }
-        break;
-    case MEMBER_FRAME_HELLO:
-    case MEMBER_FRAME_KINDS: break;
-    default:
-        if (is_present) { deliver(member, peer, &message, event->body); }
-        break;
+    case ADMIT_VALUE: return tensor(member, peer, &message, event, true);
+    case ADMIT_LATE_VALUE: return tensor(member, peer, &message, event, false);
+    case ADMIT_ORDER: return begin_order(member, &message);
+    case ADMIT_DONE: take_done(member, peer); break;
+    case ADMIT_MESSAGE: deliver(member, peer, &message, event->body); break;
     }
     return TN_OK;
 }

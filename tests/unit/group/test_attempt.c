@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "common/base/minmax.h"
+
 enum { MEMBERS = 3, FIRST = 100 };
 
 static struct attempt_actions actions;
@@ -169,6 +171,21 @@ static void the_head_ends_an_attempt(void **state)
     assert_int_equal(head.number, FIRST + 2); /* It has not begun. */
 }
 
+/* Heads that are different processes begin with different numbers, none of which is 0 or close to
+ * the end of the numbers. */
+static void heads_use_different_numbers(void **state)
+{
+    (void)state;
+    static const uint64_t incarnations[] = {0, 1, 2, 77, UINT64_C(1) << 40, COUNTER_MAX / 2 - 1};
+    enum { COUNT = sizeof incarnations / sizeof *incarnations };
+    for (uint32_t i = 0; i < COUNT; i++) {
+        const uint64_t number = attempt_first(incarnations[i]);
+        assert_in_range(number, 1, COUNTER_MAX / 2);
+        for (uint32_t k = 0; k < i; k++) { assert_true(number != attempt_first(incarnations[k])); }
+    }
+    assert_in_range(attempt_first(UINT64_MAX), 1, COUNTER_MAX / 2);
+}
+
 /* Frames that only a faulty member sends change nothing. */
 static void faulty_frames(void **state)
 {
@@ -204,6 +221,7 @@ int main(void)
         cmocka_unit_test(a_connection_is_replaced),
         cmocka_unit_test(a_member_loses_the_head),
         cmocka_unit_test(the_head_ends_an_attempt),
+        cmocka_unit_test(heads_use_different_numbers),
         cmocka_unit_test(faulty_frames),
         cmocka_unit_test(alone),
     };
