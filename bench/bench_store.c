@@ -77,7 +77,8 @@ static void store_write_once(void)
                                           .shards = 1,
                                           .state_arrays = 1,
                                           .arrays = {{&source, 0}}};
-    measure_require(store_write(dir, &request, NULL, &part->digest, &part->bytes, &error), &error);
+    measure_require(store_write(dir, &request, NULL, NULL, &part->digest, &part->bytes, &error),
+                    &error);
 }
 
 static void store_read_once(void)

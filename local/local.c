@@ -282,7 +282,8 @@ static enum tn_status work(struct local *local, struct error *error)
 static enum tn_status open_saver(struct local *local, struct error *error)
 {
     const struct saver_config config = {.dir = local->config->dir,
-                                        .keep = u32_max(local->job->checkpoint.keep, 1)};
+                                        .keep = u32_max(local->job->checkpoint.keep, 1),
+                                        .interval_ms = local->job->checkpoint.every_seconds * 1000};
     return saver_start(&config, &local->saver, error);
 }
 

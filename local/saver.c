@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
@@ -24,7 +25,9 @@ struct saver {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool busy; /* The owner's: begun and not reported. */
+    bool busy;         /* The owner's: begun and not reported. */
+    uint64_t begun_ms; /* The owner's: the last save; 0: none. */
+    struct save_pace pace;
     /* Guarded by `mutex`. While SAVER_WRITING, the rest belongs to the thread. */
     enum saver_state state;
     struct manifest manifest;
@@ -79,11 +82,13 @@ static enum tn_status write_checkpoint(struct saver *saver, struct error *error)
 {
     struct manifest_shard *shard = &saver->manifest.shards[0];
     assert(saver->manifest.shard_count == 1);
-    enum tn_status status =
-        store_write(saver->config.dir, &saver->request, NULL, &shard->digest, &shard->bytes, error);
+    const struct table_progress progress = save_pace_of_rows(&saver->pace);
+    enum tn_status status = store_write(saver->config.dir, &saver->request, NULL, &saver->pace,
+                                        &shard->digest, &shard->bytes, error);
     if (status == TN_OK) {
-        status = tables_write(saver->tables, saver->config.dir, &saver->manifest, error);
+        status = tables_write(saver->tables, saver->config.dir, &saver->manifest, &progress, error);
     }
+    (void)save_pace_end(&saver->pace);
     if (status == TN_OK) {
         status = store_put_manifest(saver->config.dir, &saver->manifest, error);
     }
@@ -151,8 +156,10 @@ enum tn_status saver_start(const struct saver_config *config, struct saver **out
     saver->config = *config;
     pthread_mutex_init(&saver->mutex, NULL);
     pthread_cond_init(&saver->changed, NULL);
+    save_pace_open(&saver->pace);
     const int reason = start_thread(saver);
     if (reason != 0) {
+        save_pace_close(&saver->pace);
         pthread_cond_destroy(&saver->changed);
         pthread_mutex_destroy(&saver->mutex);
         free(saver);
@@ -173,6 +180,7 @@ void saver_stop(struct saver *saver)
     pthread_cond_broadcast(&saver->changed);
     pthread_mutex_unlock(&saver->mutex);
     pthread_join(saver->thread, NULL);
+    save_pace_close(&saver->pace);
     pthread_cond_destroy(&saver->changed);
     pthread_mutex_destroy(&saver->mutex);
     free(saver);
@@ -190,6 +198,18 @@ void saver_know_unloadable(struct saver *saver, uint64_t checkpoint)
     if (saver->unloadable_count < RUN_UNLOADABLE_MAX) {
         saver->unloadable[saver->unloadable_count++] = checkpoint;
     }
+}
+
+/* The thread has no save, so its data belong to the owner. */
+static void begin_pace(struct saver *saver)
+{
+    const uint64_t now_ms = clock_monotonic_ms();
+    const uint64_t seen_ms = saver->begun_ms != 0 ? now_ms - saver->begun_ms : 0;
+    const uint64_t bytes =
+        store_write_bytes(&saver->request) + tables_save_bytes(saver->tables, saver->manifest.step);
+    saver->begun_ms = now_ms;
+    save_pace_begin(&saver->pace, bytes,
+                    save_rate_spread_ms(bytes, saver->config.interval_ms, seen_ms), false);
 }
 
 void saver_begin(struct saver *saver, const struct manifest *manifest, const char *place,
@@ -219,7 +239,9 @@ void saver_begin(struct saver *saver, const struct manifest *manifest, const cha
     struct saver_result failed = {.checkpoint = manifest->id, .step = manifest->step};
     failed.status = tables_begin_save(&trainer->tables, manifest->id, &failed.error);
     saver->tables = failed.status == TN_OK ? &trainer->tables : NULL;
-    if (failed.status != TN_OK) {
+    if (failed.status == TN_OK) {
+        begin_pace(saver);
+    } else {
         release_request(saver);
         saver->result = failed;
         saver->state = SAVER_WRITTEN;
@@ -231,6 +253,7 @@ void saver_begin(struct saver *saver, const struct manifest *manifest, const cha
 bool saver_finish(struct saver *saver, bool wait, struct saver_result *result)
 {
     if (!saver->busy) { return false; }
+    if (wait) { save_pace_hurry(&saver->pace); }
     pthread_mutex_lock(&saver->mutex);
     while (wait && saver->state == SAVER_WRITING) {
         pthread_cond_wait(&saver->changed, &saver->mutex);

@@ -20,8 +20,9 @@
 struct saver;
 
 struct saver_config {
-    const char *dir; /* The folder of the checkpoints; exists. Outlives the saver. */
-    uint32_t keep;   /* Committed checkpoints that stay, at least 1. */
+    const char *dir;      /* The folder of the checkpoints; exists. Outlives the saver. */
+    uint32_t keep;        /* Committed checkpoints that stay, at least 1. */
+    uint64_t interval_ms; /* Between two checkpoints, as configured; 0: unknown. */
 };
 
 /* The outcome of the checkpoint that saver_begin() was given. */
@@ -53,7 +54,8 @@ void saver_begin(struct saver *saver, const struct manifest *manifest, const cha
                  struct trainer *trainer);
 
 /* The checkpoint in progress has ended: report it, once. False: none has. With `wait`, waits for
- * one in progress. */
+ * one in progress, which is hurried; otherwise it leaves the machine to training
+ * (ps/store/save_pace.h). */
 bool saver_finish(struct saver *saver, bool wait, struct saver_result *result);
 
 /* A checkpoint is in progress, or its result was not reported. */

@@ -52,14 +52,22 @@ static enum tn_status make_folder(const char *dir, struct error *error)
     return errno == EEXIST ? TN_OK : files_error(error, errno, "make the folder", path);
 }
 
+uint64_t tables_save_bytes(const struct tables *tables, uint64_t step)
+{
+    const struct row_set *set = &tables->set;
+    const struct rows_save save = rows_save_behind(&set->saving, step, set->save_counts);
+    return rows_file_bytes((const struct row_table *const *)set->tables, set->count, &save);
+}
+
 enum tn_status tables_write(struct tables *tables, const char *dir, struct manifest *manifest,
-                            struct error *error)
+                            const struct table_progress *progress, struct error *error)
 {
     struct rows_file file;
     struct row_set *set = &tables->set;
     struct rows_chain *chain = &set->saving;
     if (set->count == 0) { return TN_OK; }
-    const struct rows_save save = rows_save_behind(chain, manifest->step, set->save_counts);
+    struct rows_save save = rows_save_behind(chain, manifest->step, set->save_counts);
+    save.progress = progress;
     enum tn_status status = make_folder(dir, error);
     if (status == TN_OK) { status = path_of(dir, manifest->id, file.path, error); }
     if (status == TN_OK) {

@@ -41,10 +41,14 @@ MUST_CHECK enum tn_status tables_apply(struct tables *tables, uint64_t step,
  * tables_write(). TN_ENOMEM: none is in progress. */
 MUST_CHECK enum tn_status tables_begin_save(struct tables *tables, uint64_t checkpoint,
                                             struct error *error);
-/* Write the save in progress, and add its chain to `manifest`. `dir`: the folder of checkpoints.
- * TN_ENOENT, TN_ENOSPC, TN_EIO, TN_EINVAL: the path is too long. */
+/* The bytes of the save in progress. */
+uint64_t tables_save_bytes(const struct tables *tables, uint64_t step);
+/* Write the save in progress, and add its chain to `manifest`. `dir`: the folder of checkpoints;
+ * `progress`, or NULL, receives the bytes. TN_ENOENT, TN_ENOSPC, TN_EIO, TN_EINVAL: the path is too
+ * long. */
 MUST_CHECK enum tn_status tables_write(struct tables *tables, const char *dir,
-                                       struct manifest *manifest, struct error *error);
+                                       struct manifest *manifest,
+                                       const struct table_progress *progress, struct error *error);
 /* The save has ended. */
 void tables_end_save(struct tables *tables, bool committed);
 

@@ -161,6 +161,17 @@ static void report(struct mirror_worker *worker)
     membership_report(&worker->membership, &report);
 }
 
+static void hurry_save(struct mirror_worker *worker)
+{
+    const struct run *run = &worker->membership.run;
+    const struct replica *core = &worker->core;
+    const uint64_t every = worker->config.job->checkpoint.every_steps;
+    if (!worker->membership.has_run) { return; }
+    if (worker->drain_until_ms != 0 || run_hurries_save(run, core->generation, core->step, every)) {
+        checkpoint_client_hurry(&worker->checkpoints);
+    }
+}
+
 static void leave_if_over(struct mirror_worker *worker)
 {
     if (worker->leave_at_ms == UINT64_MAX || worker->finished) { return; }
@@ -247,6 +258,7 @@ static void handle(void *self, const struct node_event *event)
     if ((changes & MEMBERSHIP_RUN) != 0) { follow_run(worker); }
     if (worker->finished) { return; }
     tick(worker);
+    hurry_save(worker);
     if (!worker->finished) { report(worker); }
     leave_if_over(worker);
     leave_if_drained(worker);
@@ -309,6 +321,7 @@ static enum tn_status open_arrays(struct mirror_worker *worker, const struct mir
         .parameters = variables->parameter_count,
         .shards = 1,
         .keep = job->checkpoint.keep,
+        .interval_ms = job->checkpoint.every_seconds * 1000,
     };
     return checkpoint_client_open(&worker->checkpoints, &checkpoints, error);
 }

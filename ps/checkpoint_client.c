@@ -10,6 +10,8 @@
 #include "common/faults/failpoint.h"
 #include "kernels/optimizer.h"
 #include "ps/checkpoint_retention.h"
+#include "ps/store/save_rate.h"
+#include "ps/store/store.h"
 
 enum tn_status checkpoint_client_open(struct checkpoint_client *client,
                                       const struct checkpoint_client_config *config,
@@ -32,6 +34,7 @@ enum tn_status checkpoint_client_open(struct checkpoint_client *client,
         .shards = config->shards,
         .index = config->index,
         .keep = config->keep,
+        .interval_ms = config->interval_ms,
     };
     client->load.retry_at_ms = client->retention.retry_at_ms = UINT64_MAX;
     client->publication.retry_at_ms = UINT64_MAX;
@@ -274,6 +277,13 @@ static bool begin_rows(struct checkpoint_client *client, const struct checkpoint
     return false;
 }
 
+static uint64_t spread_of(const struct checkpoint_client *client,
+                          const struct store_write_request *request)
+{
+    const uint64_t seen_ms = client->begun_ms != 0 ? client->now_ms - client->begun_ms : 0;
+    return save_rate_spread_ms(store_write_bytes(request), client->interval_ms, seen_ms);
+}
+
 bool checkpoint_client_save(struct checkpoint_client *client, const struct checkpoint_save *save)
 {
     assert(save->checkpoint != 0);
@@ -300,6 +310,7 @@ bool checkpoint_client_save(struct checkpoint_client *client, const struct check
     }
     uint64_t op = checkpoint_client_next_store_op(client);
     if (!begin_rows(client, save, &request.rows)) { return false; }
+    request.spread_ms = spread_of(client, &request);
     if (client->saves == CHECKPOINT_SAVES_MAX ||
         client->store.write(client->store.ctx, op, &request) != TN_OK) {
         shard_rows_end_save(client->rows, false);
@@ -309,7 +320,16 @@ bool checkpoint_client_save(struct checkpoint_client *client, const struct check
     client->highest_id = u64_max(client->highest_id, save->checkpoint);
     client->saving[client->saves].op = op;
     client->saving[client->saves++].checkpoint = save->checkpoint;
+    client->begun_ms = client->now_ms;
+    client->hurried = false;
     return true;
+}
+
+void checkpoint_client_hurry(struct checkpoint_client *client)
+{
+    if (client->saves == 0 || client->hurried) { return; }
+    client->hurried = true;
+    client->store.hurry(client->store.ctx);
 }
 
 static enum checkpoint_event write_answered(struct checkpoint_client *client, uint32_t slot,
@@ -325,6 +345,8 @@ static enum checkpoint_event write_answered(struct checkpoint_client *client, ui
         log_error("checkpoint %" PRIu64 " cannot be saved: %s", checkpoint, event->text);
         return CHECKPOINT_SAVE_FAILED;
     }
+    log_debug("checkpoint %" PRIu64 " is saved bytes=%" PRIu64 " waited_ms=%" PRIu64, checkpoint,
+              event->bytes, event->waited_ms);
     FAILPOINT("ckpt.before_report");
     if (checkpoint > client->saved_checkpoint) {
         client->saved_checkpoint = checkpoint;

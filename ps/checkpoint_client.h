@@ -54,6 +54,7 @@ struct checkpoint_client {
     uint64_t highest_id;       /* The highest id on this disk since the start, of checkpoints that
                                 * are committed, not committed or being written. */
     uint32_t saves;            /* In progress. */
+    bool hurried;              /* All of them are. */
     uint64_t event_checkpoint; /* In the last SAVED or SAVE_FAILED. */
     uint64_t saved_checkpoint; /* The newest one saved, with its file's ... */
     struct digest saved_digest;
@@ -68,6 +69,7 @@ struct checkpoint_client {
     const struct node_ports *ports;
     uint64_t variables_hash, graph_hash, parameters;
     uint32_t shards, index, keep;
+    uint64_t interval_ms, begun_ms; /* The latter: of the last save; 0: none. */
     uint64_t now_ms, next_op, list_op;
     struct {
         uint64_t checkpoint; /* 0: no load is in progress. */
@@ -117,6 +119,7 @@ struct checkpoint_client_config {
     uint64_t variables_hash, graph_hash, parameters;
     uint32_t shards, index; /* Number of ps, and the index of this one. */
     uint32_t keep;          /* Committed checkpoints to keep, at least 1. */
+    uint64_t interval_ms;   /* Between two checkpoints, as configured; 0: unknown. */
 };
 
 /* TN_ENOMEM. */
@@ -135,6 +138,10 @@ void checkpoint_client_load(struct checkpoint_client *client, uint64_t checkpoin
 /* Write the shard's current or kept arrays. False: the store is busy, which is logged. Else
  * CHECKPOINT_SAVED or CHECKPOINT_SAVE_FAILED follows. */
 bool checkpoint_client_save(struct checkpoint_client *client, const struct checkpoint_save *save);
+
+/* The saves in progress, if any, are awaited: they continue at full speed. Call it as long as this
+ * is so. */
+void checkpoint_client_hurry(struct checkpoint_client *client);
 
 /* `run` changed: copy the manifest of the committed checkpoint, then remove checkpoints older than
  * the newest `keep`. */

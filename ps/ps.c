@@ -259,6 +259,17 @@ static void report(struct ps *ps)
     membership_report(&ps->membership, &report);
 }
 
+static void hurry_save(struct ps *ps)
+{
+    const struct run *run = &ps->membership.run;
+    const uint64_t every = ps->config.job->checkpoint.every_steps;
+    if (!ps->membership.has_run) { return; }
+    if (ps->drain_until_ms != 0 ||
+        run_hurries_save(run, ps->core.generation, ps->core.step, every)) {
+        checkpoint_client_hurry(&ps->checkpoints);
+    }
+}
+
 static void leave_if_over(struct ps *ps)
 {
     if (ps->leave_at_ms == UINT64_MAX || ps->finished) { return; }
@@ -322,6 +333,7 @@ static void handle(void *self, const struct node_event *event)
     if ((changes & MEMBERSHIP_RUN) != 0) { follow_run(ps); }
     ps_peers_tick(&ps->peers, &ps->membership, event->now_ms);
     ps_peers_await(&ps->peers, ps_step_awaited_parts(&ps->core), ps->core.step, event->now_ms);
+    hurry_save(ps);
     if (!ps->finished) { report(ps); }
     leave_if_over(ps);
     leave_if_drained(ps);
@@ -398,6 +410,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
         .shards = job->cluster.ps,
         .index = index,
         .keep = job->checkpoint.keep,
+        .interval_ms = job->checkpoint.every_seconds * 1000,
     };
     return checkpoint_client_open(&ps->checkpoints, &checkpoints, error);
 }

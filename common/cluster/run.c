@@ -40,6 +40,14 @@ uint64_t run_limit(const struct run *run)
     return run->gate != 0 ? u64_min(run->until, run->gate) : run->until;
 }
 
+bool run_hurries_save(const struct run *run, uint64_t generation, uint64_t step, uint64_t every)
+{
+    const uint64_t soon = step + every / 4 + 1;
+    if (run->phase != RUN_RUNNING || run->generation != generation) { return true; }
+    if (run->gate != 0 || soon >= run->until) { return true; }
+    return run->save_due != 0 && soon >= run->save_due;
+}
+
 bool run_is_unloadable(const struct run *run, uint64_t checkpoint)
 {
     assert(run->unloadable_count <= RUN_UNLOADABLE_MAX);

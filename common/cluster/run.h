@@ -151,6 +151,11 @@ bool run_wants_worker(const struct run *run, uint32_t index);
 /* Nodes compute the steps below this one. */
 uint64_t run_limit(const struct run *run);
 
+/* Whether the checkpoint that a node at `step` of `generation` is writing is awaited, so that it is
+ * hurried: by a load, the end of training, a node that leaves, or the next checkpoint, of
+ * those each `every` steps (0: none), of which a quarter is left. */
+bool run_hurries_save(const struct run *run, uint64_t generation, uint64_t step, uint64_t every);
+
 /* Whether `checkpoint` is listed as unloadable. */
 bool run_is_unloadable(const struct run *run, uint64_t checkpoint);
 

@@ -27,6 +27,7 @@
 struct writer {
     const struct store_write_request *request;
     const atomic_bool *cancelled;
+    struct save_pace *pace; /* Or NULL. */
     struct store_header header;
     const uint8_t *blob; /* That of the request, or the one that names its rows. */
     uint8_t rows_blob[STORE_BLOB_MAX];
@@ -102,6 +103,7 @@ static enum tn_status write_array(struct writer *writer, uint32_t array, struct 
         digest_encode(digest_of(floats, bytes), digest);
         enum tn_status status = write_record(writer, digest, floats, bytes, error);
         if (status != TN_OK) { return status; }
+        if (writer->pace != NULL) { save_pace_wrote(writer->pace, bytes); }
         floats += bytes;
     }
     return TN_OK;
@@ -146,6 +148,7 @@ static enum tn_status write_file(struct writer *writer, struct digest *digest, s
     const uint64_t bytes = writer->tree.pages * writer->tree.page_bytes;
     enum tn_status status = store_file_create(file, writer->partial, bytes, error);
     if (status == TN_OK) { status = write_records(writer, error); }
+    if (writer->pace != NULL) { save_pace_be_normal(writer->pace); }
     if (status == TN_OK) { status = FAILPOINT_STATUS("ckpt.before_sync", error); }
     if (status == TN_OK) { status = store_file_sync(file, digest, error); }
     store_file_close(file);
@@ -223,6 +226,12 @@ static enum tn_status prepare(const char *dir, struct writer *writer, struct err
     return status;
 }
 
+uint64_t store_write_bytes(const struct store_write_request *request)
+{
+    const uint64_t rows = request->rows.count > 0 ? store_rows_bytes(request) : 0;
+    return rows + request->count * sizeof(float) * request->state_arrays;
+}
+
 static void check_request(const struct store_write_request *request)
 {
     assert(request->id > 0);
@@ -233,18 +242,19 @@ static void check_request(const struct store_write_request *request)
 }
 
 enum tn_status store_write(const char *dir, const struct store_write_request *request,
-                           const atomic_bool *cancelled, struct digest *digest, uint64_t *bytes,
-                           struct error *error)
+                           const atomic_bool *cancelled, struct save_pace *pace,
+                           struct digest *digest, uint64_t *bytes, struct error *error)
 {
     check_request(request);
     const uint64_t begun_ns = clock_monotonic_ns();
-    struct writer writer = {.request = request, .cancelled = cancelled, .blob = request->blob};
+    struct writer writer = {
+        .request = request, .cancelled = cancelled, .pace = pace, .blob = request->blob};
     bool done = false;
     enum tn_status status = prepare(dir, &writer, error);
     if (status == TN_OK) { status = find_committed(dir, &writer, &done, digest, bytes, error); }
     if (status == TN_OK && !done && request->rows.count > 0) {
         writer.blob = writer.rows_blob;
-        status = store_rows_write(dir, request, writer.rows_blob, error);
+        status = store_rows_write(dir, request, pace, writer.rows_blob, error);
     }
     if (status == TN_OK && !done) {
         *bytes = writer.tree.pages * writer.tree.page_bytes;

@@ -15,6 +15,7 @@
 
 #include <stdatomic.h>
 
+#include "ps/store/save_pace.h"
 #include "ps/store/store_port.h"
 #include "ps/table/rows_file.h"
 
@@ -24,8 +25,9 @@
  * its folders are synced: after TN_OK the shard survives a loss of power. Writing the same shard
  * again gives the same bytes; a shard of a committed checkpoint (its manifest is in the folder) is
  * verified and left unchanged. `*digest` and `*bytes` are of the whole file, for the manifest. When
- * `*cancelled` (may be NULL) becomes true, the call ends soon. A failed call leaves no files of its
- * own; an older shard remains.
+ * `*cancelled` (may be NULL) becomes true, the call ends soon. `pace`, which may be NULL, has begun
+ * a save of store_write_bytes() or more. A failed call leaves no files of its own; an older shard
+ * remains.
  *
  *   TN_ENOSPC    the device is full; detected before anything is written
  *   TN_ENOENT    DIR does not exist
@@ -36,8 +38,11 @@
  *   TN_EINVAL    the path of DIR is too long
  */
 MUST_CHECK enum tn_status store_write(const char *dir, const struct store_write_request *request,
-                                      const atomic_bool *cancelled, struct digest *digest,
-                                      uint64_t *bytes, struct error *error);
+                                      const atomic_bool *cancelled, struct save_pace *pace,
+                                      struct digest *digest, uint64_t *bytes, struct error *error);
+
+/* The bytes that it writes, with the rows of tables. */
+uint64_t store_write_bytes(const struct store_write_request *request);
 
 /*
  * Fill `request->arrays` with the range of the flat parameter vector, from any number of shards.

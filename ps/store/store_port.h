@@ -73,6 +73,7 @@ struct store_write_request {
     const void *blob; /* Copied; opaque to the store. */
     size_t blob_bytes;
     struct store_rows rows; /* Such a save has no blob. */
+    uint64_t spread_ms;     /* The time over which it is spread; 0: at full speed. */
 };
 
 /*
@@ -125,6 +126,7 @@ struct store_event {
     const char *text;     /* Failed: the error. LIST: warnings, one per line. Else "". */
     struct digest digest; /* WRITE: the digest of the shard's file ... */
     uint64_t bytes;       /* ... and its size, for the manifest. */
+    uint64_t waited_ms;   /* WRITE: for how long it waited, to leave the machine to training. */
     const struct store_metadata *metadata; /* READ that succeeded. */
     const struct manifest *manifests;      /* LIST: committed checkpoints, newest first. */
     size_t count;        /* LIST: of manifests. COLLECT: of checkpoints removed. */
@@ -155,6 +157,9 @@ struct store_port {
                               uint64_t below_id);
     /* Remove all files of checkpoint `id`, which was never committed. */
     enum tn_status (*discard)(void *ctx, uint64_t op, uint64_t id);
+    /* The writes that are accepted and not answered are awaited: they continue at full
+     * speed. Requests behind a write have the same effect. */
+    void (*hurry)(void *ctx);
 };
 
 #endif

@@ -170,15 +170,30 @@ static bool has_links(const struct place *place, const struct manifest_rows *fil
     return linked;
 }
 
+static struct rows_save save_of(const struct store_write_request *request)
+{
+    return rows_save_behind(request->rows.chain, request->step, request->rows.row_counts);
+}
+
+uint64_t store_rows_bytes(const struct store_write_request *request)
+{
+    const struct rows_save save = save_of(request);
+    return rows_file_bytes((const struct row_table *const *)request->rows.tables,
+                           request->rows.count, &save);
+}
+
 enum tn_status store_rows_write(const char *dir, const struct store_write_request *request,
-                                uint8_t blob[static STORE_BLOB_MAX], struct error *error)
+                                struct save_pace *pace, uint8_t blob[static STORE_BLOB_MAX],
+                                struct error *error)
 {
     struct manifest_rows file;
     const struct store_rows *rows = &request->rows;
     struct rows_chain *chain = rows->chain;
     const struct place place = {dir, request->id, request->shard, request->shards};
     assert(rows->count >= 1 && chain != NULL);
-    const struct rows_save save = rows_save_behind(chain, request->step, rows->row_counts);
+    struct rows_save save = save_of(request);
+    const struct table_progress progress = save_pace_of_rows(pace);
+    if (pace != NULL) { save.progress = &progress; }
     enum tn_status status = link_chain(&place, chain, error);
     if (status != TN_OK) {
         chain->count = 0;

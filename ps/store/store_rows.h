@@ -15,17 +15,22 @@
 #ifndef PS_STORE_STORE_ROWS_H
 #define PS_STORE_STORE_ROWS_H
 
+#include "ps/store/save_pace.h"
 #include "ps/store/store_port.h"
 #include "ps/table/rows_file.h"
 
 /* The size of a blob that names `files` files. */
 size_t store_rows_blob_bytes(uint32_t files);
 
+/* The bytes of the file that store_rows_write() writes. */
+uint64_t store_rows_bytes(const struct store_write_request *request);
+
 /* Write the rows of `request` beside its shard, and the blob that names them, of
- * store_rows_blob_bytes() of one file more than its chain has. Errors as rows_file_write(); TN_EIO:
- * a file of its chain cannot be linked. */
+ * store_rows_blob_bytes() of one file more than its chain has. `pace` may be NULL. Errors as
+ * rows_file_write(); TN_EIO: a file of its chain cannot be linked. */
 MUST_CHECK enum tn_status store_rows_write(const char *dir,
                                            const struct store_write_request *request,
+                                           struct save_pace *pace,
                                            uint8_t blob[static STORE_BLOB_MAX],
                                            struct error *error);
 

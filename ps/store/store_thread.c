@@ -27,6 +27,7 @@ struct job {
     size_t keep_count;
     uint64_t id; /* DISCARD: the checkpoint. COLLECT: `below_id`. */
     uint32_t shard;
+    bool hurried; /* WRITE. */
 };
 
 struct store_thread {
@@ -40,8 +41,11 @@ struct store_thread {
 
     /* Under the mutex: a ring. The job at `head` may be in progress. */
     bool stopping;
+    bool writing; /* The job at `head` is a write in progress. */
     size_t head, count;
     struct job jobs[STORE_QUEUE_MAX];
+
+    struct save_pace pace;
 
     /* Used by the thread only: results while they are delivered. */
     struct error error;
@@ -99,8 +103,10 @@ static enum tn_status carry_out(struct store_thread *thread, const struct job *j
     enum tn_status status;
     switch (job->request) {
     case STORE_WRITE:
-        return store_write(dir, &job->write, &thread->cancelled, &event->digest, &event->bytes,
-                           error);
+        status = store_write(dir, &job->write, &thread->cancelled, &thread->pace, &event->digest,
+                             &event->bytes, error);
+        event->waited_ms = save_pace_end(&thread->pace);
+        return status;
     case STORE_READ:
         event->metadata = &thread->metadata;
         return store_read_range(dir, &job->read, &thread->cancelled, &thread->metadata, error);
@@ -136,6 +142,15 @@ static void answer(struct store_thread *thread, const struct job *job, struct st
     }
 }
 
+/* Under the mutex. */
+static void begin_write(struct store_thread *thread, const struct job *job)
+{
+    const bool hurried = job->hurried || thread->count > 1 || thread->stopping;
+    if (job->request != STORE_WRITE) { return; }
+    save_pace_begin(&thread->pace, store_write_bytes(&job->write), job->write.spread_ms, hurried);
+    thread->writing = true;
+}
+
 /* The job leaves the queue before its answer is delivered, so that the receiver of the answer can
  * submit the next request at once. */
 static void *serve(void *argument)
@@ -149,6 +164,7 @@ static void *serve(void *argument)
         if (thread->count == 0) { break; }
         assert(thread->head < STORE_QUEUE_MAX && thread->count <= STORE_QUEUE_MAX);
         struct job *job = &thread->jobs[thread->head];
+        begin_write(thread, job);
         pthread_mutex_unlock(&thread->mutex);
 
         struct store_event event = {.op = job->op, .request = job->request};
@@ -156,6 +172,7 @@ static void *serve(void *argument)
         release_arrays(job);
 
         pthread_mutex_lock(&thread->mutex);
+        thread->writing = false;
         thread->head = (thread->head + 1) % STORE_QUEUE_MAX;
         thread->count--;
         pthread_mutex_unlock(&thread->mutex);
@@ -180,6 +197,7 @@ static struct job *reserve(struct store_thread *thread, uint64_t op, enum store_
     struct job *job = &thread->jobs[(thread->head + thread->count) % STORE_QUEUE_MAX];
     job->op = op;
     job->request = request;
+    job->hurried = false;
     return job;
 }
 
@@ -188,6 +206,7 @@ static enum tn_status submit(struct store_thread *thread, const struct job *job)
     assert(thread->count < STORE_QUEUE_MAX);
     retain_arrays(job);
     thread->count++;
+    if (thread->writing) { save_pace_hurry(&thread->pace); }
     pthread_cond_signal(&thread->wake);
     pthread_mutex_unlock(&thread->mutex);
     return TN_OK;
@@ -267,6 +286,17 @@ static enum tn_status port_discard(void *ctx, uint64_t op, uint64_t id)
     return submit(ctx, job);
 }
 
+static void port_hurry(void *ctx)
+{
+    struct store_thread *thread = ctx;
+    pthread_mutex_lock(&thread->mutex);
+    for (size_t i = 0; i < thread->count; i++) {
+        thread->jobs[(thread->head + i) % STORE_QUEUE_MAX].hurried = true;
+    }
+    if (thread->writing) { save_pace_hurry(&thread->pace); }
+    pthread_mutex_unlock(&thread->mutex);
+}
+
 struct store_port store_thread_port(struct store_thread *thread)
 {
     return (struct store_port){
@@ -278,6 +308,7 @@ struct store_port store_thread_port(struct store_thread *thread)
         .put_manifest = port_put_manifest,
         .collect = port_collect,
         .discard = port_discard,
+        .hurry = port_hurry,
     };
 }
 
@@ -297,6 +328,7 @@ static int create_without_signals(struct store_thread *thread)
 
 static void free_thread(struct store_thread *thread)
 {
+    save_pace_close(&thread->pace);
     pthread_cond_destroy(&thread->wake);
     pthread_mutex_destroy(&thread->mutex);
     free(thread);
@@ -322,6 +354,7 @@ enum tn_status store_thread_start(const char *dir, store_sink sink, void *sink_c
     thread->sink_ctx = sink_ctx;
     pthread_mutex_init(&thread->mutex, NULL);
     pthread_cond_init(&thread->wake, NULL);
+    save_pace_open(&thread->pace);
     int failed = create_without_signals(thread);
     if (failed != 0) {
         free_thread(thread);
@@ -338,6 +371,7 @@ void store_thread_stop(struct store_thread *thread, bool finish)
     assert(!thread->stopping);
     thread->stopping = true;
     if (!finish) { atomic_store(&thread->cancelled, true); }
+    if (thread->writing) { save_pace_hurry(&thread->pace); }
     pthread_cond_signal(&thread->wake);
     pthread_mutex_unlock(&thread->mutex);
     pthread_join(thread->thread, NULL);

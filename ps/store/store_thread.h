@@ -19,7 +19,9 @@ struct store_thread;
 MUST_CHECK enum tn_status store_thread_start(const char *dir, store_sink sink, void *sink_ctx,
                                              struct store_thread **out, struct error *error);
 
-/* The port for the ps driver. Valid until store_thread_stop(). */
+/* The port for the ps driver. A write leaves the machine to training (ps/store/save_pace.h) until
+ * it is hurried, another request follows it, or the thread is being stopped. Valid until
+ * store_thread_stop(). */
 struct store_port store_thread_port(struct store_thread *thread);
 
 /*

@@ -23,6 +23,27 @@ struct rows_save rows_save_behind(const struct rows_chain *chain, uint64_t step,
     };
 }
 
+static struct table_file_info info_of(const struct rows_save *save, uint32_t table)
+{
+    return (struct table_file_info){
+        .full = save->full,
+        .step = save->step,
+        .since = save->since,
+        .rows = save->row_counts[table],
+    };
+}
+
+uint64_t rows_file_bytes(const struct row_table *const *tables, uint32_t count,
+                         const struct rows_save *save)
+{
+    uint64_t bytes = 0;
+    for (uint32_t t = 0; t < count; t++) {
+        const struct table_file_info info = info_of(save, t);
+        bytes += table_file_bytes(tables[t], &info);
+    }
+    return bytes;
+}
+
 enum tn_status rows_file_write(struct rows_file *file, const struct row_table *const *tables,
                                uint32_t count, const struct rows_save *save, struct error *error)
 {
@@ -33,14 +54,10 @@ enum tn_status rows_file_write(struct rows_file *file, const struct row_table *c
     if (status != TN_OK) { return status; }
     digest_begin(&digest);
     for (uint32_t t = 0; t < count; t++) {
-        const struct table_file_info info = {
-            .full = save->full,
-            .step = save->step,
-            .since = save->since,
-            .rows = save->row_counts[t],
-        };
-        table_file_add(&partial, &digest, tables[t], &info);
+        const struct table_file_info info = info_of(save, t);
+        table_file_add(&partial, &digest, tables[t], &info, save->progress);
     }
+    if (save->progress != NULL) { save->progress->end(save->progress->ctx); }
     file->bytes = partial.bytes;
     file->digest = digest_end(&digest);
     return partial_file_close(&partial, TN_OK, error);

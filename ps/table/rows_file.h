@@ -26,13 +26,18 @@ struct rows_file {
 /* A save in progress of all tables. */
 struct rows_save {
     bool full;
-    uint64_t step, since;       /* As in struct table_file_info. */
-    const uint64_t *row_counts; /* By table: row_table_begin_save(). */
+    uint64_t step, since;                  /* As in struct table_file_info. */
+    const uint64_t *row_counts;            /* By table: row_table_begin_save(). */
+    const struct table_progress *progress; /* Or NULL. Outlives the save. */
 };
 
 /* A save of `step` behind the files of `chain`. `row_counts` outlives it. */
 struct rows_save rows_save_behind(const struct rows_chain *chain, uint64_t step,
                                   const uint64_t *row_counts);
+
+/* The bytes of the file that rows_file_write() writes. */
+uint64_t rows_file_bytes(const struct row_table *const *tables, uint32_t count,
+                         const struct rows_save *save);
 
 /* Write the saves in progress of tables[0..count) to `file->path`, and set the rest of `file`.
  * Durable after TN_OK. Errors as table_file_write(). */

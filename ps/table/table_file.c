@@ -119,14 +119,17 @@ static void write_chunk(const struct output *out, const struct row_table *table,
 }
 
 void table_file_add(struct partial_file *file, struct digest_stream *digest,
-                    const struct row_table *table, const struct table_file_info *info)
+                    const struct row_table *table, const struct table_file_info *info,
+                    const struct table_progress *progress)
 {
     const struct output out = {.file = file, .digest = digest};
     const struct header header = header_of(table, info);
     const uint64_t most = chunk_rows(&header);
     write_bytes(&out, &header, sizeof header);
     for (uint64_t first = 0; first < info->rows && file->failed == 0; first += most) {
+        const uint64_t before = file->bytes;
         write_chunk(&out, table, &header, first, u64_min(most, info->rows - first));
+        if (progress != NULL) { progress->wrote(progress->ctx, file->bytes - before); }
     }
 }
 
@@ -139,7 +142,7 @@ enum tn_status table_file_write(const char *path, const struct row_table *table,
     enum tn_status status = partial_file_open(&file, path, error);
     if (status != TN_OK) { return status; }
     digest_begin(&digest);
-    table_file_add(&file, &digest, table, info);
+    table_file_add(&file, &digest, table, info, NULL);
     *bytes = file.bytes;
     return partial_file_close(&file, TN_OK, error);
 }
@@ -193,6 +196,12 @@ static uint64_t size_of(const struct header *header)
     const uint64_t whole = rows / most * (content_bytes(header, most) + DIGEST_BYTES);
     const uint64_t rest = rows % most;
     return sizeof *header + whole + (rest > 0 ? content_bytes(header, rest) + DIGEST_BYTES : 0);
+}
+
+uint64_t table_file_bytes(const struct row_table *table, const struct table_file_info *info)
+{
+    const struct header header = header_of(table, info);
+    return size_of(&header);
 }
 
 size_t table_file_extent(const void *bytes, size_t size)

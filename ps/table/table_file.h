@@ -27,6 +27,14 @@ struct table_file_info {
     uint64_t rows;
 };
 
+/* This receives the number of bytes while a file is written, on the thread that writes it. */
+struct table_progress {
+    void (*wrote)(void *ctx,
+                  uint64_t bytes); /* Since the call before; writing continues on return. */
+    void (*end)(void *ctx);        /* All bytes are written; the file is not yet durable. */
+    void *ctx;
+};
+
 /* Write the rows of the save in progress, `info->rows` of them: durable after TN_OK; before, an
  * older file of this name stays. TN_ENOENT, TN_ENOSPC, TN_EIO, TN_EINVAL: the path is too long. */
 MUST_CHECK enum tn_status table_file_write(const char *path, const struct row_table *table,
@@ -51,9 +59,14 @@ MUST_CHECK enum tn_status table_file_decode(const void *bytes, size_t size, cons
 
 /* ------------------------------------------------ for files of several tables */
 
-/* Write the same bytes behind what `file` has, and add them to `digest`. */
+/* Write the same bytes behind what `file` has, and add them to `digest`. `progress`, or NULL,
+ * receives each chunk. */
 void table_file_add(struct partial_file *file, struct digest_stream *digest,
-                    const struct row_table *table, const struct table_file_info *info);
+                    const struct row_table *table, const struct table_file_info *info,
+                    const struct table_progress *progress);
+
+/* The number of these bytes. */
+uint64_t table_file_bytes(const struct row_table *table, const struct table_file_info *info);
 
 /* The bytes of the rows of one table at the beginning of `bytes`, by their header, which is only
  * checked for this; 0: they are not whole. */

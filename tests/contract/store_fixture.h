@@ -177,7 +177,8 @@ static inline enum tn_status write_shard(struct manifest *manifest, uint32_t sha
     arrays_make(&arrays, part->count);
     arrays_fill(&arrays, part->first, part->count);
     struct store_write_request request = request_of(manifest, shard, &arrays);
-    enum tn_status status = store_write(dir, &request, NULL, &part->digest, &part->bytes, error);
+    enum tn_status status =
+        store_write(dir, &request, NULL, NULL, &part->digest, &part->bytes, error);
     arrays_free(&arrays);
     return status;
 }

@@ -51,7 +51,7 @@ static void stored_digest_shows_a_bit_flipped_by_the_writer(void **state)
     arrays_fill(&arrays, 0, PARAMETERS);
     arrays_bits(&arrays, 0)[PARAMETERS / 2] ^= 1;
     const struct store_write_request request = request_of(&manifest, 0, &arrays);
-    assert_int_equal(store_write(dir, &request, NULL, &manifest.shards[0].digest,
+    assert_int_equal(store_write(dir, &request, NULL, NULL, &manifest.shards[0].digest,
                                  &manifest.shards[0].bytes, NULL),
                      TN_OK);
     arrays_free(&arrays);
@@ -141,7 +141,7 @@ static void shard_of_any_size_fits_its_file(void **state)
         request.blob = blob;
         request.blob_bytes = i % 2 == 0 ? sizeof blob : 1;
         enum tn_status status =
-            store_write(dir, &request, NULL, &part->digest, &part->bytes, &error);
+            store_write(dir, &request, NULL, NULL, &part->digest, &part->bytes, &error);
         if (status != TN_OK) { fail_msg("%ju floats: %s", (uintmax_t)counts[i], error.text); }
         assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_OK);
     }
@@ -324,7 +324,8 @@ static void cancelled_write_leaves_nothing(void **state)
     struct manifest manifest = manifest_make(1, SMALL, 1);
     arrays_make(&arrays, SMALL);
     struct store_write_request request = request_of(&manifest, 0, &arrays);
-    assert_int_equal(store_write(dir, &request, &cancelled, &digest, &bytes, &error), TN_ECLOSED);
+    assert_int_equal(store_write(dir, &request, &cancelled, NULL, &digest, &bytes, &error),
+                     TN_ECLOSED);
     arrays_free(&arrays);
     char folder[PATH_MAX];
     assert_true(store_path_of_shard_folder(folder, dir, 1, 0, 1));

@@ -93,7 +93,7 @@ static enum tn_status save(struct node *node, uint64_t id)
     request.blob_bytes = 0;
     request.rows = rows_of(&node->set, &node->set.saving);
     const enum tn_status status =
-        store_write(dir, &request, NULL, &part->digest, &part->bytes, &error);
+        store_write(dir, &request, NULL, NULL, &part->digest, &part->bytes, &error);
     row_set_end_save(&node->set, status == TN_OK);
     arrays_free(&arrays);
     node->digests[id] = digest_of_set(&node->set);
@@ -319,7 +319,8 @@ static void the_format_before_deltas_is_read(void **state)
     request.blob = blob;
     request.blob_bytes = sizeof blob;
     struct manifest_shard *part = &manifest->shards[0];
-    assert_int_equal(store_write(dir, &request, NULL, &part->digest, &part->bytes, &error), TN_OK);
+    assert_int_equal(store_write(dir, &request, NULL, NULL, &part->digest, &part->bytes, &error),
+                     TN_OK);
     arrays_free(&arrays);
     node->digests[1] = digest_of_set(&node->set);
     assert_int_equal(try_load(node, 1), TN_OK);

@@ -173,6 +173,80 @@ static void stop_can_cancel_requests(void **state)
     assert_int_not_equal(access(shard_path(&manifest, 0), F_OK), 0);
 }
 
+enum { PACED = 1000 * 1000, DAY_MS = 24 * 3600 * 1000 }; /* Floats: more than a block. */
+
+/* The buffers of a paced write, which is submitted as `op`. */
+static void submit_paced(struct buffer_pool *pool, uint64_t op)
+{
+    struct manifest manifest = manifest_make(op, PACED, 1);
+    struct arrays none = {0};
+    struct store_write_request request = request_of(&manifest, 0, &none);
+    request.spread_ms = DAY_MS;
+    for (uint32_t a = 0; a < ARRAYS; a++) {
+        request.arrays[a].buffer = buffer_acquire(pool, PACED * 4);
+    }
+    assert_int_equal(port.write(port.ctx, op, &request), TN_OK);
+    for (uint32_t a = 0; a < ARRAYS; a++) { buffer_release(request.arrays[a].buffer); }
+}
+
+/* A write that would otherwise last for hours ends when a request is behind it; so does the test.
+ */
+static void request_behind_a_write_hurries_it(void **state)
+{
+    (void)state;
+    struct buffer_pool *pool = buffer_pool_create(0);
+    submit_paced(pool, 1);
+    assert_int_equal(port.list(port.ctx, 2), TN_OK);
+    assert_int_equal(wait_answer()->status, TN_OK);
+    (void)wait_answer();
+    assert_int_equal(inbox.events[0].op, 1);
+    buffer_pool_destroy(pool);
+}
+
+/* The owner hurries a write in progress, or one that waits in the queue. */
+static void owner_hurries_writes(void **state)
+{
+    (void)state;
+    struct buffer_pool *pool = buffer_pool_create(0);
+    submit_paced(pool, 1);
+    port.hurry(port.ctx);
+    assert_int_equal(wait_answer()->status, TN_OK);
+    submit_paced(pool, 2);
+    submit_paced(pool, 3);
+    port.hurry(port.ctx);
+    assert_int_equal(wait_answer()->status, TN_OK);
+    assert_int_equal(wait_answer()->status, TN_OK);
+    buffer_pool_destroy(pool);
+}
+
+/* A stop that finishes the writes does not wait for their rate. */
+static void stop_hurries_a_write(void **state)
+{
+    (void)state;
+    struct buffer_pool *pool = buffer_pool_create(0);
+    submit_paced(pool, 1);
+    store_thread_stop(thread, true);
+    thread = NULL;
+    assert_int_equal(inbox.count, 1);
+    assert_int_equal(inbox.events[0].status, TN_OK);
+    buffer_pool_destroy(pool);
+}
+
+/* A stop without `finish` ends a paced write. */
+static void stop_cancels_a_paced_write(void **state)
+{
+    (void)state;
+    struct buffer_pool *pool = buffer_pool_create(0);
+    struct manifest manifest = manifest_make(1, PACED, 1);
+    submit_paced(pool, 1);
+    store_thread_stop(thread, false);
+    thread = NULL;
+    assert_int_equal(inbox.count, 1);
+    assert_int_equal(inbox.events[0].status, TN_ECLOSED);
+    assert_int_not_equal(access(shard_path(&manifest, 0), F_OK), 0);
+    buffer_pool_destroy(pool);
+}
+
 /* An empty folder name is refused at the start; a missing folder is an error of each request. */
 static void folder_is_checked(void **state)
 {
@@ -196,6 +270,10 @@ int main(void)
         TEST(full_queue_refuses),
         TEST(stop_can_finish_requests),
         TEST(stop_can_cancel_requests),
+        TEST(request_behind_a_write_hurries_it),
+        TEST(owner_hurries_writes),
+        TEST(stop_hurries_a_write),
+        TEST(stop_cancels_a_paced_write),
         TEST(folder_is_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,8 @@ static void write_flipped(struct manifest *manifest)
     arrays_fill(&arrays, part->first, part->count);
     arrays_bits(&arrays, 0)[7] ^= 1U << 3;
     const struct store_write_request request = request_of(manifest, 1, &arrays);
-    assert_int_equal(store_write(dir, &request, NULL, &part->digest, &part->bytes, NULL), TN_OK);
+    assert_int_equal(store_write(dir, &request, NULL, NULL, &part->digest, &part->bytes, NULL),
+                     TN_OK);
     arrays_free(&arrays);
     assert_int_equal(store_put_manifest(dir, manifest, NULL), TN_OK);
     assert_int_equal(store_verify(dir, manifest, STORE_ALL_SHARDS, NULL, NULL), TN_OK);

@@ -7,6 +7,9 @@
 
 #include "tests/sim/disk_model_private.h"
 
+/* A write that is not hurried takes so many times as long. */
+enum { PACED_TIMES = 8 };
+
 /* ------------------------------------------------------------- the queue */
 
 static void free_request(struct disk_request *request)
@@ -26,7 +29,7 @@ static void on_done(struct world *world, void *target, uint64_t a, uint64_t b, v
 {
     (void)data;
     struct disk_user *user = target;
-    if (user->dead) { return; }
+    if (user->dead || a != user->turn) { return; }
     if (user->frozen) {
         world_after(world, 10000, on_done, user, a, b, NULL);
         return;
@@ -44,15 +47,32 @@ static void on_done(struct world *world, void *target, uint64_t a, uint64_t b, v
     user->sink(user->ctx, &event);
 }
 
+/* The request in progress is done later, in place of when it would have been before. */
+static void schedule(struct disk_user *user, uint64_t usual_us)
+{
+    struct world *world = user->disk->world;
+    world_after(world, world_between(world, usual_us / 2, usual_us * 2 + 1), on_done, user,
+                ++user->turn, 0, NULL);
+}
+
 static void start_next(struct disk_user *user)
 {
     if (user->busy || user->queue == NULL || user->dead) { return; }
     user->busy = true;
-    struct disk_model *disk = user->disk;
-    bool slow = user->queue->kind == STORE_WRITE || user->queue->kind == STORE_READ;
-    uint64_t usual_us = (uint64_t)disk->config.write_ms * (slow ? 1000 : 100);
-    world_after(disk->world, world_between(disk->world, usual_us / 2, usual_us * 2 + 1), on_done,
-                user, 0, 0, NULL);
+    const struct disk_request *request = user->queue;
+    const bool slow = request->kind == STORE_WRITE || request->kind == STORE_READ;
+    const bool paced = request->kind == STORE_WRITE && !request->hurried && request->next == NULL;
+    const uint64_t usual_us = (uint64_t)user->disk->config.write_ms * (slow ? 1000 : 100);
+    schedule(user, paced ? PACED_TIMES * usual_us : usual_us);
+}
+
+/* Hurry the write in progress, if one is. */
+static void hurry_writing(struct disk_user *user)
+{
+    struct disk_request *request = user->queue;
+    if (!user->busy || request->kind != STORE_WRITE || request->hurried) { return; }
+    request->hurried = true;
+    schedule(user, (uint64_t)user->disk->config.write_ms * 1000);
 }
 
 static struct disk_request *enqueue(struct disk_user *user, enum store_request kind, uint64_t op)
@@ -66,6 +86,7 @@ static struct disk_request *enqueue(struct disk_user *user, enum store_request k
     while (*link != NULL) { link = &(*link)->next; }
     *link = request;
     user->waiting++;
+    if (user->waiting > 1) { hurry_writing(user); }
     start_next(user);
     return request;
 }
@@ -150,6 +171,13 @@ static enum tn_status port_discard(void *ctx, uint64_t op, uint64_t id)
     return TN_OK;
 }
 
+static void port_hurry(void *ctx)
+{
+    struct disk_user *user = ctx;
+    hurry_writing(user);
+    for (struct disk_request *r = user->queue; r != NULL; r = r->next) { r->hurried = true; }
+}
+
 bool disk_model_writing(const struct disk_model *disk)
 {
     for (const struct disk_user *user = disk->users; user != NULL; user = user->next) {
@@ -204,7 +232,8 @@ struct store_port disk_user_port(struct disk_user *user)
                                .list = port_list,
                                .put_manifest = port_put_manifest,
                                .collect = port_collect,
-                               .discard = port_discard};
+                               .discard = port_discard,
+                               .hurry = port_hurry};
 }
 
 void disk_user_kill(struct disk_user *user)

@@ -13,7 +13,7 @@ struct disk_model; /* The folder. */
 struct disk_user;  /* The store of one process. */
 
 struct disk_config {
-    uint32_t write_ms;         /* Duration of a write: drawn from half to twice this. */
+    uint32_t write_ms;         /* Duration of a hurried write: drawn from half to twice this. */
     uint32_t fail_per_mille;   /* Share of writes that fail with TN_EIO or TN_ENOSPC. */
     uint32_t damage_per_mille; /* Share of written shards in which a bit flips. */
 };

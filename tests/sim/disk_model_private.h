@@ -49,6 +49,7 @@ struct disk_request {
     uint64_t id;
     uint32_t shard;
     uint8_t *blob;
+    bool hurried;
 };
 
 struct disk_user {
@@ -59,6 +60,7 @@ struct disk_user {
     bool dead, frozen, busy;
     struct disk_request *queue;
     size_t waiting;
+    uint64_t turn; /* Counts the ends that were scheduled; only the last one counts. */
 };
 
 /* disk_contents.c: executes a request. A read that succeeds fills `metadata`. */

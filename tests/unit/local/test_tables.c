@@ -196,7 +196,7 @@ static void save(struct scene *scene, const char *dir, uint64_t checkpoint, stru
     struct tables *tables = &scene->trainer.tables;
     *out = (struct manifest){.id = checkpoint, .step = scene->trainer.step};
     assert_int_equal(tables_begin_save(tables, checkpoint, &error), TN_OK);
-    assert_int_equal(tables_write(tables, dir, out, &error), TN_OK);
+    assert_int_equal(tables_write(tables, dir, out, NULL, &error), TN_OK);
     tables_end_save(tables, true);
 }
 
@@ -238,7 +238,7 @@ static void test_a_failed_save_leaves_its_rows(void **state)
     save(scene, dir, 1, &manifest);
     train_to(scene, STEPS + 1);
     assert_int_equal(tables_begin_save(tables, 2, &error), TN_OK);
-    assert_int_equal(tables_write(tables, "/tmp/tanist-none", &manifest, &error), TN_ENOENT);
+    assert_int_equal(tables_write(tables, "/tmp/tanist-none", &manifest, NULL, &error), TN_ENOENT);
     tables_end_save(tables, false);
     train_to(scene, STEPS + 2);
     save(scene, dir, 3, &manifest);

@@ -31,6 +31,8 @@ static struct {
     uint64_t op;
     uint64_t kept[STORE_KEEP_MAX], below;
     size_t kept_count;
+    uint64_t spread_ms;
+    uint32_t hurries;
 } store;
 
 static inline enum tn_status accept(uint64_t op, enum store_request request)
@@ -46,6 +48,7 @@ static inline enum tn_status write_shard(void *ctx, uint64_t op,
 {
     (void)ctx;
     assert_int_equal(request->count, COUNT);
+    store.spread_ms = request->spread_ms;
     return accept(op, STORE_WRITE);
 }
 
@@ -78,6 +81,12 @@ static inline enum tn_status collect(void *ctx, uint64_t op, const uint64_t *kee
     store.kept_count = count;
     store.below = below_id;
     return accept(op, STORE_COLLECT);
+}
+
+static inline void hurry(void *ctx)
+{
+    (void)ctx;
+    store.hurries++;
 }
 
 static inline struct manifest manifest_of(uint64_t id)
@@ -132,7 +141,7 @@ static inline int setup(void **state)
     assert_true(shard_begin_load(&shard));
     static struct shard_rows no_rows;
     struct checkpoint_client_config config = {
-        .store = {NULL, write_shard, read_shard, NULL, list, put_manifest, collect, NULL},
+        .store = {NULL, write_shard, read_shard, NULL, list, put_manifest, collect, NULL, hurry},
         .membership = &membership,
         .ports = &ports,
         .shard = &shard,

@@ -122,6 +122,29 @@ static void test_a_wiped_zookeeper_gets_the_newest_manifest(void **state)
     assert_true(checkpoint_client_ready(&client, &wiped));
 }
 
+/* A save is hurried once, and only while it is in progress; a small one is not spread. */
+static void test_a_save_is_hurried(void **state)
+{
+    (void)state;
+    listed(NULL);
+    assert_true(shard_adopt(&shard, 0));
+    checkpoint_client_hurry(&client);
+    assert_int_equal(store.hurries, 0);
+    assert_true(
+        checkpoint_client_save(&client, &(struct checkpoint_save){.checkpoint = 4, .step = 7}));
+    assert_int_equal(store.spread_ms, 0);
+    checkpoint_client_hurry(&client);
+    checkpoint_client_hurry(&client);
+    assert_int_equal(store.hurries, 1);
+    assert_int_equal(answer_store(TN_OK), CHECKPOINT_SAVED);
+    checkpoint_client_hurry(&client);
+    assert_int_equal(store.hurries, 1);
+    assert_true(
+        checkpoint_client_save(&client, &(struct checkpoint_save){.checkpoint = 5, .step = 8}));
+    checkpoint_client_hurry(&client);
+    assert_int_equal(store.hurries, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +155,7 @@ int main(void)
         IN_SCENE(test_load_fails_without_a_valid_manifest),
         IN_SCENE(test_save_reports_its_result),
         IN_SCENE(test_a_wiped_zookeeper_gets_the_newest_manifest),
+        IN_SCENE(test_a_save_is_hurried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,6 +128,12 @@ static inline enum tn_status roles_collect(void *ctx, uint64_t op, const uint64_
     return TN_OK;
 }
 
+/* Writes are done at once. */
+static inline void roles_hurry(void *ctx)
+{
+    (void)ctx;
+}
+
 static inline struct store_port roles_store_port(struct roles_store *store)
 {
     return (struct store_port){.ctx = store,
@@ -135,7 +141,8 @@ static inline struct store_port roles_store_port(struct roles_store *store)
                                .read = roles_read,
                                .list = roles_list_store,
                                .put_manifest = roles_put,
-                               .collect = roles_collect};
+                               .collect = roles_collect,
+                               .hurry = roles_hurry};
 }
 
 #endif

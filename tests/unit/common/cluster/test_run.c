@@ -29,11 +29,39 @@ static void other_name_is_refused(void **state)
     assert_int_equal(found, RUN_PAUSED);
 }
 
+/* A checkpoint is awaited when training ends, a node leaves, another generation is loaded, or only
+ * a quarter of the steps up to the next one is left. */
+static void awaited_save_is_hurried(void **state)
+{
+    (void)state;
+    const struct run quiet = {
+        .phase = RUN_RUNNING, .generation = 3, .until = 1000, .save_due = 200};
+    assert_false(run_hurries_save(&quiet, 3, 100, 100));
+    assert_false(run_hurries_save(&quiet, 3, 173, 100));
+    assert_true(run_hurries_save(&quiet, 3, 174, 100));
+    assert_true(run_hurries_save(&quiet, 2, 100, 100));
+    struct run run = quiet;
+    run.phase = RUN_STOPPING;
+    assert_true(run_hurries_save(&run, 3, 100, 100));
+    run = quiet;
+    run.gate = 500;
+    assert_true(run_hurries_save(&run, 3, 100, 100));
+    run = quiet;
+    run.save_due = 0; /* Checkpoints by time. */
+    assert_false(run_hurries_save(&run, 3, 998, 0));
+    assert_true(run_hurries_save(&run, 3, 999, 0));
+    run.until = UINT64_MAX;
+    assert_false(run_hurries_save(&run, 3, 999, 0));
+    run.save_due = 101; /* Each step. */
+    assert_true(run_hurries_save(&run, 3, 100, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(phase_is_found_by_its_name),
         cmocka_unit_test(other_name_is_refused),
+        cmocka_unit_test(awaited_save_is_hurried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
