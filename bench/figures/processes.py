@@ -110,8 +110,13 @@ class Curves:
         return [(point["step"], seconds(point["time"])) for point in points if "step" in point and "time" in point]
 
     def rate(self, duration):
-        """Steps per second of the next `duration` seconds of a run that is not paused; longer if it makes fewer
-        than three points in them. The time in which it resumes does not count."""
+        """Steps per second of the next `duration` seconds; see points()."""
+        points = self.points(duration)
+        return (points[-1][0] - points[0][0]) / (points[-1][1] - points[0][1])
+
+    def points(self, duration):
+        """Step and time of the points of the curves in the next `duration` seconds of a run that is not paused;
+        longer if it makes fewer than three. The time in which it resumes does not count."""
         self.new_points()
         self.wait_point()
         points, end = [], time.monotonic() + duration
@@ -120,7 +125,7 @@ class Curves:
             points += self.new_points()
             if time.monotonic() > end + START_S:
                 raise Missing(f"the run made {len(points)} points of its curves in {START_S} s")
-        return (points[-1][0] - points[0][0]) / (points[-1][1] - points[0][1])
+        return points
 
     def wait_point(self):
         """The next points of the curves, at least one."""
