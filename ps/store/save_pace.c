@@ -69,6 +69,14 @@ void save_pace_wrote(struct save_pace *pace, uint64_t bytes)
     pthread_mutex_unlock(&pace->mutex);
 }
 
+bool save_pace_is_hurried(struct save_pace *pace)
+{
+    pthread_mutex_lock(&pace->mutex);
+    const bool hurried = pace->hurried || pace->rate.spread_ms == 0;
+    pthread_mutex_unlock(&pace->mutex);
+    return hurried;
+}
+
 void save_pace_be_normal(struct save_pace *pace)
 {
     pthread_mutex_lock(&pace->mutex);

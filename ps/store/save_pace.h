@@ -35,6 +35,9 @@ void save_pace_begin(struct save_pace *pace, uint64_t bytes, uint64_t spread_ms,
 /* `bytes` more were written. Returns when the next ones may be. */
 void save_pace_wrote(struct save_pace *pace, uint64_t bytes);
 
+/* Whether it is, or has no rate to keep. */
+bool save_pace_is_hurried(struct save_pace *pace);
+
 /* Normal priority until the next bytes: for work that is short, and of which others may wait. */
 void save_pace_be_normal(struct save_pace *pace);
 

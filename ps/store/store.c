@@ -87,6 +87,14 @@ static enum tn_status write_record(struct writer *writer, const uint8_t *digest,
     return store_file_add(&writer->file, pieces, sizeof pieces / sizeof pieces[0], error);
 }
 
+static enum tn_status keep_pace(struct writer *writer, uint64_t bytes, struct error *error)
+{
+    if (writer->pace == NULL) { return TN_OK; }
+    save_pace_wrote(writer->pace, bytes);
+    if (!save_pace_is_hurried(writer->pace)) { return TN_OK; }
+    return store_file_use_cache(&writer->file, error);
+}
+
 /* The digest of a chunk reads it from memory; that of the file and the write find it in the
  * processor's cache. */
 static enum tn_status write_array(struct writer *writer, uint32_t array, struct error *error)
@@ -102,8 +110,8 @@ static enum tn_status write_array(struct writer *writer, uint32_t array, struct 
         uint8_t digest[DIGEST_BYTES];
         digest_encode(digest_of(floats, bytes), digest);
         enum tn_status status = write_record(writer, digest, floats, bytes, error);
+        if (status == TN_OK) { status = keep_pace(writer, bytes, error); }
         if (status != TN_OK) { return status; }
-        if (writer->pace != NULL) { save_pace_wrote(writer->pace, bytes); }
         floats += bytes;
     }
     return TN_OK;
@@ -146,7 +154,8 @@ static enum tn_status write_file(struct writer *writer, struct digest *digest, s
 {
     struct store_file *file = &writer->file;
     const uint64_t bytes = writer->tree.pages * writer->tree.page_bytes;
-    enum tn_status status = store_file_create(file, writer->partial, bytes, error);
+    const bool direct = writer->pace != NULL && !save_pace_is_hurried(writer->pace);
+    enum tn_status status = store_file_create(file, writer->partial, bytes, direct, error);
     if (status == TN_OK) { status = write_records(writer, error); }
     if (writer->pace != NULL) { save_pace_be_normal(writer->pace); }
     if (status == TN_OK) { status = FAILPOINT_STATUS("ckpt.before_sync", error); }

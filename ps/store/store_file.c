@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 #include "common/base/files.h"
 #include "common/base/minmax.h"
 
-enum { FLUSH_BYTES = 4 << 20 };
+enum { FLUSH_BYTES = 4 << 20, DIRECT_ALIGNMENT = 4096 };
 
 static enum tn_status reserve_space(const struct store_file *file, struct error *error)
 {
@@ -33,14 +34,70 @@ static enum tn_status reserve_space(const struct store_file *file, struct error 
 }
 
 enum tn_status store_file_create(struct store_file *file, const char *path, uint64_t bytes,
-                                 struct error *error)
+                                 bool direct, struct error *error)
 {
     assert(bytes >= 1);
     *file = (struct store_file){.path = path, .bytes = bytes};
     digest_begin(&file->digest);
-    file->fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+    const int flags = O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC;
+    if (direct && bytes >= STORE_DIRECT_BYTES) {
+        file->block = aligned_alloc(DIRECT_ALIGNMENT, FLUSH_BYTES);
+    }
+    file->fd = open(path, flags | (file->block != NULL ? O_DIRECT : 0), 0600);
+    if (file->fd < 0 && errno == EINVAL) { file->fd = open(path, flags, 0600); }
     if (file->fd < 0) { return files_error(error, errno, "create", path); }
     return reserve_space(file, error);
+}
+
+/* From now on, the page cache is used. */
+static bool give_up_direct(const struct store_file *file)
+{
+    const int flags = fcntl(file->fd, F_GETFL);
+    return flags >= 0 && (flags & O_DIRECT) != 0 &&
+           fcntl(file->fd, F_SETFL, flags & ~O_DIRECT) == 0;
+}
+
+/* Write the block as far as it is filled. The last one of a file may have any size. */
+static enum tn_status write_block(struct store_file *file, struct error *error)
+{
+    if (file->filled % DIRECT_ALIGNMENT != 0) { (void)give_up_direct(file); }
+    for (size_t done = 0; done < file->filled;) {
+        const ssize_t part =
+            pwrite(file->fd, file->block + done, file->filled - done, (off_t)file->at);
+        if (part < 0 && (errno == EINTR || (errno == EINVAL && give_up_direct(file)))) { continue; }
+        if (part <= 0) { return files_error(error, part < 0 ? errno : EIO, "write", file->path); }
+        done += (size_t)part;
+        file->at += (uint64_t)part;
+    }
+    file->filled = 0;
+    return TN_OK;
+}
+
+enum tn_status store_file_use_cache(struct store_file *file, struct error *error)
+{
+    if (file->block == NULL) { return TN_OK; }
+    (void)give_up_direct(file);
+    const enum tn_status status = write_block(file, error);
+    file->flushed = file->at;
+    free(file->block);
+    file->block = NULL;
+    return status;
+}
+
+static enum tn_status fill_block(struct store_file *file, const uint8_t *bytes, size_t size,
+                                 struct error *error)
+{
+    enum tn_status status = TN_OK;
+    assert(size <= file->bytes - file->at - file->filled);
+    while (size > 0 && status == TN_OK) {
+        const size_t part = size_min(size, FLUSH_BYTES - file->filled);
+        memcpy(file->block + file->filled, bytes, part);
+        file->filled += part;
+        bytes += part;
+        size -= part;
+        if (file->filled == FLUSH_BYTES) { status = write_block(file, error); }
+    }
+    return status;
 }
 
 /* Remove the first `size` bytes of the pieces. */
@@ -80,6 +137,13 @@ enum tn_status store_file_add(struct store_file *file, const struct iovec *piece
     for (size_t i = 0; i < count; i++) {
         digest_add(&file->digest, pieces[i].iov_base, pieces[i].iov_len);
     }
+    if (file->block != NULL) {
+        enum tn_status status = TN_OK;
+        for (size_t i = 0; i < count && status == TN_OK; i++) {
+            status = fill_block(file, pieces[i].iov_base, pieces[i].iov_len, error);
+        }
+        return status;
+    }
     const enum tn_status status = write_pieces(file, pieces, count, error);
     if (status == TN_OK && file->at - file->flushed >= FLUSH_BYTES) {
         /* Only a hint: store_file_sync() makes it durable. */
@@ -92,6 +156,10 @@ enum tn_status store_file_add(struct store_file *file, const struct iovec *piece
 
 enum tn_status store_file_sync(struct store_file *file, struct digest *digest, struct error *error)
 {
+    if (file->block != NULL) {
+        const enum tn_status status = write_block(file, error);
+        if (status != TN_OK) { return status; }
+    }
     assert(file->at == file->bytes);
     *digest = digest_end(&file->digest);
     if (fsync(file->fd) != 0) { return files_error(error, errno, "sync", file->path); }
@@ -102,4 +170,6 @@ void store_file_close(struct store_file *file)
 {
     if (file->fd >= 0) { close(file->fd); }
     file->fd = -1;
+    free(file->block);
+    file->block = NULL;
 }

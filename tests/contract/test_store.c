@@ -2,6 +2,8 @@
  * before anything is used. The tests run on a disk and on a memory file system. */
 #include "tests/contract/store_fixture.h"
 
+#include <pthread.h>
+
 /* PARAMETERS: several chunks in each shard. */
 enum { PARAMETERS = 1700000, SMALL = 5000 };
 
@@ -144,6 +146,45 @@ static void shard_of_any_size_fits_its_file(void **state)
             store_write(dir, &request, NULL, NULL, &part->digest, &part->bytes, &error);
         if (status != TN_OK) { fail_msg("%ju floats: %s", (uintmax_t)counts[i], error.text); }
         assert_int_equal(store_verify(dir, &manifest, 0, NULL, NULL), TN_OK);
+    }
+    arrays_free(&arrays);
+}
+
+static void *hurry(void *pace)
+{
+    save_pace_hurry(pace);
+    return NULL;
+}
+
+/* A shard that is written at a rate, past the page cache, has the same bytes as one at full speed,
+ * also if it is hurried at any moment: without that, the second write would last for a day. */
+static void rate_does_not_change_the_bytes(void **state)
+{
+    (void)state;
+    enum { FLOATS = 20 * STORE_CHUNK_FLOATS + 1, DAY_MS = 24 * 3600 * 1000 };
+    struct manifest first = write_checkpoint(1, FLOATS, 1);
+    const uint64_t spreads_ms[] = {1, DAY_MS};
+    struct arrays arrays;
+    arrays_make(&arrays, FLOATS);
+    arrays_fill(&arrays, 0, FLOATS);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct save_pace pace;
+        struct digest digest;
+        uint64_t bytes;
+        pthread_t thread;
+        struct manifest manifest = manifest_make(1, FLOATS, 1);
+        struct store_write_request request = request_of(&manifest, 0, &arrays);
+        assert_int_equal(unlink(shard_path(&manifest, 0)), 0);
+        save_pace_open(&pace);
+        save_pace_begin(&pace, store_write_bytes(&request), spreads_ms[i], false);
+        if (i == 1) { assert_int_equal(pthread_create(&thread, NULL, hurry, &pace), 0); }
+        assert_int_equal(store_write(dir, &request, NULL, &pace, &digest, &bytes, NULL), TN_OK);
+        if (i == 1) { pthread_join(thread, NULL); }
+        (void)save_pace_end(&pace);
+        save_pace_close(&pace);
+        assert_int_equal(bytes, first.shards[0].bytes);
+        assert_true(digest_equal(digest, first.shards[0].digest));
+        assert_int_equal(store_verify(dir, &first, STORE_ALL_SHARDS, NULL, NULL), TN_OK);
     }
     arrays_free(&arrays);
 }
@@ -348,6 +389,7 @@ static int run_in(const char *base)
         TEST(ranges_at_edges_are_read),
         TEST(empty_shard_is_restored),
         TEST(shard_of_any_size_fits_its_file),
+        TEST(rate_does_not_change_the_bytes),
         TEST(second_write_gives_the_same_bytes),
         TEST(committed_shard_is_unchanged),
         TEST(damaged_committed_shard_is_repaired),
