@@ -199,8 +199,8 @@ static bool reserve_lists(struct row_table *table, uint64_t rows)
                                   lists_changes(table) ? table->dirty_count + rows : 0) &&
            row_table_reserve_list(table, (void **)&table->free_cells, sizeof *table->free_cells,
                                   &table->free_room,
-                                  table->free_count + table->retired_count + rows + table->expired +
-                                      row_table_expiring(table)) &&
+                                  table->free_count + table->pinned_count + table->retired_count +
+                                      rows + table->expired + row_table_expiring(table)) &&
            row_table_reserve_retired(table, rows);
 }
 
@@ -300,16 +300,40 @@ enum tn_status row_table_apply(struct row_table *table, const struct sparse_cons
     return TN_OK;
 }
 
+void row_table_free_cell(struct row_table *table, uint32_t cell, uint64_t replaced)
+{
+    assert(table->free_count + table->pinned_count < table->free_room);
+    const uint64_t step = cell_at(table, cell)->step;
+    if (table->saving && step <= table->save_step && table->save_step < replaced) {
+        cell_at(table, cell)->older = table->pinned;
+        table->pinned = cell;
+        table->pinned_count++;
+    } else {
+        table->free_cells[table->free_count++] = cell;
+    }
+}
+
+void row_table_unpin(struct row_table *table)
+{
+    assert(!table->saving);
+    while (table->pinned != KEY_INDEX_NONE) {
+        const uint32_t cell = table->pinned;
+        table->pinned = cell_at(table, cell)->older;
+        table->pinned_count--;
+        table->free_cells[table->free_count++] = cell;
+    }
+    assert(table->pinned_count == 0);
+}
+
 void row_table_collect(struct row_table *table)
 {
-    const uint64_t floor = table->saving ? u64_min(table->floor, table->save_step) : table->floor;
-    while (table->retired_count > 0 && table->retired[table->retired_first].step <= floor) {
-        const struct retired *first = &table->retired[table->retired_first];
-        table->free_cells[table->free_count++] = first->cell;
+    while (table->retired_count > 0 && table->retired[table->retired_first].step <= table->floor) {
+        const struct retired first = table->retired[table->retired_first];
         table->retired_first = (table->retired_first + 1) % table->retired_room;
         table->retired_count--;
+        row_table_free_cell(table, first.cell, first.step);
     }
-    row_table_remove_expired(table, floor);
+    row_table_remove_expired(table, table->floor);
 }
 
 void row_table_release(struct row_table *table, uint64_t from)

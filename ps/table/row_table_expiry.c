@@ -93,8 +93,7 @@ void row_table_remove_expired(struct row_table *table, uint64_t floor)
         const uint64_t hash = row_table_hash_of(table, cell);
         take_out(table, cell);
         key_index_remove(&table->index, hash, cell, row_table_hash_of, table);
-        assert(table->free_count < table->free_room);
-        table->free_cells[table->free_count++] = cell;
+        row_table_free_cell(table, cell, UINT64_MAX);
     }
 }
 

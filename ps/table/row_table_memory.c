@@ -149,6 +149,7 @@ void row_table_free_rows(struct row_table *table)
     }
     key_index_clear(&table->index);
     table->block_count = table->kept_blocks = table->cells = table->rows = table->free_count = 0;
-    table->retired_count = table->dirty_count = table->expired = 0;
+    table->retired_count = table->dirty_count = table->expired = table->pinned_count = 0;
+    table->pinned = KEY_INDEX_NONE;
     table->first = table->last = table->live = KEY_INDEX_NONE;
 }

@@ -62,6 +62,9 @@ struct row_table {
     uint64_t save_step;
     uint64_t save_dirty; /* The first keys of `dirty` that are in the save. */
     uint64_t save_count;
+    /* Cells that only the save needs: a list through `older`, which no step reads any more. */
+    uint32_t pinned;
+    uint64_t pinned_count;
     struct sparse_place *save; /* `position` is a cell. Owned while saving. */
     uint32_t *found;           /* Room for row_table_apply(). */
     uint64_t found_room;
@@ -96,6 +99,11 @@ uint32_t row_table_find(const struct row_table *table, uint64_t key);
 
 /* Free what no step from the floor on reads, and no save. */
 void row_table_collect(struct row_table *table);
+/* Free a cell that no step reads, or pin it if the save in progress needs it: one of `replaced`,
+ * the step of the next one of its key. Room for it was reserved. */
+void row_table_free_cell(struct row_table *table, uint32_t cell, uint64_t replaced);
+/* The save has ended: free the pinned cells. */
+void row_table_unpin(struct row_table *table);
 
 /* ------------------------------------------------------------ row_table_expiry.c */
 

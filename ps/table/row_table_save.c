@@ -148,6 +148,7 @@ void row_table_end_save(struct row_table *table, bool committed)
     free(table->save);
     table->save = NULL;
     table->saving = false;
+    row_table_unpin(table);
     row_table_collect(table);
 }
 

@@ -384,6 +384,36 @@ static void a_delta_has_the_changed_rows(void **state)
     row_table_close(table);
 }
 
+/* While a save lasts for many steps, each row has one version more, not one of each step. */
+static void a_long_save_keeps_one_version_more(void **state)
+{
+    const uint64_t expiry[] = {0, 3};
+    (void)state;
+    for (size_t e = 0; e < 2; e++) {
+        const struct row_table_spec spec = {.width = WIDTH, .expire_after = expiry[e]};
+        struct row_table *table = open_table(&spec);
+        uint64_t count;
+        assert_int_equal(train(table, 0, 100), TN_OK);
+        assert_int_equal(row_table_begin_save(table, 1, true, &count, &error), TN_OK);
+        const float before = row_table_saved_row(table, 7).numbers[0];
+        for (uint64_t i = 0; i < 50; i++) {
+            assert_int_equal(train(table, 0, 100), TN_OK);
+            row_table_release(table, row_table_step(table));
+            assert_true(row_table_stats(table).cells <= 300);
+        }
+        assert_memory_equal(&row_table_saved_row(table, 7).numbers[0], &before, sizeof before);
+        for (uint64_t i = 0; i < 50; i++) { /* The rows above expire, if they do. */
+            assert_int_equal(train(table, 100, 100), TN_OK);
+            row_table_release(table, row_table_step(table));
+            assert_true(row_table_stats(table).cells <= 500);
+        }
+        assert_memory_equal(&row_table_saved_row(table, 7).numbers[0], &before, sizeof before);
+        row_table_end_save(table, true);
+        assert_true(row_table_stats(table).cells <= 200);
+        row_table_close(table);
+    }
+}
+
 /* A row of width 16 with row-wise Adagrad, and all that belongs to it. */
 static void a_row_takes_110_bytes(void **state)
 {
@@ -462,6 +492,7 @@ int main(void)
         cmocka_unit_test(initial_values_are_a_function_of_the_key),
         cmocka_unit_test(the_limit_of_memory_is_kept),
         cmocka_unit_test(a_delta_has_the_changed_rows),
+        cmocka_unit_test(a_long_save_keeps_one_version_more),
         cmocka_unit_test(a_row_takes_110_bytes),
         cmocka_unit_test(loads_take_the_rows_of_their_part),
     };
