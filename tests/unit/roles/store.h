@@ -33,7 +33,7 @@ struct roles_store {
     uint32_t manifest_count;
     struct manifest manifests[4];
     bool broken; /* Reads fail. */
-    uint32_t collections;
+    uint32_t collections, hurries;
     uint64_t kept[8], below; /* Arguments of the last collection. */
     size_t kept_count;
     void (*answer)(void *world, uint32_t node,
@@ -128,10 +128,10 @@ static inline enum tn_status roles_collect(void *ctx, uint64_t op, const uint64_
     return TN_OK;
 }
 
-/* Writes are done at once. */
 static inline void roles_hurry(void *ctx)
 {
-    (void)ctx;
+    struct roles_store *store = ctx;
+    store->hurries++;
 }
 
 static inline struct store_port roles_store_port(struct roles_store *store)

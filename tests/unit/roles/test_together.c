@@ -207,7 +207,8 @@ static void test_damaged_checkpoint_is_reported(void **state)
     free_world();
 }
 
-/* At the end manifests are copied, old checkpoints are removed, and all nodes exit with 0. */
+/* At the end saves are hurried, manifests are copied, old checkpoints are removed, and all nodes
+ * exit with 0. */
 static void test_nodes_leave_at_the_end(void **state)
 {
     (void)state;
@@ -227,6 +228,7 @@ static void test_nodes_leave_at_the_end(void **state)
     for (uint32_t p = 0; p < PS; p++) {
         const struct roles_store *store = &w.nodes[p].store;
         assert_int_equal(store->manifests[store->manifest_count - 1].id, 3);
+        assert_int_equal(store->hurries, 3);
         assert_int_equal(store->below, 3);
         assert_int_equal(store->kept_count, 2);
         assert_int_equal(store->kept[0], 3);
