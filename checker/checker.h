@@ -141,7 +141,8 @@ void checker_on_push(struct checker *checker, uint64_t generation, uint64_t step
 /* The ps of `shard`, one of `shards`, sent the values of `step`. */
 void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                        uint32_t shards, const float *values, size_t count);
-/* Without ps, all gradients of the step before were added, so the values of `step` can be made. */
+/* Without ps: a worker has the values of `step`. The sum of a step alone does not show that a
+ * worker applies it: a gate may have been ordered meanwhile. */
 void checker_on_step(struct checker *checker, uint64_t generation, uint64_t step);
 /* The ensemble was wiped: the transactions that follow are those of a new, empty one. */
 void checker_on_wipe(struct checker *checker);

@@ -149,7 +149,9 @@ static void note_replica(struct sim_cluster *cluster, const struct frame_header 
     struct error error;
     if (header->type != FRAME_REPORT || cluster->setup.job.cluster.ps > 0) { return; }
     if (report_decode(body, header->body_bytes, &report, &error) != TN_OK) { return; }
-    if (report.task.role == ROLE_WORKER) { note_progress(cluster, report.step); }
+    if (report.task.role != ROLE_WORKER) { return; }
+    note_progress(cluster, report.step);
+    checker_on_step(&cluster->checker, report.generation, report.step);
 }
 
 /* Array 0 of a replica are the values, whichever worker sends them. */
@@ -184,8 +186,8 @@ static void on_frame(void *ctx, void *receiver, const struct frame_header *heade
         sim_rows_asked(cluster, header, to, body);
     }
     sim_group_on_frame(cluster, header);
-    if (header->type == FRAME_SUM) {
-        checker_on_step(&cluster->checker, header->generation, header->step + 1);
+    if (header->type == FRAME_SUM) { /* It is made from values of its step (M4). */
+        checker_on_step(&cluster->checker, header->generation, header->step);
     }
     note_replica(cluster, header, body);
     if (header->type != FRAME_VALUES && header->type != FRAME_ROWS) { return; }
