@@ -14,8 +14,9 @@ enum {
     SESSION_MS = 12000,
     FREEZES_MOST = 4,
     KILLS_MOST = 3,
-    MEASURED_MS = 6000, /* Nothing is late before a step was measured; slow steps take 2 s. */
-    STALL_MS = 3000,    /* Much less than a freeze, and more than everything else takes. */
+    MEASURED_MS = 6000,     /* Nothing is late before a step was measured; slow steps take 2 s. */
+    SLOW_LEAST_US = 100000, /* A slice of the slow worker, if there is one. */
+    STALL_MS = 3000,        /* Much less than a freeze, and more than everything else takes. */
 };
 
 static uint64_t between(struct random *random, uint64_t low, uint64_t high)
@@ -56,7 +57,7 @@ static void draw(struct sim_setup *setup, struct random *random)
     job->evaluate.every_steps = random_below(random, 2) == 0 ? 0 : between(random, 50, 300);
     job->checkpoint.every_steps = between(random, 50, 300);
     if (random_below(random, 3) == 0) {
-        setup->slice_us[WORKERS - 1] = between(random, 100, 2000) * 1000;
+        setup->slice_us[WORKERS - 1] = between(random, SLOW_LEAST_US / 1000, 2000) * 1000;
     }
     for (uint64_t i = 0, freezes = between(random, 1, FREEZES_MOST); i < freezes; i++) {
         add(setup, FAULT_FREEZE, between(random, 2000, 15000), between(random, 4000, 9000),
@@ -99,13 +100,27 @@ void scenario_mirror_straggler(struct sim_setup *setup, struct random *random)
     if (random_below(random, 2) == 0) { evaluate_often(setup, random); }
 }
 
+/* The kills of the slow worker: whenever it gets its first slices, it may delay a step by
+ * CHIEF_LATE_JOIN limits (M12). */
+static uint64_t kills_of_slow_worker(const struct sim_setup *setup)
+{
+    const uint32_t slow = COORDINATORS + setup->job.cluster.ps + WORKERS - 1;
+    uint64_t kills = 0;
+    for (uint32_t i = 0; i < setup->fault_count; i++) {
+        const struct fault *fault = &setup->faults[i];
+        kills += fault->kind == FAULT_KILL && fault->target == slow;
+    }
+    return setup->slice_us[WORKERS - 1] >= SLOW_LEAST_US ? kills : 0;
+}
+
 /* With ps, the owner of slice 0 may have been frozen while it evaluated for the first time. */
 const char *straggler_is_left_behind(const struct sim_cluster *cluster)
 {
     const struct job *job = &cluster->setup.job;
     const bool exempt =
         job->strategy.type != STRATEGY_TYPE_MIRROR && job->evaluate.every_steps != 0;
-    if (!exempt && cluster->longest_stall_us > STALL_MS * UINT64_C(1000)) {
+    const uint64_t stalls = 1 + kills_of_slow_worker(&cluster->setup);
+    if (!exempt && cluster->longest_stall_us > stalls * STALL_MS * UINT64_C(1000)) {
         return "training waited for a frozen worker";
     }
     return cluster->checker.steps_redone > 0 ? "steps were redone" : NULL;
