@@ -256,7 +256,7 @@ static void count_tables(const struct local *local)
 {
     const struct tables *tables = &local->trainer.tables;
     for (uint32_t t = 0; t < tables->set.count; t++) {
-        const struct row_table_stats stats = row_table_stats(tables->set.tables[t]);
+        const struct row_table_stats stats = row_set_stats(&tables->set, t);
         local->config->counted(local->config->ctx, row_table_spec_of(tables->set.tables[t])->name,
                                stats.rows, stats.bytes);
     }

@@ -71,7 +71,7 @@ enum tn_status tables_write(struct tables *tables, const char *dir, struct manif
     enum tn_status status = make_folder(dir, error);
     if (status == TN_OK) { status = path_of(dir, manifest->id, file.path, error); }
     if (status == TN_OK) {
-        status = rows_file_write(&file, (const struct row_table *const *)set->tables, set->count,
+        status = rows_file_write(&file, (const struct row_table *const *)set->tables, set->all,
                                  &save, error);
     }
     if (status != TN_OK) { return status; }
@@ -166,8 +166,7 @@ static enum tn_status load_chain(struct tables *tables, const char *dir,
 {
     enum tn_status status = tables_files(dir, manifest, files, error);
     if (status != TN_OK) { return status; }
-    return rows_file_load(files, manifest->chain_count, tables->set.tables, tables->set.count,
-                          error);
+    return rows_file_load(files, manifest->chain_count, tables->set.tables, tables->set.all, error);
 }
 
 enum tn_status tables_load(struct tables *tables, const char *dir, const struct manifest *manifest,

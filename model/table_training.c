@@ -6,20 +6,29 @@
 #include "common/job/strategy.h"
 #include "kernels/sparse/job_update.h"
 
+/* In async mode the steps of a row are not exact: neither its age nor the number of steps in which
+ * its key occurred is known. */
+static enum tn_status check_rules(const struct job *job, struct error *error)
+{
+    for (uint32_t i = 0; i < job->train.table_rule_count; i++) {
+        const struct job_table_rule *rule = &job->train.table_rules[i];
+        if (rule->expire_after_steps == 0 && rule->admit_after <= 1) { continue; }
+        return error_set(error, TN_EINVAL,
+                         "the rule \"%s\" of train.tables has %s, but train.mode is \"async\", in "
+                         "which rows have no exact steps: remove it, or give train.mode \"sync\"",
+                         rule->match,
+                         rule->expire_after_steps > 0 ? "expire_after_steps" : "admit_after");
+    }
+    return TN_OK;
+}
+
 enum tn_status table_training_check(const struct job *job, const char *table, struct error *error)
 {
     struct sparse_optimizer ignored;
     assert(job != NULL && table != NULL);
-    const bool is_async = !strategy_of_job(job)->exact_steps;
-    for (uint32_t i = 0; i < job->train.table_rule_count && is_async; i++) {
-        const uint64_t steps = job->train.table_rules[i].expire_after_steps;
-        if (steps == 0) { continue; }
-        return error_set(
-            error, TN_EINVAL,
-            "train.tables has expire_after_steps %" PRIu64
-            ", but train.mode is \"async\", in which the steps of a row are not exact: "
-            "remove it, or give train.mode \"sync\"",
-            steps);
+    if (!strategy_of_job(job)->exact_steps) {
+        enum tn_status status = check_rules(job, error);
+        if (status != TN_OK) { return status; }
     }
     if (job->strategy.type == STRATEGY_TYPE_MIRROR) {
         return error_set(error, TN_EINVAL,

@@ -147,7 +147,7 @@ struct table_stats shard_rows_stats(const struct shard_rows *rows, uint32_t tabl
 {
     assert(rows->current != NULL && table < rows->current->count);
     const struct row_table *rows_of = rows->current->tables[table];
-    const struct row_table_stats held = row_table_stats(rows_of);
+    const struct row_table_stats held = row_set_stats(rows->current, table);
     const struct row_hits *hits = &rows->hits[table];
     struct table_stats stats = {
         .rows = held.rows,
@@ -167,7 +167,7 @@ static struct store_rows for_store(const struct row_set *set, struct rows_chain 
 {
     return (struct store_rows){
         .tables = set->tables,
-        .count = set->count,
+        .count = set->all,
         .row_counts = set->save_counts,
         .chain = chain,
     };
@@ -264,7 +264,7 @@ bool shard_rows_describe(const struct shard_rows *rows, struct kept_rows *out)
     if (!shard_rows_exist(rows)) { return true; }
     assert(set != NULL);
     out->set = set->owner.set;
-    for (uint32_t t = 0; t < set->count && whole; t++) {
+    for (uint32_t t = 0; t < set->all && whole; t++) {
         assert(row_table_step(set->tables[t]) == row_table_step(set->tables[0]));
         whole = row_table_describe(set->tables[t], &out->cells[t]);
     }
@@ -310,7 +310,7 @@ static enum tn_status recover_tables(struct row_set *set, const struct kept_reco
                                      struct error *error)
 {
     enum tn_status status = TN_OK;
-    for (uint32_t t = 0; t < set->count && status == TN_OK; t++) {
+    for (uint32_t t = 0; t < set->all && status == TN_OK; t++) {
         const struct row_table_kept kept = kept_of(record, t);
         status = row_table_recover(set->tables[t], &kept, error);
         FAILPOINT("ps.mid_recover");

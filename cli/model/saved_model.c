@@ -129,7 +129,7 @@ static enum tn_status read_values(struct saved_model *saved, struct error *error
     const bool own_files = saved->manifest.chain_count > 0;
     if (!own_files) {
         rows.tables = saved->tables.set.tables;
-        rows.count = saved->tables.set.count;
+        rows.count = saved->tables.set.all;
     }
     enum tn_status status =
         read_array(saved, saved_model_evaluated_array(saved), &rows, &saved->values, error);

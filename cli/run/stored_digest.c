@@ -89,7 +89,7 @@ static enum tn_status add_chain(const char *folder, const struct manifest *manif
 static void note_tables(const struct row_set *set, struct result *result)
 {
     for (uint32_t t = 0; t < set->count && result != NULL; t++) {
-        const struct row_table_stats stats = row_table_stats(set->tables[t]);
+        const struct row_table_stats stats = row_set_stats(set, t);
         result_note_table(result, row_table_spec_of(set->tables[t])->name, stats.rows, stats.bytes);
     }
 }
@@ -107,7 +107,7 @@ static enum tn_status add_shards(const char *folder, const struct manifest *mani
     const struct store_read_request request = {
         .manifest = manifest,
         .count = manifest->parameter_count,
-        .rows = {.tables = set.tables, .count = set.count},
+        .rows = {.tables = set.tables, .count = set.all},
     };
     status = store_read_range(folder, &request, NULL, &metadata, error);
     if (status == TN_OK) { status = row_set_digest(&set, *digest, digest, error); }

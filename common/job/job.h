@@ -145,6 +145,8 @@ struct job_variable_rule {
 struct job_table_rule {
     char match[JOB_PATTERN_MAX];
     uint64_t expire_after_steps; /* 0: rows do not expire. */
+    uint64_t admit_after;        /* Updates until a key has a row; 0 is 1. */
+    uint64_t admit_within_steps; /* Those that do not touch a key until its count is forgotten. */
 };
 
 /* One of `placement.variables`; see common/job/variable_placement.h. */

@@ -98,6 +98,20 @@ static const struct json_field table_rule_fields[] = {
         .most = MANY,
         .optional = true,
     },
+    {
+        .name = "admit_after",
+        .type = FIELD_UINT,
+        TABLE_RULE(admit_after),
+        .most = 1000000,
+        .optional = true,
+    },
+    {
+        .name = "admit_within_steps",
+        .type = FIELD_UINT,
+        TABLE_RULE(admit_within_steps),
+        .most = MANY,
+        .optional = true,
+    },
 };
 
 static const struct json_table table_rule_table = {
@@ -280,7 +294,9 @@ static const struct json_field fields[] = {
         .element = &table_rule,
         .tags = FIXED,
         .help = "Rules for single tables: `{\"match\": \"columns/*\", \"expire_after_steps\": "
-                "100000}`. See [expiry of rows](models.md#expiry-of-rows).",
+                "100000, \"admit_after\": 3, \"admit_within_steps\": 10000}`. See [expiry of "
+                "rows](models.md#expiry-of-rows) and [admission of "
+                "keys](models.md#admission-of-keys).",
     },
     NUMBER(FIELD_REAL, "train.clip_value", train.clip_value, 0, 1e30, FIXED,
            "The elements of a gradient are limited to this absolute value; 0: no limit."),

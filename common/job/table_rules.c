@@ -64,6 +64,41 @@ static enum tn_status refuse(const struct job *job, uint32_t rule,
                      rule, match, names);
 }
 
+static enum tn_status check_admission(const struct job *job, uint32_t rule, struct error *error)
+{
+    const struct job_table_rule *given = &job->train.table_rules[rule];
+    if (given->admit_after > 1 && given->admit_within_steps == 0) {
+        return error_set(error, TN_EINVAL,
+                         "train.tables[%" PRIu32 "].admit_after is %" PRIu64
+                         ", but admit_within_steps is missing: give the number of steps after "
+                         "which a key that does not occur is no longer counted",
+                         rule, given->admit_after);
+    }
+    if (given->admit_after <= 1 && given->admit_within_steps > 0) {
+        return error_set(error, TN_EINVAL,
+                         "train.tables[%" PRIu32 "].admit_within_steps is %" PRIu64
+                         ", but no key is counted: give an admit_after of at least 2, or remove it",
+                         rule, given->admit_within_steps);
+    }
+    return TN_OK;
+}
+
+/* Counts of keys are tables, too. */
+static enum tn_status check_count(const struct job *job, const struct variable_table *variables,
+                                  struct error *error)
+{
+    uint32_t tables = variables->row_table_count;
+    for (uint32_t t = 0; t < variables->row_table_count; t++) {
+        tables += table_rule_of(job, &variables->row_tables[t]).admit_after > 1;
+    }
+    if (tables <= ROW_TABLES_MAX) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "train.tables has an admit_after for %" PRIu32 " of the model's %" PRIu32
+                     " tables, but both numbers together may be at most %d: give it for fewer",
+                     tables - variables->row_table_count, variables->row_table_count,
+                     ROW_TABLES_MAX);
+}
+
 enum tn_status table_rules_check(const struct job *job, const struct variable_table *variables,
                                  struct error *error)
 {
@@ -71,6 +106,8 @@ enum tn_status table_rules_check(const struct job *job, const struct variable_ta
         if (!matches_any(&job->train.table_rules[i], variables)) {
             return refuse(job, i, variables, error);
         }
+        enum tn_status status = check_admission(job, i, error);
+        if (status != TN_OK) { return status; }
     }
-    return TN_OK;
+    return check_count(job, variables, error);
 }

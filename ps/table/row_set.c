@@ -9,61 +9,88 @@
 #include "common/job/table_rules.h"
 #include "kernels/sparse/job_update.h"
 
-static enum tn_status open_table(const struct job *job, const struct variable_table *variables,
-                                 uint32_t number, struct row_part part, const struct row_set *set,
-                                 bool full_saves, struct cell_owner owner, struct row_table **out,
+/* Append a table to those of the set. */
+static enum tn_status open_table(struct row_set *set, const struct row_table_spec *spec,
                                  struct error *error)
 {
-    const struct row_table_shape *shape = &variables->row_tables[number];
+    enum tn_status status = row_table_open(spec, &set->tables[set->all], error);
+    if (status == TN_OK) { set->all++; }
+    return status;
+}
+
+static struct row_table_spec spec_of(const struct row_set *set, const struct job *job,
+                                     const struct row_table_shape *shape, uint32_t number,
+                                     struct row_part part)
+{
     struct row_table_spec spec = {
         .width = shape->width,
         .optimizer = set->optimizer.kind,
         .seed = job->seed,
         .scale = shape->scale,
         .expire_after = table_rule_of(job, shape).expire_after_steps,
-        .full_saves = full_saves,
+        .full_saves = set->full_saves,
         .number = number,
         .part = part,
-        .owner = owner,
+        .owner = set->owner,
     };
     text_set(spec.name, sizeof spec.name, shape->name);
-    return row_table_open(&spec, out, error);
+    return spec;
+}
+
+/* The tables of the model, and the counts behind them. */
+static enum tn_status open_tables(struct row_set *set, const struct job *job,
+                                  const struct variable_table *variables, struct row_part part,
+                                  struct error *error)
+{
+    enum tn_status status = TN_OK;
+    for (uint32_t t = 0; t < variables->row_table_count && status == TN_OK; t++) {
+        const struct row_table_spec spec = spec_of(set, job, &variables->row_tables[t], t, part);
+        status = open_table(set, &spec, error);
+        if (status == TN_OK) { set->count++; }
+    }
+    for (uint32_t t = 0; t < set->count && status == TN_OK; t++) {
+        const struct job_table_rule rule = table_rule_of(job, &variables->row_tables[t]);
+        if (rule.admit_after <= 1) { continue; }
+        status = row_admission_open(&set->admissions[t], &rule, row_table_spec_of(set->tables[t]),
+                                    &set->tables[set->all], error);
+        if (status == TN_OK) { set->all++; }
+    }
+    return status;
 }
 
 enum tn_status row_set_open(struct row_set *set, const struct job *job,
                             const struct variable_table *variables, struct row_part part,
                             bool full_saves, struct cell_owner owner, struct error *error)
 {
-    const uint32_t count = variables->row_table_count;
+    const uint32_t count = variables->row_table_count, most = 2 * count;
     *set = (struct row_set){.schedule = schedule_of_job(job),
                             .memory_bytes = (uint64_t)job->cluster.table_mib << 20,
                             .full_saves = full_saves,
                             .exact_steps = strategy_of_job(job)->exact_steps,
                             .owner = owner};
     if (count == 0) { return TN_OK; }
-    set->tables = calloc(count, sizeof(struct row_table *));
-    set->save_counts = calloc(count, sizeof *set->save_counts);
-    if (set->tables == NULL || set->save_counts == NULL) {
+    set->tables = calloc(most, sizeof(struct row_table *));
+    set->save_counts = calloc(most, sizeof *set->save_counts);
+    set->admissions = calloc(count, sizeof *set->admissions);
+    if (set->tables == NULL || set->save_counts == NULL || set->admissions == NULL) {
         row_set_close(set);
         return error_set(error, TN_ENOMEM, "out of memory for tables");
     }
     enum tn_status status = table_optimizer_of_job(job, &set->optimizer, error);
-    for (uint32_t t = 0; t < count && status == TN_OK; t++) {
-        status =
-            open_table(job, variables, t, part, set, full_saves, owner, &set->tables[t], error);
-        if (status == TN_OK) { set->count++; }
-    }
+    if (status == TN_OK) { status = open_tables(set, job, variables, part, error); }
     if (status != TN_OK) { row_set_close(set); }
     return status;
 }
 
 void row_set_close(struct row_set *set)
 {
-    if (set->tables != NULL) {
-        for (uint32_t t = 0; t < set->count; t++) { row_table_close(set->tables[t]); }
+    if (set->tables != NULL && set->admissions != NULL) {
+        for (uint32_t t = 0; t < set->count; t++) { row_admission_close(&set->admissions[t]); }
+        for (uint32_t t = 0; t < set->all; t++) { row_table_close(set->tables[t]); }
     }
     free(set->tables);
     free(set->save_counts);
+    free(set->admissions);
     *set = (struct row_set){0};
 }
 
@@ -84,36 +111,62 @@ uint64_t row_set_version(const struct row_set *set, uint64_t step)
 static uint64_t bytes_of(const struct row_set *set)
 {
     uint64_t bytes = 0;
-    for (uint32_t t = 0; t < set->count; t++) { bytes += row_table_stats(set->tables[t]).bytes; }
+    for (uint32_t t = 0; t < set->all; t++) { bytes += row_table_stats(set->tables[t]).bytes; }
     return bytes;
 }
 
-static enum tn_status refuse(const struct row_set *set, uint32_t table, struct error *error)
+struct row_table_stats row_set_stats(const struct row_set *set, uint32_t table)
 {
-    const struct row_table_stats stats = row_table_stats(set->tables[table]);
+    assert(table < set->count);
+    struct row_table_stats stats = row_table_stats(set->tables[table]);
+    const struct row_table *counts = set->admissions[table].counts;
+    if (counts != NULL) { stats.bytes += row_table_stats(counts).bytes; }
+    return stats;
+}
+
+static enum tn_status refuse(const struct row_set *set, const struct row_table *table,
+                             struct error *error)
+{
+    const struct row_table_stats stats = row_table_stats(table);
     return error_set(error, TN_EINVAL,
                      "the rows of tables need more than cluster.table_mib, %" PRIu64
                      " MiB: the table '%s' has %" PRIu64 " rows in %" PRIu64
                      " bytes, all tables here %" PRIu64
                      " bytes: raise cluster.table_mib, or give more ps, narrower rows or hashed "
                      "keys",
-                     set->memory_bytes >> 20, row_table_spec_of(set->tables[table])->name,
-                     stats.rows, stats.bytes, bytes_of(set));
+                     set->memory_bytes >> 20, row_table_spec_of(table)->name, stats.rows,
+                     stats.bytes, bytes_of(set));
 }
 
 /* A table may use what the others leave. `*bytes` is that of all tables. */
-static enum tn_status apply_one(struct row_set *set, uint32_t t, uint64_t *bytes,
-                                const struct sparse_constants *constants,
-                                const struct row_sums *gradients, struct error *error)
+static enum tn_status apply_limited(const struct row_set *set, struct row_table *table,
+                                    uint64_t *bytes, const struct sparse_constants *constants,
+                                    struct sparse_rows rows, struct error *error)
 {
-    struct row_table *table = set->tables[t];
-    const struct sparse_rows rows = row_sum_rows(&gradients->tables[t]);
     if (set->memory_bytes == 0) { return row_table_apply(table, constants, rows, error); }
     const uint64_t others = *bytes - row_table_stats(table).bytes;
     row_table_limit(table, others < set->memory_bytes ? set->memory_bytes - others : 1);
     enum tn_status status = row_table_apply(table, constants, rows, error);
     *bytes = others + row_table_stats(table).bytes;
-    return status == TN_OK ? TN_OK : refuse(set, t, error);
+    return status == TN_OK ? TN_OK : refuse(set, table, error);
+}
+
+/* The gradients of keys that have no row yet go to their counts. */
+static enum tn_status apply_one(struct row_set *set, uint32_t t, uint64_t *bytes,
+                                const struct sparse_constants *constants,
+                                const struct row_sums *gradients, struct error *error)
+{
+    struct row_admission *admission = &set->admissions[t];
+    struct sparse_rows rows = row_sum_rows(&gradients->tables[t]), counted;
+    enum tn_status status = TN_OK;
+    if (admission->counts != NULL) {
+        const struct sparse_constants whole = row_admission_constants();
+        status = row_admission_choose(admission, set->tables[t], rows, &rows, &counted, error);
+        if (status != TN_OK) { return status; }
+        status = apply_limited(set, admission->counts, bytes, &whole, counted, error);
+    }
+    if (status != TN_OK) { return status; }
+    return apply_limited(set, set->tables[t], bytes, constants, rows, error);
 }
 
 enum tn_status row_set_apply(struct row_set *set, uint64_t step, const struct row_sums *gradients,
@@ -135,14 +188,14 @@ void row_set_release(struct row_set *set, uint64_t from)
 {
     if (set->count == 0) { return; }
     const uint64_t version = row_set_version(set, from);
-    for (uint32_t t = 0; t < set->count; t++) { row_table_release(set->tables[t], version); }
+    for (uint32_t t = 0; t < set->all; t++) { row_table_release(set->tables[t], version); }
 }
 
 enum tn_status row_set_begin_save(struct row_set *set, uint64_t step, uint64_t id,
                                   struct error *error)
 {
     const bool all = set->full_saves || !rows_chain_continues(&set->chain, id, step);
-    for (uint32_t t = 0; t < set->count; t++) {
+    for (uint32_t t = 0; t < set->all; t++) {
         enum tn_status status = row_table_begin_save(set->tables[t], row_set_version(set, step),
                                                      all, &set->save_counts[t], error);
         if (status == TN_OK) { continue; }
@@ -156,7 +209,7 @@ enum tn_status row_set_begin_save(struct row_set *set, uint64_t step, uint64_t i
 void row_set_end_save(struct row_set *set, bool committed)
 {
     if (committed || set->saving.count == 0) { set->chain = set->saving; }
-    for (uint32_t t = 0; t < set->count; t++) { row_table_end_save(set->tables[t], committed); }
+    for (uint32_t t = 0; t < set->all; t++) { row_table_end_save(set->tables[t], committed); }
 }
 
 enum tn_status row_set_digest(const struct row_set *set, struct digest dense, struct digest *out,

@@ -12,21 +12,24 @@
 #include "common/job/job.h"
 #include "kernels/optimizer/schedule.h"
 #include "kernels/sparse/row_sums.h"
+#include "ps/table/row_admission.h"
 #include "ps/table/row_table.h"
 #include "ps/table/rows_chain.h"
 
 /* Zeroed: a model without tables. */
 struct row_set {
-    uint32_t count;
-    struct row_table **tables; /* In the order of the model. Owned. */
-    uint64_t *save_counts;     /* Rows of the save in progress, by table. Owned. */
-    uint64_t memory_bytes;     /* The limit of all tables together; 0: none. */
-    bool full_saves;           /* As in struct row_table_spec. */
-    bool exact_steps;          /* An update of the tables is a step. Async: each slice is an update,
-                                * and updates are numbered from the step that was loaded. */
-    struct cell_owner owner;   /* The same. */
-    struct rows_chain chain;   /* The files of the last save that succeeded, or of a load. */
-    struct rows_chain saving;  /* Before the save in progress; its writer appends. */
+    uint32_t count;                   /* The tables of the model. */
+    uint32_t all;                     /* These, and the counts of keys behind them. */
+    struct row_table **tables;        /* [all]; the first in the order of the model. Owned. */
+    uint64_t *save_counts;            /* [all]: rows of the save in progress. Owned. */
+    struct row_admission *admissions; /* [count]. Owned. */
+    uint64_t memory_bytes;            /* The limit of all tables together; 0: none. */
+    bool full_saves;                  /* As in struct row_table_spec. */
+    bool exact_steps;                 /* An update of the tables is a step. Async: each slice is an
+                                       * update, and they are numbered from the step loaded. */
+    struct cell_owner owner;          /* As in struct row_table_spec. */
+    struct rows_chain chain;          /* The files of the last save that succeeded, or of a load. */
+    struct rows_chain saving;         /* Before the save in progress; its writer appends. */
     struct sparse_optimizer optimizer;
     struct schedule schedule;
 };
@@ -56,6 +59,8 @@ uint64_t row_set_version(const struct row_set *set, uint64_t step);
  */
 MUST_CHECK enum tn_status row_set_apply(struct row_set *set, uint64_t step,
                                         const struct row_sums *gradients, struct error *error);
+/* Those of table `table` of the model; the bytes with those of its counts. */
+struct row_table_stats row_set_stats(const struct row_set *set, uint32_t table);
 /* Versions below that of step `from` are no longer read. */
 void row_set_release(struct row_set *set, uint64_t from);
 
@@ -69,8 +74,8 @@ MUST_CHECK enum tn_status row_set_begin_save(struct row_set *set, uint64_t step,
                                              struct error *error);
 void row_set_end_save(struct row_set *set, bool committed);
 
-/* The digest of all parameters: of `dense`, that of the variables, and of each table in the order
- * of the model (row_table_digest()). Without tables it is `dense`. TN_ENOMEM. */
+/* The digest of all parameters: of `dense`, that of the variables, and of the rows of each table in
+ * the order of the model (row_table_digest()). Without tables it is `dense`. TN_ENOMEM. */
 MUST_CHECK enum tn_status row_set_digest(const struct row_set *set, struct digest dense,
                                          struct digest *out, struct error *error);
 

@@ -159,6 +159,19 @@ void row_table_read(const struct row_table *table, uint64_t step, const uint64_t
     }
 }
 
+void row_table_have(const struct row_table *table, const uint64_t *keys, uint64_t count, bool *out)
+{
+    uint32_t cells[GROUP];
+    for (uint64_t first = 0; first < count; first += GROUP) {
+        const uint64_t size = u64_min(GROUP, count - first);
+        find_group(table, keys + first, size, cells);
+        for (uint64_t k = 0; k < size; k++) {
+            out[first + k] =
+                cells[k] != KEY_INDEX_NONE && !has_expired(table, cells[k], table->step);
+        }
+    }
+}
+
 /* ----------------------------------------------------------------------- applying */
 
 static uint32_t take_cell(struct row_table *table)

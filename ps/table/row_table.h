@@ -55,6 +55,7 @@ struct row_table_spec {
     uint64_t memory_bytes;   /* The limit; 0: none. */
     bool full_saves;         /* All saves are of all rows: no list of changed ones is kept. */
     uint32_t number;         /* Index of the table in its model. */
+    bool counts;             /* Its rows count keys of that table (ps/table/row_admission.h). */
     struct row_part part;    /* Loads take only its rows. */
     struct cell_owner owner; /* Where its cells are; it outlives the table. */
 };
@@ -75,6 +76,9 @@ uint64_t row_table_step(const struct row_table *table);
  * least the floor and at most row_table_step(). */
 void row_table_read(const struct row_table *table, uint64_t step, const uint64_t *keys,
                     uint64_t count, float *out);
+
+/* Whether each of keys[0..count), in any order, has a row at the current step. */
+void row_table_have(const struct row_table *table, const uint64_t *keys, uint64_t count, bool *out);
 
 /*
  * Make the next step: apply the gradient of each of `rows`.

@@ -34,7 +34,7 @@ static bool adopt_blocks(struct row_table *table)
     uint32_t number;
     bool whole = true;
     for (uint32_t i = 0; i < owner.arena->size.blocks && whole; i++) {
-        uint8_t *block = cell_arena_block(owner, table->spec.number, i, &number);
+        uint8_t *block = cell_arena_block(owner, block_owner_of(table), i, &number);
         whole = block == NULL || adopt_block(table, block, number);
     }
     return whole && table->kept_blocks == table->block_count;

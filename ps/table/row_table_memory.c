@@ -102,7 +102,7 @@ static uint8_t *make_block(const struct row_table *table)
     uint8_t *block = NULL;
     if (table->spec.owner.arena != NULL) {
         block =
-            cell_arena_take(table->spec.owner, table->spec.number, (uint32_t)table->block_count);
+            cell_arena_take(table->spec.owner, block_owner_of(table), (uint32_t)table->block_count);
     }
     if (block != NULL) { return block; }
     block = aligned_alloc(BLOCK_ALIGNMENT, rounded);

@@ -2,6 +2,7 @@
 #ifndef PS_TABLE_ROW_TABLE_PRIVATE_H
 #define PS_TABLE_ROW_TABLE_PRIVATE_H
 
+#include "common/cluster/variables.h"
 #include "ps/table/key_index.h"
 #include "ps/table/row_table.h"
 
@@ -88,6 +89,12 @@ static inline bool has_expired(const struct row_table *table, uint32_t number, u
 {
     const uint64_t most = table->spec.expire_after;
     return most > 0 && step >= most && cell_at(table, number)->step <= step - most;
+}
+
+/* The owner of its blocks in the arena: counts are not a table of the model. */
+static inline uint32_t block_owner_of(const struct row_table *table)
+{
+    return table->spec.number + (table->spec.counts ? ROW_TABLES_MAX : 0);
 }
 
 /* The cell of the values of `step`, from the newest one of a key on; KEY_INDEX_NONE: it was not

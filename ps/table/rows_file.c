@@ -118,7 +118,7 @@ enum tn_status rows_file_inspect(const struct rows_file *file, struct table_file
     if (status != TN_OK) { return status; }
     for (; at < file->bytes && extent > 0; at += extent) {
         extent = table_file_peek((const uint8_t *)bytes + at, file->bytes - at, &table);
-        if (extent > 0) { rows += table.rows; }
+        if (extent > 0 && !table.counts) { rows += table.rows; }
         if (at == 0) { *info = table; }
     }
     (void)munmap(bytes, file->bytes);

@@ -63,7 +63,7 @@ MUST_CHECK enum tn_status rows_file_append(const struct rows_file *files, uint32
                                            uint64_t step, struct error *error);
 
 /* Check the size and the digest of a file, and read its headers: the first one, with the rows of
- * all its tables. TN_ECORRUPT, TN_ENOENT, TN_EIO. */
+ * all its tables of the model. TN_ECORRUPT, TN_ENOENT, TN_EIO. */
 MUST_CHECK enum tn_status rows_file_inspect(const struct rows_file *file,
                                             struct table_file_info *info, struct error *error);
 

@@ -15,7 +15,8 @@
 
 /* A header, then chunks: keys, if rows expire the step of each, the numbers of their rows, zeros up
  * to a multiple of 8, a digest. Numbers are little-endian. */
-enum { FORMAT_PLAIN = 1, FORMAT_STEPS, FORMAT_LAST = FORMAT_STEPS };
+/* Counts of keys are as rows that expire. */
+enum { FORMAT_PLAIN = 1, FORMAT_STEPS, FORMAT_COUNTS, FORMAT_LAST = FORMAT_COUNTS };
 enum { CHUNK_BYTES = 1 << 20, ALIGNMENT = 8 };
 
 static const char magic[8] = "tanisttb";
@@ -35,12 +36,19 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endi
 
 static uint32_t format_of(const struct row_table *table)
 {
-    return row_table_spec_of(table)->expire_after > 0 ? FORMAT_STEPS : FORMAT_PLAIN;
+    const struct row_table_spec *spec = row_table_spec_of(table);
+    if (spec->counts) { return FORMAT_COUNTS; }
+    return spec->expire_after > 0 ? FORMAT_STEPS : FORMAT_PLAIN;
+}
+
+static bool has_steps(const struct header *header)
+{
+    return header->format != FORMAT_PLAIN;
 }
 
 static uint64_t row_bytes(const struct header *header)
 {
-    const uint64_t steps = header->format == FORMAT_STEPS ? sizeof(uint64_t) : 0;
+    const uint64_t steps = has_steps(header) ? sizeof(uint64_t) : 0;
     return sizeof(uint64_t) + steps + header->numbers * sizeof(float);
 }
 
@@ -106,7 +114,7 @@ static void write_chunk(const struct output *out, const struct row_table *table,
         const uint64_t key = row_table_saved_row(table, i).key;
         write_piece(out, &digest, &key, sizeof key);
     }
-    for (uint64_t i = first; i < first + rows && header->format == FORMAT_STEPS; i++) {
+    for (uint64_t i = first; i < first + rows && has_steps(header); i++) {
         const uint64_t step = row_table_saved_row(table, i).step;
         write_piece(out, &digest, &step, sizeof step);
     }
@@ -224,6 +232,7 @@ size_t table_file_peek(const void *bytes, size_t size, struct table_file_info *i
         .step = header.step,
         .since = header.since == FULL ? 0 : header.since,
         .rows = header.rows,
+        .counts = header.format == FORMAT_COUNTS,
     };
     return extent;
 }
@@ -253,7 +262,7 @@ static enum tn_status decode_chunk(const uint8_t *at, uint64_t rows, const struc
 {
     const uint64_t bytes = content_bytes(header, rows);
     const uint64_t *keys = (const uint64_t *)(const void *)at;
-    const uint64_t *steps = header->format == FORMAT_STEPS ? keys + rows : NULL;
+    const uint64_t *steps = has_steps(header) ? keys + rows : NULL;
     const float *values = (const float *)(const void *)((steps != NULL ? steps : keys) + rows);
     if (!digest_equal(digest_of(at, bytes), digest_decode(at + bytes))) {
         return damaged(path, "the digest of a chunk differs", error);
@@ -292,6 +301,7 @@ enum tn_status table_file_decode(const void *bytes, size_t size, const char *pat
         .step = header->step,
         .since = header->since == FULL ? 0 : header->since,
         .rows = header->rows,
+        .counts = header->format == FORMAT_COUNTS,
     };
     return status;
 }

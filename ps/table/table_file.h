@@ -25,6 +25,7 @@ struct table_file_info {
     uint64_t step;  /* The rows are those of this step. */
     uint64_t since; /* The step of the file before; of a full file 0. */
     uint64_t rows;
+    bool counts; /* They are counts of keys, not rows of the model. */
 };
 
 /* This receives the number of bytes while a file is written, on the thread that writes it. */

@@ -163,6 +163,14 @@ class Expiry(ClusterTables):
         self.assertNotEqual(wanted["parameters_digest"], kept["parameters_digest"])
 
 
+class Admission(Expiry):
+    """The same of keys that get a row when they have occurred often enough."""
+
+    def setUp(self):
+        super().setUp()
+        self.json["train"]["tables"] = [{"match": "*", "expire_after_steps": 40, "admit_after": 3, "admit_within_steps": 30}]
+
+
 class Files(ClusterTables):
     def shards(self):
         """The files with rows of each shard, by checkpoint."""
@@ -244,7 +252,7 @@ class Refusals(ClusterTables):
         self.refused(3, ["cluster.evaluators is 1", "wide1/rows"], "run", self.write(), "--dir", "refused", "--set",
                      "cluster.evaluators=1")
         self.json["train"]["tables"] = [{"match": "*", "expire_after_steps": 20}]
-        self.refused(3, ["expire_after_steps 20", "async"], "run", self.write(), "--dir", "refused", "--set",
+        self.refused(3, ["expire_after_steps", "async"], "run", self.write(), "--dir", "refused", "--set",
                      "train.mode=async")
 
     def test_another_number_of_ps_does_not_continue_a_run(self):

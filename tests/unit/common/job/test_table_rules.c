@@ -62,6 +62,37 @@ static void many_tables_are_not_all_listed(void **state)
     assert_non_null(strstr(error.text, "f\" and 3 more): correct or remove it"));
 }
 
+/* The number that bounds the memory of counts has no default. */
+static void admission_needs_both_numbers(void **state)
+{
+    assert_int_equal(set(state, "train.tables={\"match\": \"*\", \"admit_after\": 3,"
+                                " \"admit_within_steps\": 50}"),
+                     TN_OK);
+    assert_int_equal(table_rules_check(&job, &model, &error), TN_OK);
+    assert_int_equal(table_rule_of(&job, &model.row_tables[0]).admit_after, 3);
+    assert_int_equal(set(state, "train.tables={\"match\": \"*\", \"admit_after\": 3}"), TN_OK);
+    assert_int_equal(table_rules_check(&job, &model, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "train.tables[0].admit_after is 3, but admit_within_steps"));
+    assert_int_equal(set(state, "train.tables={\"match\": \"*\", \"admit_within_steps\": 50}"),
+                     TN_OK);
+    assert_int_equal(table_rules_check(&job, &model, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "train.tables[0].admit_within_steps is 50, but no key"));
+}
+
+/* The counts of keys are tables, too, and there are at most ROW_TABLES_MAX. */
+static void too_many_counts_are_refused(void **state)
+{
+    static struct variable_table many = {.row_table_count = ROW_TABLES_MAX / 2 + 1};
+    for (uint32_t t = 0; t < many.row_table_count; t++) { many.row_tables[t].name[0] = 'a'; }
+    assert_int_equal(set(state, "train.tables={\"match\": \"*\", \"admit_after\": 2,"
+                                " \"admit_within_steps\": 9}"),
+                     TN_OK);
+    assert_int_equal(table_rules_check(&job, &many, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "for 129 of the model's 129 tables"));
+    many.row_table_count--;
+    assert_int_equal(table_rules_check(&job, &many, &error), TN_OK);
+}
+
 /* They are part of the job's hash, and other keys are refused. */
 static void rules_are_read(void **state)
 {
@@ -82,6 +113,8 @@ int main(void)
         cmocka_unit_test(the_first_rule_applies),
         cmocka_unit_test(rules_without_a_table_are_refused),
         cmocka_unit_test(many_tables_are_not_all_listed),
+        cmocka_unit_test(admission_needs_both_numbers),
+        cmocka_unit_test(too_many_counts_are_refused),
         cmocka_unit_test(rules_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
