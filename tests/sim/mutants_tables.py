@@ -1,4 +1,4 @@
-"""Planted errors of tables of rows (A12, A17, P14, W13), for mutants.py."""
+"""Planted errors of tables of rows (A12, A17, A18, P14, W13), for mutants.py."""
 
 # The scenarios in which every model has tables; see tests/sim/scenarios.c.
 SCENARIOS = ["tables", "warm-tables"]
@@ -81,6 +81,18 @@ MUTANTS = [
      "old != KEY_INDEX_NONE && (!has_expired(table, old, table->step) || table->spec.part.ps_count > 0)"),
     ("a warm restart counts rows from its own step", "ps/table/row_table_expiry.c",
      "    row_table_collect(table);\n    return true;", "    row_table_remove_expired(table, table->step);\n    return true;"),
+    ("a load forgets how often keys occurred", "ps/table/row_table.c",
+     "            memcpy(cell->numbers, rows.values + places[k] * numbers, numbers * sizeof(float));",
+     "            memcpy(cell->numbers, rows.values + places[k] * numbers, numbers * sizeof(float));\n"
+     "            if (table->spec.counts) { cell->numbers[0] = 0; }"),
+    ("a load takes counts by the keys of another table", "ps/table/row_admission.c",
+     "    own.counts = true;\n", "    own.counts = true;\n    own.number++;\n"),
+    ("an expired row counts as one when keys are admitted", "ps/table/row_table.c",
+     "cells[k] != KEY_INDEX_NONE && !has_expired(table, cells[k], table->step);",
+     "cells[k] != KEY_INDEX_NONE && (!has_expired(table, cells[k], table->step) || table->spec.part.ps_count > 0);"),
+    ("counts of keys are forgotten a step too late", "ps/table/row_admission.c",
+     "    own.expire_after = rule->admit_within_steps;",
+     "    own.expire_after = rule->admit_within_steps + (spec->part.ps_count > 0);"),
     ("rows of a step that was not completed are taken", "ps/table/row_table_kept.c",
      "    if (cell->step > kept->step) {", "    if (cell->step > kept->step + 1) {"),
     ("a row is written before its step", "ps/table/row_table.c",

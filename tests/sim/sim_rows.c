@@ -10,9 +10,18 @@
 #include "data/job_columns.h"
 #include "tests/sim/cluster.h"
 
+/* In a third of the tables, keys get a row late, and some counts are forgotten before. */
+static void set_admission(const struct job *job, uint32_t table, struct job_table_rule *rule)
+{
+    struct random random = {.state = (job->seed + table) ^ 0x61646d6974000000u};
+    if (random_below(&random, 3) != 0) { return; }
+    rule->admit_after = 2 + random_below(&random, 3);
+    rule->admit_within_steps = 1 + random_below(&random, 20);
+}
+
 /* The rows of some tables expire, after so few steps that many are trained again. Tables whose rows
  * do not expire list the rows of deltas in another way, so most seeds have tables of both kinds. */
-static void set_expiry(struct job *job)
+static void set_rules(struct job *job)
 {
     static const char *const names[] = {"*C1*", "*C2*", "*C3*"};
     enum { TABLES = sizeof names / sizeof *names };
@@ -23,6 +32,7 @@ static void set_expiry(struct job *job)
         const bool expires = random_below(&random, 2) == 1;
         const uint64_t steps = 1 + random_below(&random, 8);
         *rule = (struct job_table_rule){.expire_after_steps = expires ? steps : 0};
+        set_admission(job, t, rule);
         (void)snprintf(rule->match, sizeof rule->match, "%s", names[t]);
     }
 }
@@ -55,7 +65,7 @@ void sim_rows_job(struct job *job, const char *optimizer)
     }
     if (status == TN_OK) { status = job_set(job, optimizer, &error); }
     if (status == TN_OK) { status = job_columns_settle(job, &error); }
-    set_expiry(job);
+    set_rules(job);
     assert(status == TN_OK);
 }
 
