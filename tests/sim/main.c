@@ -8,6 +8,7 @@
  * The faults of a seed that fails are shrunk to a minimal set that still fails, and printed with
  * the command that replays it. Exit status 1 if any seed failed.
  */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,14 @@ static void report_failure(const struct options *options, uint64_t seed, char fa
            mask);
 }
 
+/* The whole argument is a number. */
+static bool is_number(const char *text, int base, uint64_t *out)
+{
+    char *end;
+    *out = strtoull(text, &end, base);
+    return isxdigit((unsigned char)text[0]) && *end == '\0';
+}
+
 static bool parse(int argc, char **argv, struct options *options)
 {
     *options = (struct options){.mask = UINT64_MAX, .jobs = 1, .shrink = true};
@@ -134,8 +143,9 @@ static bool parse(int argc, char **argv, struct options *options)
         argv += 2;
         if (argc < 3) { return false; }
     }
-    options->first = strtoull(argv[1], NULL, 10);
-    options->count = strtoull(argv[2], NULL, 10);
+    if (!is_number(argv[1], 10, &options->first) || !is_number(argv[2], 10, &options->count)) {
+        return false;
+    }
     for (int i = 3; i < argc; i++) {
         bool has_value = i + 1 < argc;
         if (strcmp(argv[i], "--trace") == 0) {
@@ -147,7 +157,7 @@ static bool parse(int argc, char **argv, struct options *options)
         } else if (strcmp(argv[i], "--jobs") == 0 && has_value) {
             options->jobs = (uint32_t)strtoul(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--mask") == 0 && has_value) {
-            options->mask = strtoull(argv[++i], NULL, 16);
+            if (!is_number(argv[++i], 16, &options->mask)) { return false; }
         } else {
             return false;
         }
