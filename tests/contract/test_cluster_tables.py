@@ -108,11 +108,11 @@ class Async(ClusterTables):
     def test_rows_are_those_of_sync(self):
         """The order of updates changes values, not which rows are trained, nor how well the model predicts."""
         self.json["train"].update({"mode": "async", "slices": 8})
-        run = self.start("--set", f"train.steps={3 * STEPS}")
+        run = self.start(*LONG)
         for names in (["worker:0"], ["ps:1"], ["chief", "worker:1"]):
             self.check_it_continues()
             self.kill_in_the_middle(*names)
-        result = self.result(run)
+        result = self.end(run)
         wanted = self.local("--set", f"train.steps={result['steps']}")
         self.check_same_rows(result, wanted)
         self.assertAlmostEqual(result["auc"], wanted["auc"], delta=0.03)
