@@ -168,6 +168,12 @@ void live_faults(struct sim_setup *setup, struct random *random)
 
 /* ------------------------------------------------------------------- verdicts */
 
+/* Steps are only lost with the last worker that has them, after others have left for a change. */
+static bool has_lost_steps(const struct sim_cluster *cluster)
+{
+    return cluster->checker.steps_redone > 0 && cluster->last_holders_killed == 0;
+}
+
 /* An agent that has nothing to do has answered all requests. Commands look again every 20 ms. */
 static const char *find_lost_request(const struct sim_cluster *cluster)
 {
@@ -202,14 +208,14 @@ const char *is_changed(const struct sim_cluster *cluster)
         return "a change was not made";
     }
     if (cluster->resizes < done) { return "a change was reported that was not made"; }
-    if (cluster->checker.steps_redone > 0) { return "steps were redone"; }
+    if (has_lost_steps(cluster)) { return "steps were redone"; }
     return find_lost_request(cluster);
 }
 
 const char *requests_are_kept(const struct sim_cluster *cluster)
 {
     const struct sim_live *live = &cluster->live;
-    if (cluster->checker.steps_redone > 0) { return "steps were redone"; }
+    if (has_lost_steps(cluster)) { return "steps were redone"; }
     const bool in_time =
         live->workers > 0 && world_ms(&cluster->world) >= live->scaled_ms + SCALE_MS;
     if (in_time && cluster->checker.run.workers != live->workers) {
@@ -225,7 +231,7 @@ const char *is_stopped_live(const struct sim_cluster *cluster)
     /* It may also end before training begins again. */
     const bool is_whole = step != STEP_NONE && step >= cluster->setup.job.train.steps;
     if (is_asked && is_whole) { return "the run did not stop early"; }
-    return cluster->checker.steps_redone > 0 ? "steps were redone" : find_lost_request(cluster);
+    return has_lost_steps(cluster) ? "steps were redone" : find_lost_request(cluster);
 }
 
 /* Each change that a command reports was made, once; those of killed commands may be. */
