@@ -181,7 +181,7 @@ MUTANTS = [
     ("deleted folders are not created again", "coordinator/chief_lost.c",
      "    out->restore = lost & ~rewritten;", "    out->restore = 0;"),
     ("a chief that has never read /spec does not restore it", "coordinator/coordinator.c",
-     "    if (config->spec != NULL) {", "    if (config->spec == NULL) {"),
+     "    if (config->spec != NULL) {", "    if (config->spec != NULL && c->now_ms > 0) {"),
     ("ids continue where a lost /run is remembered", "coordinator/chief_lost.c",
      [("    run->last_checkpoint += LOST_MARGIN;\n", ""), ("newest->id + LOST_MARGIN", "newest->id")]),
     ("a read-only /run is not replaced", "coordinator/coordinator_write.c",

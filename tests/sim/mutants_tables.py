@@ -1,7 +1,7 @@
 """Planted errors of tables of rows (A12, A17, A18, P14, W13), for mutants.py."""
 
 # The scenarios in which every model has tables; see tests/sim/scenarios.c.
-SCENARIOS = ["tables", "warm-tables"]
+SCENARIOS = ["tables", "warm-tables", "async-tables"]
 SEEDS = 100  # For each of these.
 
 # As in mutants.py.
@@ -29,7 +29,7 @@ MUTANTS = [
      "row_set_begin_save(rows->current, row_table_step(rows->current->tables[0]) + 0 * step, id, error)"),
     ("a save does not keep its rows while training continues", "ps/table/row_table.c",
      "if (table->saving && step <= table->save_step && table->save_step < replaced) {",
-     "if (table->saving && step > table->step) {"),
+     "if (table->saving && step > table->save_step && table->save_step < replaced) {"),
     ("a delta omits rows that changed at one step", "ps/table/row_table_save.c",
      "cell_at(table, cell)->step <= table->base) { return 0; }",
      "cell_at(table, cell)->step <= table->base + 1) { return 0; }"),
