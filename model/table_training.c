@@ -3,33 +3,12 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "common/job/strategy.h"
 #include "kernels/sparse/job_update.h"
-
-/* In async mode the steps of a row are not exact: neither its age nor the number of steps in which
- * its key occurred is known. */
-static enum tn_status check_rules(const struct job *job, struct error *error)
-{
-    for (uint32_t i = 0; i < job->train.table_rule_count; i++) {
-        const struct job_table_rule *rule = &job->train.table_rules[i];
-        if (rule->expire_after_steps == 0 && rule->admit_after <= 1) { continue; }
-        return error_set(error, TN_EINVAL,
-                         "the rule \"%s\" of train.tables has %s, but train.mode is \"async\", in "
-                         "which rows have no exact steps: remove it, or give train.mode \"sync\"",
-                         rule->match,
-                         rule->expire_after_steps > 0 ? "expire_after_steps" : "admit_after");
-    }
-    return TN_OK;
-}
 
 enum tn_status table_training_check(const struct job *job, const char *table, struct error *error)
 {
     struct sparse_optimizer ignored;
     assert(job != NULL && table != NULL);
-    if (!strategy_of_job(job)->exact_steps) {
-        enum tn_status status = check_rules(job, error);
-        if (status != TN_OK) { return status; }
-    }
     if (job->strategy.type == STRATEGY_TYPE_MIRROR) {
         return error_set(error, TN_EINVAL,
                          "strategy.type is \"mirror\", whose workers do not exchange rows of the "

@@ -57,8 +57,8 @@ void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, ui
     action->round = round;
 }
 
-struct ps_action *ps_answer_lookup(const struct ps_step *s, conn_id conn,
-                                   const struct ps_lookup *lookup, struct ps_actions *out)
+void ps_answer_lookup(const struct ps_step *s, conn_id conn, const struct ps_lookup *lookup,
+                      struct ps_actions *out)
 {
     assert(conn.v != 0);
     struct ps_action *action = ps_act(out, PS_DO_ANSWER_LOOKUP);
@@ -67,7 +67,7 @@ struct ps_action *ps_answer_lookup(const struct ps_step *s, conn_id conn,
     action->step = lookup->step;
     action->round = lookup->round;
     action->first = lookup->number;
-    return action;
+    action->waiting = lookup->waits;
 }
 
 struct ps_peer *ps_peer_of(struct ps_step *s, conn_id conn)

@@ -153,7 +153,7 @@ static bool may_look_up(const struct ps_step *s, conn_id conn, uint64_t step)
 static void lookup(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     assert(event->generation == s->generation);
-    const struct ps_lookup asked = {event->step, event->round, event->first, true};
+    const struct ps_lookup asked = {event->step, event->round, event->first, false};
     struct ps_peer *peer = ps_peer_of(s, event->conn);
     if (peer == NULL) {
         ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
@@ -161,9 +161,10 @@ static void lookup(struct ps_step *s, const struct ps_event *event, struct ps_ac
     }
     peer->lookup = (struct ps_lookup){0};
     if (may_look_up(s, event->conn, event->step)) {
-        (void)ps_answer_lookup(s, event->conn, &asked, out);
+        ps_answer_lookup(s, event->conn, &asked, out);
     } else {
         peer->lookup = asked;
+        peer->lookup.waits = true;
         ps_act(out, PS_DO_KEEP_LOOKUP)->conn = event->conn;
     }
 }
@@ -173,7 +174,7 @@ static void answer_lookups(struct ps_step *s, struct ps_actions *out)
     for (uint32_t i = 0; i < s->peer_count; i++) {
         struct ps_peer *peer = &s->peers[i];
         if (!peer->lookup.waits || !may_look_up(s, peer->conn, peer->lookup.step)) { continue; }
-        ps_answer_lookup(s, peer->conn, &peer->lookup, out)->waiting = true;
+        ps_answer_lookup(s, peer->conn, &peer->lookup, out);
         peer->lookup = (struct ps_lookup){0};
     }
 }

@@ -17,9 +17,9 @@ void ps_drop(struct ps_actions *out, conn_id conn);
 void ps_answer(const struct ps_step *s, struct ps_actions *out, conn_id conn, uint64_t round,
                uint64_t step, enum ps_values values);
 
-/* Send the rows that a lookup names: those of the event, unless the owner sets `waiting`. */
-struct ps_action *ps_answer_lookup(const struct ps_step *s, conn_id conn,
-                                   const struct ps_lookup *lookup, struct ps_actions *out);
+/* Send the rows that a lookup names: that of the event, or one that waits. */
+void ps_answer_lookup(const struct ps_step *s, conn_id conn, const struct ps_lookup *lookup,
+                      struct ps_actions *out);
 
 /* The peer of `conn`, added if it is new. NULL: the table is full. */
 struct ps_peer *ps_peer_of(struct ps_step *s, conn_id conn);

@@ -188,7 +188,7 @@ static void lookup(struct ps_step *s, const struct ps_event *event, struct ps_ac
     const uint64_t step = event->step;
     const bool previous = step + 1 == s->step && s->has_previous;
     const bool kept = step != 0 && step == s->kept_evaluation;
-    const struct ps_lookup asked = {step, event->round, event->first, true};
+    const struct ps_lookup asked = {step, event->round, event->first, false};
     struct ps_peer *peer = ps_peer_of(s, event->conn);
     if (peer == NULL) {
         ps_refuse(out, event->conn, REFUSAL_NOT_RUNNING);
@@ -196,9 +196,10 @@ static void lookup(struct ps_step *s, const struct ps_event *event, struct ps_ac
     }
     peer->lookup = (struct ps_lookup){0};
     if (step == s->step || previous || kept) {
-        (void)ps_answer_lookup(s, event->conn, &asked, out);
+        ps_answer_lookup(s, event->conn, &asked, out);
     } else if (step == s->step + 1) {
         peer->lookup = asked;
+        peer->lookup.waits = true;
         ps_act(out, PS_DO_KEEP_LOOKUP)->conn = event->conn;
     } else {
         ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
@@ -213,7 +214,7 @@ static void answer_waiting(struct ps_step *s, struct ps_peer *peer, struct ps_ac
         ps_answer(s, out, peer->conn, peer->round, s->step, VALUES_CURRENT);
     }
     if (peer->lookup.waits && peer->lookup.step <= s->step) {
-        ps_answer_lookup(s, peer->conn, &peer->lookup, out)->waiting = true;
+        ps_answer_lookup(s, peer->conn, &peer->lookup, out);
         peer->lookup = (struct ps_lookup){0};
     }
 }

@@ -30,11 +30,11 @@
  * Sync: gradients leave while they are computed (W11). Each ps that holds all earlier ones gets
  * their parts as they become final; any other gets them whole afterwards.
  *
- * With tables of rows the rows are looked up before they are used: those of the missing
- * slices before a computation, those of the test set before an evaluation. The driver lists them,
- * then each ps that has some is asked, piece by piece. One lookup is in progress at a time, and
- * ends with the round, unless it is of the next step: it begins once all gradients of the present
- * step are computed. Gradients are sent after they are computed, since their rows come before them.
+ * With tables of rows the rows are looked up before they are used: those of the missing slices
+ * before a computation, those of the test set before an evaluation. The driver lists them, then
+ * each ps that has some is asked, piece by piece. One lookup is in progress at a time, and ends
+ * with the round, unless it is of the next step: it begins once all gradients of the present step
+ * are computed. Gradients are sent after they are computed, since their rows come before them.
  *
  * A request is sent again when its connection is new, or some time after the ps refused it (W6).
  * The ps ignores duplicates.

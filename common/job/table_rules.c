@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "common/base/minmax.h"
+#include "common/job/strategy.h"
 
 /* The names that an error lists; each has quotes and a comma. */
 enum { TABLES_LISTED = 6, TABLES_TEXT_MAX = TABLES_LISTED * (VARIABLE_NAME_MAX + 4) + 32 };
@@ -83,6 +84,19 @@ static enum tn_status check_admission(const struct job *job, uint32_t rule, stru
     return TN_OK;
 }
 
+/* In async mode the steps of a row are not exact: neither its age nor the number of steps in which
+ * its key occurred is known. */
+static enum tn_status check_mode(const struct job *job, uint32_t rule, struct error *error)
+{
+    const struct job_table_rule *given = &job->train.table_rules[rule];
+    const bool needs_steps = given->expire_after_steps > 0 || given->admit_after > 1;
+    if (!needs_steps || strategy_of_job(job)->exact_steps) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "train.tables[%" PRIu32 "] has %s, but train.mode is \"async\", in which rows "
+                     "have no exact steps: remove it, or give train.mode \"sync\"",
+                     rule, given->expire_after_steps > 0 ? "expire_after_steps" : "admit_after");
+}
+
 /* Counts of keys are tables, too. */
 static enum tn_status check_count(const struct job *job, const struct variable_table *variables,
                                   struct error *error)
@@ -106,7 +120,8 @@ enum tn_status table_rules_check(const struct job *job, const struct variable_ta
         if (!matches_any(&job->train.table_rules[i], variables)) {
             return refuse(job, i, variables, error);
         }
-        enum tn_status status = check_admission(job, i, error);
+        enum tn_status status = check_mode(job, i, error);
+        if (status == TN_OK) { status = check_admission(job, i, error); }
         if (status != TN_OK) { return status; }
     }
     return check_count(job, variables, error);

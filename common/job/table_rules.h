@@ -13,7 +13,9 @@
 /* The rule for a table. Without one it has the values that an empty rule has. */
 struct job_table_rule table_rule_of(const struct job *job, const struct row_table_shape *table);
 
-/* TN_EINVAL: a rule matches no table; the error names its pattern and the first tables. */
+/* TN_EINVAL: a rule matches no table, lacks or has a key of no use (A17, A18), or needs exact steps
+ * in async mode; or counts of keys make too many tables. The error names the rule and the remedy.
+ */
 MUST_CHECK enum tn_status table_rules_check(const struct job *job,
                                             const struct variable_table *variables,
                                             struct error *error);
