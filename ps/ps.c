@@ -445,6 +445,7 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
                                 .max_staleness = job->train.max_staleness,
                                 .evaluate_every = job_evaluate_every(job),
                                 .checkpoint_every = job->checkpoint.every_steps,
+                                .best = job->checkpoint.best != BEST_NONE,
                             });
     ps->kept = config->kept;
     ps->losses = &ps->own_losses;

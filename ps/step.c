@@ -113,6 +113,19 @@ uint64_t ps_step_gate(const struct ps_step *s)
                                                                                         : 0;
 }
 
+static bool must_save(const struct ps_step *s, uint64_t step)
+{
+    return s->config.best && step_is_multiple(step, s->config.checkpoint_every) &&
+           step_is_multiple(step, s->config.evaluate_every);
+}
+
+bool ps_awaits_save(const struct ps_step *s, uint64_t step)
+{
+    bool ordered = ps_save_pending(s) && s->save_step == step;
+    for (uint32_t i = 0; i < s->saves; i++) { ordered = ordered || s->saving[i].step == step; }
+    return ordered && must_save(s, step);
+}
+
 /* A shard is saved exactly at the ordered step or not at all. If it is missed, the chief orders
  * another checkpoint. */
 void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
@@ -122,10 +135,13 @@ void ps_save_if_due(struct ps_step *s, struct ps_actions *out)
     bool missed = !kept && s->strategy->is_past(s, s->save_step);
     if (s->step < s->save_step && !missed) { return; }
     assert(s->saves <= PS_SAVES_MAX);
+    const bool busy = s->saves == (s->config.rows ? 1 : PS_SAVES_MAX);
+    if (busy && !missed && must_save(s, s->save_step)) { return; }
     s->save_handled = s->save_checkpoint;
-    if (missed || s->saves == (s->config.rows ? 1 : PS_SAVES_MAX)) {
+    if (missed || busy) {
         s->missed_checkpoint = s->save_checkpoint;
-        if (missed) { s->late_checkpoint = s->save_checkpoint; }
+        const bool late = missed && s->save_checkpoint != s->interrupted;
+        if (late) { s->late_checkpoint = s->save_checkpoint; }
         return;
     }
     s->saving[s->saves].checkpoint = s->save_checkpoint;

@@ -71,6 +71,7 @@ struct ps_step_config {
     uint64_t max_staleness;      /* Async; STALENESS_FREE: unbounded. */
     /* Sync: values of multiples of these are kept; 0: none are. */
     uint64_t evaluate_every, checkpoint_every;
+    bool best; /* C14: those of both are checkpoints that must not be skipped. */
 };
 
 enum ps_event_type {
@@ -217,6 +218,7 @@ struct ps_step {
     uint64_t save_checkpoint, save_step;
     uint64_t until, gate;  /* In the last order. */
     uint64_t save_handled; /* Newest checkpoint whose save was begun or missed. */
+    uint64_t interrupted;  /* The checkpoint that a former process was saving; 0: none. */
     uint32_t saves;        /* In progress: ... */
     struct {
         uint64_t checkpoint, step;

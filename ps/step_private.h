@@ -26,6 +26,9 @@ struct ps_peer *ps_peer_of(struct ps_step *s, conn_id conn);
 
 /* Whether a save is ordered and neither begun nor missed yet. */
 bool ps_save_pending(const struct ps_step *s);
+/* Whether the arrays of `step` are needed until its save has ended: the next process begins the
+ * save again if this one dies (C14, P13). */
+bool ps_awaits_save(const struct ps_step *s, uint64_t step);
 /* Begin the ordered save, or report it missed, if its step is reached. */
 void ps_save_if_due(struct ps_step *s, struct ps_actions *out);
 

@@ -19,7 +19,8 @@ void ps_step_recover(struct ps_step *s, const struct ps_memory *memory)
     s->kept_checkpoint = memory->kept_checkpoint;
     s->saved_checkpoint = memory->saved_checkpoint;
     s->saved_step = memory->saved_step;
-    s->save_handled = memory->save_handled;
-    /* A save that was in progress ended with its process. */
-    if (s->save_handled > s->saved_checkpoint) { s->missed_checkpoint = s->save_handled; }
+    /* A save that was in progress ended with its process. It begins again if it is still ordered,
+     * and its arrays exist. */
+    s->save_handled = memory->saved_checkpoint;
+    if (memory->save_handled > memory->saved_checkpoint) { s->interrupted = memory->save_handled; }
 }

@@ -76,7 +76,8 @@ static void release_kept(struct ps_step *s, struct ps_actions *out)
         s->kept_evaluation = 0;
         ps_act(out, PS_DO_UNKEEP)->values = VALUES_EVALUATION;
     }
-    bool ordered = ps_save_pending(s) && s->save_step == checkpoint;
+    const bool ordered =
+        (ps_save_pending(s) && s->save_step == checkpoint) || ps_awaits_save(s, checkpoint);
     if (checkpoint != 0 && (s->save_due == 0 || s->save_due > checkpoint) && !ordered) {
         s->kept_checkpoint = 0;
         ps_act(out, PS_DO_UNKEEP)->values = VALUES_CHECKPOINT;
@@ -84,7 +85,7 @@ static void release_kept(struct ps_step *s, struct ps_actions *out)
 }
 
 /* P9: whether the next update would drop the values of a step that is neither ordered to be saved
- * nor skipped. */
+ * nor skipped, or that must be saved and is not. */
 static bool waits_for_order(const struct ps_step *s)
 {
     return s->kept_checkpoint != 0 && step_is_multiple(s->step, s->config.checkpoint_every) &&
@@ -100,8 +101,9 @@ static void keep_multiples(struct ps_step *s, struct ps_actions *out)
         s->kept_evaluation = s->step;
         keep(s, out, VALUES_EVALUATION);
     }
-    if (step_is_multiple(s->step, s->config.checkpoint_every) && s->save_due != 0 &&
-        s->save_due <= s->step) {
+    const bool due = s->save_due != 0 && s->save_due <= s->step;
+    if (step_is_multiple(s->step, s->config.checkpoint_every) &&
+        (due || ps_awaits_save(s, s->step))) {
         s->kept_checkpoint = s->step;
         keep(s, out, VALUES_CHECKPOINT);
     }

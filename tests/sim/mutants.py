@@ -74,8 +74,11 @@ MUTANTS = [
      "    s->saved_checkpoint = s->save_checkpoint;\n    s->saved_step = s->save_step;\n"
      "    s->saving[s->saves].checkpoint = s->save_checkpoint;\n"),
     ("a shard is saved at any step", "ps/step.c",
-     "    if (missed || s->saves == (s->config.rows ? 1 : PS_SAVES_MAX)) {",
-     "    if (s->saves == (s->config.rows ? 1 : PS_SAVES_MAX)) {"),
+     "    if (missed || busy) {", "    if (busy) {"),
+    ("the arrays of a checkpoint that must not be skipped are not kept", "ps/step.c",
+     "    return ordered && must_save(s, step);", "    return ordered && must_save(s, step) && s->begun;"),
+    ("a save that a death interrupted is not repeated", "ps/step_recover.c",
+     "    s->save_handled = memory->saved_checkpoint;", "    s->save_handled = memory->save_handled;"),
     ("a restore forgets how many updates Adam has made", "ps/ps.c",
      "    ps->incoming_updates = metadata->optimizer_steps;", "    ps->incoming_updates = 0;"),
     ("a ps answers before it has applied", "ps/step_sync.c",

@@ -65,6 +65,12 @@ const char *rows_are_kept(const struct sim_cluster *cluster)
     return fault != NULL ? fault : nothing_is_loaded_again(cluster);
 }
 
+const char *no_checkpoint_is_skipped(const struct sim_cluster *cluster)
+{
+    if (cluster->checker.run.skipped_checkpoints > 0) { return "a checkpoint was skipped"; }
+    return no_step_is_lost(cluster);
+}
+
 const char *stops_early(const struct sim_cluster *cluster)
 {
     const uint64_t step = cluster->checker.run.evaluation.step;

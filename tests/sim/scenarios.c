@@ -284,6 +284,21 @@ static void warm_tables(struct sim_setup *setup, struct random *random)
     set_tables(setup, random);
 }
 
+/* Each checkpoint may be the best one, so none may be skipped, though ps die while they write. */
+static void best(struct sim_setup *setup, struct random *random)
+{
+    struct job *job = &setup->job;
+    if (random_below(random, 2) == 0) {
+        warm_tables(setup, random);
+    } else {
+        warm(setup, random);
+    }
+    save_late(setup, random);
+    job->checkpoint.every_seconds = 0;
+    job->evaluate.every_steps = job->checkpoint.every_steps;
+    job->checkpoint.best = random_below(random, 2) == 0 ? BEST_LOSS : BEST_ACCURACY;
+}
+
 /* Async: with one slice and the same workers the order of updates is that of sync mode, so that
  * rows are compared, too. Ps and chiefs die. */
 static void async_tables(struct sim_setup *setup, struct random *random)
@@ -330,6 +345,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"warm", warm, nothing_is_loaded_again},
     {"tables", tables, rows_are_sent},
     {"warm-tables", warm_tables, rows_are_kept},
+    {"best", best, no_checkpoint_is_skipped},
     {"async-tables", async_tables, rows_are_sent},
     {"resize", scenario_resize, is_resized},
     {"switch-strategy", scenario_switch_strategy, is_resized},

@@ -49,9 +49,21 @@ static const struct ps_action *find(enum ps_action_type type)
     return NULL;
 }
 
+static void init(bool best)
+{
+    ps_step_init(&s, &(struct ps_step_config){
+                         .strategy = STRATEGY_PS_SYNC,
+                         .slices = V,
+                         .ps = 1,
+                         .evaluate_every = STEP,
+                         .checkpoint_every = STEP,
+                         .best = best,
+                     });
+}
+
 static void recover(struct ps_memory memory)
 {
-    ps_step_init(&s, &(struct ps_step_config){.strategy = STRATEGY_PS_SYNC, .slices = V, .ps = 1});
+    init(false);
     memory.generation = GENERATION;
     memory.run_ms = RUN_MS;
     memory.step = STEP;
@@ -100,14 +112,71 @@ static void test_whole_step_is_saved(void **state)
     assert_int_equal(find(PS_DO_SAVE)->checkpoint, 5);
 }
 
-/* Its file may be half written, or complete and counted: its id is not used again. */
-static void test_interrupted_save_is_missed(void **state)
+/* The arrays are those of the step, whether training has passed it or not. */
+static void test_interrupted_save_is_repeated(void **state)
 {
     (void)state;
     recover((struct ps_memory){.save_handled = 5, .saved_checkpoint = 4, .saved_step = 30});
-    assert_int_equal(s.missed_checkpoint, 5);
+    order(RUN_RUNNING, GENERATION, RUN_MS, 5);
+    assert_int_equal(find(PS_DO_SAVE)->checkpoint, 5);
+    assert_int_equal(find(PS_DO_SAVE)->values, VALUES_CURRENT);
+    recover((struct ps_memory){
+        .begun = true, .kept_checkpoint = STEP, .save_handled = 5, .saved_checkpoint = 4});
+    order(RUN_RUNNING, GENERATION, RUN_MS, 5);
+    assert_int_equal(find(PS_DO_SAVE)->checkpoint, 5);
+    assert_int_equal(find(PS_DO_SAVE)->values, VALUES_CHECKPOINT);
+    assert_int_equal(s.missed_checkpoint, 0);
+}
+
+/* The order was not too late, so the next one need not be earlier. */
+static void test_interrupted_save_without_arrays_is_missed(void **state)
+{
+    (void)state;
+    recover((struct ps_memory){.begun = true, .save_handled = 5, .saved_checkpoint = 4});
     order(RUN_RUNNING, GENERATION, RUN_MS, 5);
     assert_null(find(PS_DO_SAVE));
+    assert_int_equal(s.missed_checkpoint, 5);
+    assert_int_equal(s.late_checkpoint, 0);
+}
+
+static void train(uint64_t step)
+{
+    assert_int_equal(s.step, step);
+    for (uint32_t first = 0; first < V; first++) {
+        handle((struct ps_event){.type = PS_EV_PUSH,
+                                 .conn = {7},
+                                 .generation = GENERATION,
+                                 .step = step,
+                                 .first = first,
+                                 .count = 1});
+    }
+}
+
+/* With checkpoint.best: until the shard is durable, for the next process; the next multiple waits,
+ * because only the arrays of one are kept. */
+static void test_arrays_are_kept_while_they_are_saved(void **state)
+{
+    (void)state;
+    for (int best = 0; best <= 1; best++) {
+        init(best != 0);
+        ps_step_recover(
+            &s, &(struct ps_memory){.generation = GENERATION, .run_ms = RUN_MS, .step = STEP});
+        order(RUN_RUNNING, GENERATION, RUN_MS, 5);
+        assert_int_equal(find(PS_DO_SAVE)->checkpoint, 5);
+        train(STEP);
+        assert_int_equal(find(PS_DO_KEEP) != NULL, best);
+        handle((struct ps_event){.type = PS_EV_APPLIED});
+        for (uint64_t step = STEP + 1; step < 2 * (uint64_t)STEP; step++) {
+            train(step);
+            assert_non_null(find(PS_DO_APPLY));
+            handle((struct ps_event){.type = PS_EV_APPLIED});
+        }
+        train(2 * (uint64_t)STEP);
+        assert_int_equal(find(PS_DO_APPLY) == NULL, best);
+        handle((struct ps_event){.type = PS_EV_SAVED, .checkpoint = 5});
+        assert_int_equal(find(PS_DO_UNKEEP) != NULL, best);
+        assert_int_equal(find(PS_DO_APPLY) != NULL, best);
+    }
 }
 
 static void test_order_to_load_is_obeyed(void **state)
@@ -136,7 +205,9 @@ int main(void)
         cmocka_unit_test(test_training_continues),
         cmocka_unit_test(test_begun_step_is_not_saved),
         cmocka_unit_test(test_whole_step_is_saved),
-        cmocka_unit_test(test_interrupted_save_is_missed),
+        cmocka_unit_test(test_interrupted_save_is_repeated),
+        cmocka_unit_test(test_interrupted_save_without_arrays_is_missed),
+        cmocka_unit_test(test_arrays_are_kept_while_they_are_saved),
         cmocka_unit_test(test_order_to_load_is_obeyed),
         cmocka_unit_test(test_generation_of_another_run_is_forgotten),
     };
