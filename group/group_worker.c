@@ -7,9 +7,9 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/job/strategy.h"
-#include "group/admission.h"
 #include "group/attempt.h"
 #include "group/group_private.h"
+#include "group/member_message.h"
 #include "worker/failure.h"
 #include "worker/refusal.h"
 
@@ -111,7 +111,7 @@ static const char *take_message(void *ctx, uint32_t peer, const struct member_fr
     const uint32_t ps = message->number;
     const uint32_t owner =
         ps < worker->layout.ps ? group_owner_of(worker, ps) : (uint32_t)GROUP_MEMBERS_MAX;
-    if (!admission_is_for(worker->index, peer, message->kind, owner)) {
+    if (!member_message_is_for(worker->index, peer, message->kind, owner)) {
         return "a message is not for this member";
     }
     switch (message->kind) {

@@ -9,7 +9,7 @@
 #include "common/base/minmax.h"
 #include "common/base/text.h"
 #include "common/net/assembly.h"
-#include "group/admission.h"
+#include "group/member_message.h"
 
 /* The way to another member. */
 struct link {
@@ -277,16 +277,16 @@ static enum tn_status frame(struct group_member *member, uint32_t peer,
         refuse(member, peer, "a frame is not a message of this group");
         return TN_OK;
     }
-    switch (admission_of(&member->attempt, peer, &message)) {
-    case ADMIT_NOTHING: break;
-    case ADMIT_ATTEMPT:
+    switch (member_message_action(&member->attempt, peer, &message)) {
+    case MESSAGE_DROP: break;
+    case MESSAGE_ATTEMPT:
         handle_attempt(member, &(struct attempt_event){types[message.kind], peer, message.attempt});
         break;
-    case ADMIT_VALUE: return tensor(member, peer, &message, event, true);
-    case ADMIT_LATE_VALUE: return tensor(member, peer, &message, event, false);
-    case ADMIT_ORDER: return begin_order(member, &message);
-    case ADMIT_DONE: take_done(member, peer); break;
-    case ADMIT_MESSAGE: deliver(member, peer, &message, event->body); break;
+    case MESSAGE_VALUE: return tensor(member, peer, &message, event, true);
+    case MESSAGE_LATE_VALUE: return tensor(member, peer, &message, event, false);
+    case MESSAGE_ORDER: return begin_order(member, &message);
+    case MESSAGE_DONE: take_done(member, peer); break;
+    case MESSAGE_DELIVER: deliver(member, peer, &message, event->body); break;
     }
     return TN_OK;
 }

@@ -1,26 +1,27 @@
-#include "group/admission.h"
+#include "group/member_message.h"
 
 #include <assert.h>
 
-enum admission admission_of(const struct attempt *attempt, uint32_t peer,
-                            const struct member_frame *message)
+enum message_action member_message_action(const struct attempt *attempt, uint32_t peer,
+                                          const struct member_frame *message)
 {
     const bool is_present = attempt_is_ready(attempt) && message->attempt == attempt->number;
     switch (message->kind) {
     case MEMBER_FRAME_BEGIN:
     case MEMBER_FRAME_READY:
-    case MEMBER_FRAME_BROKEN: return ADMIT_ATTEMPT; /* It checks the number. */
+    case MEMBER_FRAME_BROKEN: return MESSAGE_ATTEMPT; /* It checks the number. */
     case MEMBER_FRAME_TENSOR:
-    case MEMBER_FRAME_RESULT: return is_present ? ADMIT_VALUE : ADMIT_LATE_VALUE;
-    case MEMBER_FRAME_ORDER: return is_present && peer == 0 ? ADMIT_ORDER : ADMIT_NOTHING;
-    case MEMBER_FRAME_DONE: return is_present && attempt->member == 0 ? ADMIT_DONE : ADMIT_NOTHING;
+    case MEMBER_FRAME_RESULT: return is_present ? MESSAGE_VALUE : MESSAGE_LATE_VALUE;
+    case MEMBER_FRAME_ORDER: return is_present && peer == 0 ? MESSAGE_ORDER : MESSAGE_DROP;
+    case MEMBER_FRAME_DONE: return is_present && attempt->member == 0 ? MESSAGE_DONE : MESSAGE_DROP;
     case MEMBER_FRAME_HELLO:
-    case MEMBER_FRAME_KINDS: return ADMIT_NOTHING;
-    default: return is_present ? ADMIT_MESSAGE : ADMIT_NOTHING;
+    case MEMBER_FRAME_KINDS: return MESSAGE_DROP;
+    default: return is_present ? MESSAGE_DELIVER : MESSAGE_DROP;
     }
 }
 
-bool admission_is_for(uint32_t member, uint32_t peer, enum member_frame_kind kind, uint32_t owner)
+bool member_message_is_for(uint32_t member, uint32_t peer, enum member_frame_kind kind,
+                           uint32_t owner)
 {
     assert(member != peer);
     switch (kind) {

@@ -1,5 +1,5 @@
-/* group/admission.h: which messages between the members of a group count. */
-#include "group/admission.h"
+/* group/member_message.h: which messages between the members of a group count. */
+#include "group/member_message.h"
 
 #include <assert.h>
 #include <setjmp.h>
@@ -29,10 +29,11 @@ static struct attempt ready(uint32_t member)
     return attempt;
 }
 
-static enum admission admitted(const struct attempt *attempt, uint32_t peer,
-                               enum member_frame_kind kind, uint64_t number)
+static enum message_action action_for(const struct attempt *attempt, uint32_t peer,
+                                      enum member_frame_kind kind, uint64_t number)
 {
-    return admission_of(attempt, peer, &(struct member_frame){.kind = kind, .attempt = number});
+    return member_message_action(attempt, peer,
+                                 &(struct member_frame){.kind = kind, .attempt = number});
 }
 
 /* Messages of the present attempt count. */
@@ -40,12 +41,12 @@ static void present_messages_count(void **state)
 {
     (void)state;
     const struct attempt head = ready(0), member = ready(1);
-    assert_int_equal(admitted(&member, 0, MEMBER_FRAME_ORDER, NUMBER), ADMIT_ORDER);
-    assert_int_equal(admitted(&member, 2, MEMBER_FRAME_TENSOR, NUMBER), ADMIT_VALUE);
-    assert_int_equal(admitted(&member, 2, MEMBER_FRAME_RESULT, NUMBER), ADMIT_VALUE);
-    assert_int_equal(admitted(&member, 0, MEMBER_FRAME_SWAP, NUMBER), ADMIT_MESSAGE);
-    assert_int_equal(admitted(&head, 2, MEMBER_FRAME_DONE, NUMBER), ADMIT_DONE);
-    assert_int_equal(admitted(&head, 2, MEMBER_FRAME_ANSWER, NUMBER), ADMIT_MESSAGE);
+    assert_int_equal(action_for(&member, 0, MEMBER_FRAME_ORDER, NUMBER), MESSAGE_ORDER);
+    assert_int_equal(action_for(&member, 2, MEMBER_FRAME_TENSOR, NUMBER), MESSAGE_VALUE);
+    assert_int_equal(action_for(&member, 2, MEMBER_FRAME_RESULT, NUMBER), MESSAGE_VALUE);
+    assert_int_equal(action_for(&member, 0, MEMBER_FRAME_SWAP, NUMBER), MESSAGE_DELIVER);
+    assert_int_equal(action_for(&head, 2, MEMBER_FRAME_DONE, NUMBER), MESSAGE_DONE);
+    assert_int_equal(action_for(&head, 2, MEMBER_FRAME_ANSWER, NUMBER), MESSAGE_DELIVER);
 }
 
 /* G1: of messages of other attempts only those that begin and end attempts are looked at, and
@@ -60,12 +61,12 @@ static void other_attempts_do_not_count(void **state)
             const bool is_value = kind == MEMBER_FRAME_TENSOR || kind == MEMBER_FRAME_RESULT;
             const bool is_attempt = kind == MEMBER_FRAME_BEGIN || kind == MEMBER_FRAME_READY ||
                                     kind == MEMBER_FRAME_BROKEN;
-            const enum admission wanted = is_attempt ? ADMIT_ATTEMPT
-                                          : is_value ? ADMIT_LATE_VALUE
-                                                     : ADMIT_NOTHING;
+            const enum message_action wanted = is_attempt ? MESSAGE_ATTEMPT
+                                               : is_value ? MESSAGE_LATE_VALUE
+                                                          : MESSAGE_DROP;
             const enum member_frame_kind of_kind = (enum member_frame_kind)kind;
-            assert_int_equal(admitted(&head, 1, of_kind, numbers[i]), wanted);
-            assert_int_equal(admitted(&member, 0, of_kind, numbers[i]), wanted);
+            assert_int_equal(action_for(&head, 1, of_kind, numbers[i]), wanted);
+            assert_int_equal(action_for(&member, 0, of_kind, numbers[i]), wanted);
         }
     }
 }
@@ -76,10 +77,10 @@ static void nothing_counts_between_attempts(void **state)
     (void)state;
     struct attempt member = ready(1);
     happen(&member, ATTEMPT_EV_LINK_DOWN, 0);
-    assert_int_equal(admitted(&member, 0, MEMBER_FRAME_ORDER, NUMBER), ADMIT_NOTHING);
-    assert_int_equal(admitted(&member, 0, MEMBER_FRAME_SWAP, NUMBER), ADMIT_NOTHING);
-    assert_int_equal(admitted(&member, 2, MEMBER_FRAME_TENSOR, NUMBER), ADMIT_LATE_VALUE);
-    assert_int_equal(admitted(&member, 0, MEMBER_FRAME_SWAP, member.number), ADMIT_NOTHING);
+    assert_int_equal(action_for(&member, 0, MEMBER_FRAME_ORDER, NUMBER), MESSAGE_DROP);
+    assert_int_equal(action_for(&member, 0, MEMBER_FRAME_SWAP, NUMBER), MESSAGE_DROP);
+    assert_int_equal(action_for(&member, 2, MEMBER_FRAME_TENSOR, NUMBER), MESSAGE_LATE_VALUE);
+    assert_int_equal(action_for(&member, 0, MEMBER_FRAME_SWAP, member.number), MESSAGE_DROP);
 }
 
 /* Orders are the head's, and for it members carry them out. */
@@ -87,9 +88,9 @@ static void orders_are_the_heads(void **state)
 {
     (void)state;
     const struct attempt head = ready(0), member = ready(1);
-    assert_int_equal(admitted(&member, 2, MEMBER_FRAME_ORDER, NUMBER), ADMIT_NOTHING);
-    assert_int_equal(admitted(&member, 2, MEMBER_FRAME_DONE, NUMBER), ADMIT_NOTHING);
-    assert_int_equal(admitted(&head, 1, MEMBER_FRAME_HELLO, NUMBER), ADMIT_NOTHING);
+    assert_int_equal(action_for(&member, 2, MEMBER_FRAME_ORDER, NUMBER), MESSAGE_DROP);
+    assert_int_equal(action_for(&member, 2, MEMBER_FRAME_DONE, NUMBER), MESSAGE_DROP);
+    assert_int_equal(action_for(&head, 1, MEMBER_FRAME_HELLO, NUMBER), MESSAGE_DROP);
 }
 
 /* Each kind has its sender, and its receiver. */
@@ -114,7 +115,7 @@ static void each_message_has_its_sender(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_int_equal(
-            admission_is_for(rows[i].member, rows[i].peer, rows[i].kind, rows[i].owner),
+            member_message_is_for(rows[i].member, rows[i].peer, rows[i].kind, rows[i].owner),
             rows[i].is_for);
     }
 }
