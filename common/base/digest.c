@@ -1,19 +1,23 @@
 #include "common/base/digest.h"
 
 #include <assert.h>
-#include <string.h>
 
-#define XXH_STATIC_LINKING_ONLY /* For the layout of the state, which digest_stream holds. */
-#include <xxhash.h>
+#include "common/base/digest_private.h"
 
-static_assert(sizeof(XXH3_state_t) <= sizeof(struct digest_stream), "the state fits");
-static_assert(alignof(struct digest_stream) >= alignof(XXH3_state_t), "the state is aligned");
+/* The choice stays the same for the life of the process, so a stream keeps its code. */
+static const struct digest_code *code_of_processor(void)
+{
+#if defined(__x86_64__)
+    const struct digest_code *code = digest_code_avx2();
+    if (code != NULL && __builtin_cpu_supports("avx2")) { return code; }
+#endif
+    return digest_code_library();
+}
 
 struct digest digest_of(const void *data, size_t size)
 {
     assert(data != NULL || size == 0);
-    XXH128_hash_t hash = XXH3_128bits(data, size);
-    return (struct digest){.high = hash.high64, .low = hash.low64};
+    return code_of_processor()->of(data, size);
 }
 
 void digest_format(struct digest digest, char out[static DIGEST_TEXT_BYTES])
@@ -68,20 +72,15 @@ struct digest digest_decode(const uint8_t in[static DIGEST_BYTES])
 
 void digest_begin(struct digest_stream *stream)
 {
-    XXH3_state_t *state = (XXH3_state_t *)(void *)stream->state;
-    memset(state, 0, sizeof *state); /* xxHash requires it before the first reset. */
-    XXH_errorcode code = XXH3_128bits_reset(state);
-    assert(code == XXH_OK);
+    code_of_processor()->begin(stream);
 }
 
 void digest_add(struct digest_stream *stream, const void *data, size_t size)
 {
-    XXH_errorcode code = XXH3_128bits_update((XXH3_state_t *)(void *)stream->state, data, size);
-    assert(code == XXH_OK);
+    code_of_processor()->add(stream, data, size);
 }
 
 struct digest digest_end(const struct digest_stream *stream)
 {
-    XXH128_hash_t hash = XXH3_128bits_digest((const XXH3_state_t *)(const void *)stream->state);
-    return (struct digest){.high = hash.high64, .low = hash.low64};
+    return code_of_processor()->end(stream);
 }

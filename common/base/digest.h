@@ -38,7 +38,7 @@ struct digest digest_decode(const uint8_t in[static DIGEST_BYTES]);
 
 /* The digest of data that arrives in pieces of any size. Nothing to free. */
 struct digest_stream {
-    alignas(64) uint8_t state[640]; /* Private to digest.c. */
+    alignas(64) uint8_t state[640]; /* Private: digest_private.h. */
 };
 
 void digest_begin(struct digest_stream *stream);
