@@ -46,9 +46,10 @@ uint64_t store_write_bytes(const struct store_write_request *request);
 
 /*
  * Fill `request->arrays` with the range of the flat parameter vector, from any number of shards.
- * The size and digest of each shard's file are checked against the manifest, and then its structure
- * (store_pages.h), before LMDB opens it; then its header and each chunk used. After a failure the
- * contents of the arrays are undefined.
+ * Each file is read once (store_scan.h): its size and its structure (store_pages.h) are checked
+ * before LMDB opens it for the header, and its digest against the manifest while it is read, with
+ * the digest of each chunk used. After a failure the arrays hold values of intact and of damaged
+ * chunks, and must not be used. A load uses several threads.
  *
  *   TN_ECORRUPT  a shard differs from the manifest, or is not a shard: the error names the file,
  *                and the page or the chunk if known
@@ -61,7 +62,8 @@ MUST_CHECK enum tn_status store_read_range(const char *dir,
                                            const atomic_bool *cancelled,
                                            struct store_metadata *metadata, struct error *error);
 
-/* Check shard `shard`, or STORE_ALL_SHARDS, as store_read_range() does. The errors are the same. */
+/* Check shard `shard`, or STORE_ALL_SHARDS, as store_read_range() does, on this thread alone. The
+ * errors are the same. */
 MUST_CHECK enum tn_status store_verify(const char *dir, const struct manifest *manifest,
                                        uint32_t shard, const atomic_bool *cancelled,
                                        struct error *error);

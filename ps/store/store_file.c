@@ -11,6 +11,7 @@
 
 #include "common/base/files.h"
 #include "common/base/minmax.h"
+#include "ps/store/store_private.h"
 
 enum { FLUSH_BYTES = 4 << 20, DIRECT_ALIGNMENT = 4096 };
 
@@ -100,17 +101,6 @@ static enum tn_status fill_block(struct store_file *file, const uint8_t *bytes, 
     return status;
 }
 
-/* Remove the first `size` bytes of the pieces. */
-static void drop_written(struct iovec *pieces, size_t count, size_t size)
-{
-    for (size_t i = 0; i < count; i++) {
-        const size_t part = size_min(size, pieces[i].iov_len);
-        pieces[i].iov_base = (uint8_t *)pieces[i].iov_base + part;
-        pieces[i].iov_len -= part;
-        size -= part;
-    }
-}
-
 static enum tn_status write_pieces(struct store_file *file, const struct iovec *pieces,
                                    size_t count, struct error *error)
 {
@@ -123,7 +113,7 @@ static enum tn_status write_pieces(struct store_file *file, const struct iovec *
         const ssize_t done = pwritev(file->fd, left, (int)count, (off_t)file->at);
         if (done < 0 && errno == EINTR) { continue; }
         if (done <= 0) { return files_error(error, done < 0 ? errno : EIO, "write", file->path); }
-        drop_written(left, count, (size_t)done);
+        store_drop_front(left, count, (size_t)done);
         file->at += (uint64_t)done;
         size -= (size_t)done;
     }

@@ -35,6 +35,7 @@ struct walk {
     struct tree tree;
     struct tree found; /* By the walk, so far. */
     uint8_t *pages;    /* The pages on the way from the root to the present one. */
+    struct store_values *values;
 };
 
 static uint16_t word16(const uint8_t *page, size_t at)
@@ -177,28 +178,56 @@ static enum tn_status count_pages(struct walk *walk, uint64_t number, uint64_t p
     return CHECK_FIELDS(walk, number, fields);
 }
 
-/* The value of a node that has pages of its own: `size` bytes behind the header of the first. */
+static uint64_t key_of(const uint8_t *node)
+{
+    uint64_t key = 0;
+    for (unsigned i = 0; i < KEY_BYTES; i++) { key = key << 8 | node[NODE_HEADER_BYTES + i]; }
+    return key;
+}
+
+/* The pages of a value with its header. */
+static uint64_t pages_of_large_value(size_t page_bytes, uint64_t size)
+{
+    return (size + PAGE_HEADER_BYTES - 1) / page_bytes + 1;
+}
+
+/* The place of a large value of `size` bytes, from page `first`. */
 static enum tn_status check_large_value(struct walk *walk, uint64_t number, uint64_t first,
                                         uint64_t size)
 {
-    uint8_t head[PAGE_HEADER_BYTES];
-    uint64_t pages = (size + PAGE_HEADER_BYTES - 1) / walk->page_bytes + 1;
+    uint64_t pages = pages_of_large_value(walk->page_bytes, size);
     const struct field place[] = {
         {"page of a large value", first, META_PAGES, walk->last_page},
         {"pages of a large value", pages, 1,
          first > walk->last_page ? 0 : walk->last_page + 1 - first},
     };
     enum tn_status status = CHECK_FIELDS(walk, number, place);
-    if (status == TN_OK) { status = read_page(walk, first, sizeof head, head); }
-    if (status != TN_OK) { return status; }
-    const struct field fields[] = {
-        {"number", word64(head, 0), first, first},
-        {"kind", word16(head, PAGE_FLAGS), KIND_OVERFLOW, KIND_OVERFLOW},
-        {"length in pages", word32(head, PAGE_RUN), pages, pages},
-    };
-    status = CHECK_FIELDS(walk, first, fields);
     if (status != TN_OK) { return status; }
     return count_pages(walk, first, pages, &walk->found.overflow_pages);
+}
+
+static enum tn_status add_value(const struct walk *walk, const struct store_value *value)
+{
+    struct store_values *values = walk->values;
+    if (values->count == values->capacity) {
+        const size_t capacity = values->capacity == 0 ? 64 : 2 * values->capacity;
+        struct store_value *list = realloc(values->list, capacity * sizeof *list);
+        if (list == NULL) {
+            return error_set(walk->error, TN_ENOMEM, "out of memory to read %s", walk->path);
+        }
+        values->list = list;
+        values->capacity = capacity;
+    }
+    values->list[values->count++] = *value;
+    return TN_OK;
+}
+
+/* The least key that the next record may have. */
+static uint64_t next_key(const struct store_values *values)
+{
+    if (values->count == 0) { return 0; }
+    const uint64_t last = values->list[values->count - 1].key;
+    return last < UINT64_MAX ? last + 1 : UINT64_MAX;
 }
 
 /* A record. The node's header lies inside the page. */
@@ -206,9 +235,10 @@ static enum tn_status check_record(struct walk *walk, uint64_t number, const uin
                                    uint64_t at)
 {
     const uint8_t *node = page + at;
+    const uint64_t head = NODE_HEADER_BYTES + KEY_BYTES;
     uint64_t size = word16(node, NODE_LOW) | (uint64_t)word16(node, NODE_MIDDLE) << 16;
     bool large = word16(node, NODE_FLAGS) == NODE_IS_LARGE;
-    uint64_t end = at + NODE_HEADER_BYTES + KEY_BYTES + (large ? sizeof(uint64_t) : size);
+    uint64_t end = at + head + (large ? sizeof(uint64_t) : size);
     const struct field fields[] = {
         {"flags of a node", word16(node, NODE_FLAGS), 0, NODE_IS_LARGE},
         {"key size", word16(node, NODE_KEY_BYTES), KEY_BYTES, KEY_BYTES},
@@ -216,8 +246,19 @@ static enum tn_status check_record(struct walk *walk, uint64_t number, const uin
     };
     enum tn_status status = CHECK_FIELDS(walk, number, fields);
     walk->found.entries++;
-    if (status != TN_OK || !large) { return status; }
-    return check_large_value(walk, number, word64(node, NODE_HEADER_BYTES + KEY_BYTES), size);
+    if (status != TN_OK) { return status; }
+    struct store_value value = {.key = key_of(node),
+                                .at = number * walk->page_bytes + at + head,
+                                .bytes = size,
+                                .large = large};
+    const struct field order[] = {{"key", value.key, next_key(walk->values), UINT64_MAX}};
+    status = CHECK_FIELDS(walk, number, order);
+    if (status == TN_OK && large) {
+        const uint64_t first = word64(node, head);
+        value.at = first * walk->page_bytes + PAGE_HEADER_BYTES;
+        status = check_large_value(walk, number, first, size);
+    }
+    return status == TN_OK ? add_value(walk, &value) : status;
 }
 
 static enum tn_status check_page(struct walk *walk, uint64_t number, uint64_t level);
@@ -300,12 +341,15 @@ static enum tn_status check_tree(struct walk *walk)
     return CHECK_FIELDS(walk, walk->meta, fields);
 }
 
-enum tn_status store_check_pages(int fd, const char *path, uint64_t bytes, struct error *error)
+enum tn_status store_find_values(int fd, const char *path, uint64_t bytes,
+                                 struct store_values *values, struct error *error)
 {
     assert(fd >= 0);
-    struct walk walk = {.fd = fd, .path = path, .error = error, .bytes = bytes};
+    *values = (struct store_values){0};
+    struct walk walk = {.fd = fd, .path = path, .error = error, .bytes = bytes, .values = values};
     enum tn_status status = read_metas(&walk);
     if (status != TN_OK) { return status; }
+    values->page_bytes = walk.page_bytes;
     walk.pages = malloc(walk.tree.depth * walk.page_bytes);
     if (walk.pages == NULL) {
         return error_set(error, TN_ENOMEM, "out of memory to read %s", path);
@@ -313,4 +357,40 @@ enum tn_status store_check_pages(int fd, const char *path, uint64_t bytes, struc
     status = check_tree(&walk);
     free(walk.pages);
     return status;
+}
+
+enum tn_status store_check_value(const struct store_values *values, const struct store_value *value,
+                                 const uint8_t header[static STORE_PAGE_HEADER_BYTES],
+                                 const char *path, struct error *error)
+{
+    assert(value->large);
+    const struct walk walk = {.path = path, .error = error};
+    const uint64_t first = value->at / values->page_bytes;
+    const uint64_t pages = pages_of_large_value(values->page_bytes, value->bytes);
+    const struct field fields[] = {
+        {"number", word64(header, 0), first, first},
+        {"kind", word16(header, PAGE_FLAGS), KIND_OVERFLOW, KIND_OVERFLOW},
+        {"length in pages", word32(header, PAGE_RUN), pages, pages},
+    };
+    return CHECK_FIELDS(&walk, first, fields);
+}
+
+const struct store_value *store_values_find(const struct store_values *values, uint64_t key)
+{
+    size_t low = 0, high = values->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (values->list[middle].key < key) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < values->count && values->list[low].key == key ? &values->list[low] : NULL;
+}
+
+void store_values_free(struct store_values *values)
+{
+    free(values->list);
+    *values = (struct store_values){0};
 }

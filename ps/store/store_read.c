@@ -14,54 +14,13 @@
 
 #include "common/base/files.h"
 #include "common/base/minmax.h"
-#include "common/faults/failpoint.h"
 #include "ps/store/store_folder.h"
 #include "ps/store/store_layout.h"
 #include "ps/store/store_pages.h"
 #include "ps/store/store_private.h"
 #include "ps/store/store_rows.h"
+#include "ps/store/store_scan.h"
 #include "ps/store/store_table.h"
-
-enum { PIECE_BYTES = 1 << 20 };
-
-/* Read the next piece of a file: TN_OK with `*got` > 0, or an error. */
-static enum tn_status read_piece(int fd, const char *path, uint8_t *piece, uint64_t at, size_t *got,
-                                 struct error *error)
-{
-    assert(fd >= 0);
-    ssize_t result;
-    do {
-        result = pread(fd, piece, PIECE_BYTES, (off_t)at);
-    } while (result < 0 && errno == EINTR);
-    if (result < 0) { return files_error(error, errno, "read", path); }
-    if (result == 0) {
-        return error_set(error, TN_ECORRUPT, "%s is truncated at byte %" PRIu64, path, at);
-    }
-    *got = (size_t)result;
-    return TN_OK;
-}
-
-/* The digest of the first `size` bytes of a file. */
-static enum tn_status digest_file(int fd, const char *path, uint64_t size,
-                                  const atomic_bool *cancelled, struct digest *out,
-                                  struct error *error)
-{
-    struct digest_stream stream;
-    enum tn_status status = TN_OK;
-    uint8_t *piece = malloc(PIECE_BYTES);
-    if (piece == NULL) { return error_set(error, TN_ENOMEM, "out of memory to read %s", path); }
-    digest_begin(&stream);
-    for (uint64_t at = 0; at < size && status == TN_OK;) {
-        size_t got = 0;
-        status = store_is_cancelled(cancelled) ? store_cancelled_error(error)
-                                               : read_piece(fd, path, piece, at, &got, error);
-        digest_add(&stream, piece, got);
-        at += got;
-    }
-    free(piece);
-    *out = digest_end(&stream);
-    return status;
-}
 
 /* One shard being read. `arrays` NULL: it is only verified. */
 struct reader {
@@ -78,37 +37,26 @@ struct reader {
     char path[PATH_MAX];
 };
 
-/* Check the size, the digest and the structure of the file before LMDB opens it: LMDB crashes on
- * damaged pages, and reading beyond the end of a truncated file raises SIGBUS. */
-static enum tn_status check_file(const struct reader *reader, struct error *error)
+/* Open the file, and check its size: reading beyond the end of a truncated file that is mapped
+ * raises SIGBUS. `*fd` is to be closed after TN_OK. */
+static enum tn_status open_file(const struct reader *reader, int *fd, struct error *error)
 {
     const struct manifest_shard *part = &reader->manifest->shards[reader->shard];
-    int fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && errno == ENOENT) {
+    *fd = open(reader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*fd < 0 && errno == ENOENT) {
         return error_set(error, TN_ENOENT, "%s does not exist; it was written at %s", reader->path,
                          part->place);
     }
-    if (fd < 0) { return files_error(error, errno, "open", reader->path); }
+    if (*fd < 0) { return files_error(error, errno, "open", reader->path); }
     struct stat info;
-    struct digest digest = {0, 0};
     enum tn_status status = TN_OK;
-    if (fstat(fd, &info) != 0) { status = files_error(error, errno, "stat", reader->path); }
+    if (fstat(*fd, &info) != 0) { status = files_error(error, errno, "stat", reader->path); }
     if (status == TN_OK && (!S_ISREG(info.st_mode) || (uint64_t)info.st_size != part->bytes)) {
         status = error_set(error, TN_ECORRUPT, "%s has %jd bytes, the manifest has %" PRIu64,
                            reader->path, (intmax_t)info.st_size, part->bytes);
     }
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    if (status == TN_OK) {
-        status = digest_file(fd, reader->path, part->bytes, reader->cancelled, &digest, error);
-    }
-    if (status == TN_OK && !digest_equal(digest, part->digest)) {
-        status = error_set(error, TN_ECORRUPT,
-                           "%s is damaged, or of another checkpoint: its "
-                           "digest differs from the manifest",
-                           reader->path);
-    }
-    if (status == TN_OK) { status = store_check_pages(fd, reader->path, part->bytes, error); }
-    close(fd);
+    (void)posix_fadvise(*fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    if (status != TN_OK) { close(*fd); }
     return status;
 }
 
@@ -126,58 +74,65 @@ static enum tn_status read_header(struct reader *reader, struct error *error)
     return status;
 }
 
-/* Check a chunk and copy the part of it that lies in the range. */
-static enum tn_status read_chunk(const struct reader *reader, uint32_t array, uint64_t chunk,
-                                 struct error *error)
+/* Check the bytes of the file against the digest of the manifest, and on the way the chunks that
+ * overlap the range, which are copied. `values` NULL: only that digest. */
+static enum tn_status scan_file(const struct reader *reader, int fd,
+                                const struct store_values *values, struct error *error)
 {
-    const uint8_t *data;
-    size_t size;
-    const struct store_header *header = &reader->header;
-    size_t bytes = (size_t)store_chunk_length(header->count, header->chunk_floats, chunk) * 4;
-    enum tn_status status =
-        table_get(&reader->table, store_key_of_chunk(array, chunk), &data, &size, error);
-    if (status != TN_OK) { return status; }
-    if (size != DIGEST_BYTES + bytes ||
-        !digest_equal(digest_decode(data), digest_of(data + DIGEST_BYTES, bytes))) {
-        return error_set(error, TN_ECORRUPT, "%s: array %" PRIu32 ": chunk %" PRIu64 " is damaged",
-                         reader->path, array, chunk);
-    }
-    if (reader->values != NULL && array == 0) {
-        digest_add(reader->values, data + DIGEST_BYTES, bytes);
-    }
-    if (reader->arrays == NULL || reader->arrays[array].buffer == NULL) { return TN_OK; }
-    uint64_t from = header->first + chunk * header->chunk_floats;
-    uint64_t to = from + bytes / 4;
-    uint64_t low = u64_max(from, reader->first);
-    uint64_t high = u64_min(to, reader->first + reader->count);
-    assert(low < high);
-    memcpy(store_array_bytes(&reader->arrays[array]) + (low - reader->first) * 4,
-           data + DIGEST_BYTES + (low - from) * 4, (size_t)(high - low) * 4);
-    return TN_OK;
+    const struct manifest_shard *part = &reader->manifest->shards[reader->shard];
+    const struct store_scan scan = {
+        .fd = fd,
+        .path = reader->path,
+        .bytes = part->bytes,
+        .values = values,
+        .header = &reader->header,
+        .first = reader->first,
+        .count = reader->count,
+        .arrays = reader->arrays,
+        .parameters = reader->values,
+        .cancelled = reader->cancelled,
+        /* A run waits for a load, while it trains during a verification. */
+        .threads = reader->arrays != NULL ? store_scan_threads(part->bytes) : 1,
+    };
+    struct digest digest;
+    const enum tn_status status = store_scan_run(&scan, &digest, error);
+    if (status != TN_OK || digest_equal(digest, part->digest)) { return status; }
+    return error_set(error, TN_ECORRUPT,
+                     "%s is damaged, or of another checkpoint: its "
+                     "digest differs from the manifest",
+                     reader->path);
 }
 
-/* Read all chunks of all arrays that overlap the range. */
-static enum tn_status read_chunks(const struct reader *reader, struct error *error)
+/* A problem was found before the digest of the file was known. If the digest differs too, this is
+ * the problem that is reported: the contents of a damaged file mean nothing. */
+static enum tn_status explain(const struct reader *reader, int fd, enum tn_status problem,
+                              struct error *error)
 {
-    assert(reader->header.chunk_floats >= 1);
-    assert(reader->header.state_arrays <= STORE_ARRAYS_MAX);
-    const struct store_header *header = &reader->header;
-    uint64_t low = u64_max(header->first, reader->first);
-    uint64_t high = u64_min(header->first + header->count, reader->first + reader->count);
-    if (low >= high) { return TN_OK; }
-    uint64_t begin = (low - header->first) / header->chunk_floats;
-    uint64_t end = store_chunks(high - header->first, header->chunk_floats);
-    for (uint32_t array = 0; array < header->state_arrays; array++) {
-        for (uint64_t chunk = begin; chunk < end; chunk++) {
-            if (store_is_cancelled(reader->cancelled)) { return store_cancelled_error(error); }
-            enum tn_status status = read_chunk(reader, array, chunk, error);
-            if (status == TN_OK && reader->arrays != NULL) {
-                status = FAILPOINT_STATUS("load.mid_read", error);
-            }
-            if (status != TN_OK) { return status; }
-        }
-    }
-    return TN_OK;
+    struct error other = {.text = ""};
+    if (problem == TN_ECLOSED || problem == TN_ENOMEM) { return problem; }
+    const enum tn_status status = scan_file(reader, fd, NULL, &other);
+    if (status == TN_OK) { return problem; }
+    if (error != NULL) { *error = other; }
+    return status;
+}
+
+/* Open the shard of `reader->path` and check it: its table is open after TN_OK, and to be closed in
+ * any case. */
+static enum tn_status read_file(struct reader *reader, struct error *error)
+{
+    int fd;
+    struct store_values values;
+    const struct manifest_shard *part = &reader->manifest->shards[reader->shard];
+    enum tn_status status = open_file(reader, &fd, error);
+    if (status != TN_OK) { return status; }
+    status = store_find_values(fd, reader->path, part->bytes, &values, error);
+    if (status == TN_OK) { status = table_open(&reader->table, reader->path, error); }
+    if (status == TN_OK) { status = read_header(reader, error); }
+    if (status == TN_OK) { status = scan_file(reader, fd, &values, error); }
+    if (status != TN_OK) { status = explain(reader, fd, status, error); }
+    store_values_free(&values);
+    close(fd);
+    return status;
 }
 
 /* `metadata` may be NULL. */
@@ -229,15 +184,10 @@ static enum tn_status read_shard(const char *dir, struct reader *reader,
                              manifest->shard_count)) {
         return store_path_too_long(dir, error);
     }
-    enum tn_status status = check_file(reader, error);
-    if (status == TN_OK) {
-        status = table_open(&reader->table, reader->path, error);
-        if (status == TN_OK) { status = read_header(reader, error); }
-        if (status == TN_OK) { status = read_chunks(reader, error); }
-        if (status == TN_OK) { status = read_metadata(reader, metadata, error); }
-        if (status == TN_OK) { status = read_rows(dir, reader, error); }
-        table_close(&reader->table);
-    }
+    enum tn_status status = read_file(reader, error);
+    if (status == TN_OK) { status = read_metadata(reader, metadata, error); }
+    if (status == TN_OK) { status = read_rows(dir, reader, error); }
+    table_close(&reader->table);
     if (status != TN_OK) {
         error_context(error, "checkpoint %" PRIu64 ": shard %" PRIu32, manifest->id, reader->shard);
     }
@@ -384,13 +334,9 @@ enum tn_status store_row_files(const char *dir, const struct manifest *manifest,
     if (!store_path_of_shard(reader.path, dir, manifest->id, shard, manifest->shard_count)) {
         return store_path_too_long(dir, error);
     }
-    enum tn_status status = check_file(&reader, error);
-    if (status == TN_OK) {
-        status = table_open(&reader.table, reader.path, error);
-        if (status == TN_OK) { status = read_header(&reader, error); }
-        if (status == TN_OK) { status = name_row_files(dir, &reader, files, error); }
-        table_close(&reader.table);
-    }
+    enum tn_status status = read_file(&reader, error);
+    if (status == TN_OK) { status = name_row_files(dir, &reader, files, error); }
+    table_close(&reader.table);
     *chain = reader.chain;
     return status;
 }

@@ -2,7 +2,7 @@
  * ps/store/store_table.h: LMDB as the store uses it: a finished file of records, which is only
  * read. store_table.c is the only file that uses LMDB's API.
  *
- * The caller checks a file with store_check_pages() before table_open(): LMDB crashes on damaged
+ * The caller checks a file with store_find_values() before table_open(): LMDB crashes on damaged
  * pages, and reading a truncated file raises SIGBUS. Threads: one owner. Blocking: on the disk.
  */
 #ifndef PS_STORE_STORE_TABLE_H

@@ -1,5 +1,5 @@
-/* The structure of a shard's file: what LMDB wrote passes; each damage that would crash LMDB is
- * found, and the error names the page and the field. */
+/* The structure of a shard's file: what LMDB wrote passes, and its values are found; each damage
+ * that would crash LMDB is found, and the error names the page and the field. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +12,10 @@
 
 #include <cmocka.h>
 
+#include "common/base/minmax.h"
 #include "ps/store/store_pages.h"
 #include "tests/lmdb_file.h"
+#include "tests/shard_pages.h"
 
 /* RECORDS: more than a leaf holds, so that the root is a branch. The last record has pages of its
  * own. */
@@ -61,7 +63,9 @@ static enum tn_status check(size_t bytes, uint64_t claimed, struct error *error)
     char path[64];
     int fd = open_file(path);
     assert_int_equal(pwrite(fd, crafted, bytes, 0), bytes);
-    enum tn_status status = store_check_pages(fd, "data.mdb", claimed, error);
+    struct store_values values;
+    enum tn_status status = shard_pages_check(fd, "data.mdb", claimed, &values, error);
+    store_values_free(&values);
     close(fd);
     return status;
 }
@@ -134,6 +138,31 @@ static void written_file_passes(void **state)
     if (check(FILE_BYTES, FILE_BYTES, &error) != TN_OK) { fail_msg("%s", error.text); }
 }
 
+/* Every record is found by its key, at the place of its bytes; other keys are not. */
+static void values_are_found(void **state)
+{
+    (void)state;
+    char path[64];
+    struct store_values values;
+    int fd = open_file(path);
+    assert_int_equal(pwrite(fd, intact, sizeof intact, 0), sizeof intact);
+    assert_int_equal(store_find_values(fd, "data.mdb", FILE_BYTES, &values, NULL), TN_OK);
+    assert_int_equal(values.count, RECORDS + 1);
+    for (uint64_t key = 0; key <= RECORDS; key++) {
+        const struct store_value *value = store_values_find(&values, key);
+        assert_non_null(value);
+        assert_int_equal(value->bytes, key == RECORDS ? LARGE : 8);
+        assert_int_equal(value->large, key == RECORDS);
+        for (uint64_t i = 0; i < value->bytes; i++) {
+            assert_int_equal(intact[value->at + i], (uint8_t)key);
+        }
+    }
+    assert_null(store_values_find(&values, RECORDS + 1));
+    assert_null(store_values_find(&values, UINT64_MAX));
+    store_values_free(&values);
+    close(fd);
+}
+
 /* Each field of both meta pages that LMDB uses. */
 static void wrong_meta_pages_are_named(void **state)
 {
@@ -192,6 +221,7 @@ static void wrong_tree_pages_are_named(void **state)
         {FIRST_LEAF, 0, 16, 2, 4090, "offset of a node"},
         {FIRST_LEAF, 1, 4, 2, 2, "flags of a node"}, /* A table inside the table. */
         {FIRST_LEAF, 1, 6, 2, 9, "key size"},
+        {FIRST_LEAF, 1, 8, 8, UINT64_MAX, "key"}, /* The next one is not above it. */
         {FIRST_LEAF, 1, 0, 2, 5000, "end of a record"},
         {FIRST_LEAF, 1, 2, 2, 65535, "end of a record"},
         {LAST_LEAF, 1, 16, 8, 1, "page of a large value"},
@@ -242,7 +272,8 @@ static void truncated_files_are_damage(void **state)
         assert_int_equal(check(bytes, bytes, &error), TN_ECORRUPT);
         assert_int_equal(strncmp(error.text, "data.mdb is damaged: page ", 26), 0);
     }
-    for (size_t bytes = 0; bytes < number_of(RUN) * PAGE; bytes += 1000) {
+    const size_t last = size_max(number_of(ROOT), number_of(LAST_LEAF));
+    for (size_t bytes = 0; bytes <= last * PAGE; bytes += 1000) {
         struct error error = {.text = ""};
         assert_int_equal(check(bytes, FILE_BYTES, &error), TN_ECORRUPT);
         assert_non_null(strstr(error.text, "it is not in the file"));
@@ -252,11 +283,9 @@ static void truncated_files_are_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(written_file_passes),
-        cmocka_unit_test(wrong_meta_pages_are_named),
-        cmocka_unit_test(wrong_tree_pages_are_named),
-        cmocka_unit_test(cycles_are_damage),
-        cmocka_unit_test(wide_walks_end),
+        cmocka_unit_test(written_file_passes),        cmocka_unit_test(values_are_found),
+        cmocka_unit_test(wrong_meta_pages_are_named), cmocka_unit_test(wrong_tree_pages_are_named),
+        cmocka_unit_test(cycles_are_damage),          cmocka_unit_test(wide_walks_end),
         cmocka_unit_test(truncated_files_are_damage),
     };
     return cmocka_run_group_tests(tests, write_file, NULL);

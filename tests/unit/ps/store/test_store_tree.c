@@ -1,5 +1,5 @@
 /* The pages in front of a shard's values: with any number of records they pass the check of the
- * structure, and LMDB finds each value where the plan has put it. */
+ * structure, and LMDB and the reader find each value where the plan has put it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +15,7 @@
 #include "ps/store/store_pages.h"
 #include "ps/store/store_table.h"
 #include "ps/store/store_tree.h"
+#include "tests/shard_pages.h"
 
 enum { PAGE = 4096, CHUNK_FLOATS = 1500 };
 
@@ -45,14 +46,17 @@ static void write_file(const struct store_tree *tree)
     free(pages);
 }
 
-/* LMDB finds every record of the plan, with its size and its value. */
+/* LMDB finds every record of the plan, with its size and its value, and the walk its place. */
 static void check_file(const struct store_tree *tree)
 {
     struct error error = {.text = ""};
     struct table table;
-    if (store_check_pages(file, "data.mdb", tree->pages * PAGE, &error) != TN_OK) {
+    struct store_values values;
+    uint64_t page = tree->first_value;
+    if (shard_pages_check(file, "data.mdb", tree->pages * PAGE, &values, &error) != TN_OK) {
         fail_msg("%s", error.text);
     }
+    assert_int_equal(values.count, tree->records);
     assert_int_equal(table_open(&table, path, &error), TN_OK);
     for (uint64_t i = 0; i < tree->records; i++) {
         const struct store_record record = store_tree_record(tree, i);
@@ -61,7 +65,13 @@ static void check_file(const struct store_tree *tree)
         assert_int_equal(table_get(&table, record.key, &data, &size, &error), TN_OK);
         assert_int_equal(size, record.bytes);
         assert_memory_equal(data, &record.key, sizeof record.key);
+        const struct store_value *value = store_values_find(&values, record.key);
+        assert_ptr_equal(value, &values.list[i]);
+        assert_int_equal(value->bytes, record.bytes);
+        assert_int_equal(value->at, page * PAGE + STORE_PAGE_HEADER_BYTES);
+        page += record.pages;
     }
+    store_values_free(&values);
     table_close(&table);
     close(file);
 }

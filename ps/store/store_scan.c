@@ -1,0 +1,406 @@
+#include "ps/store/store_scan.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "common/base/files.h"
+#include "common/base/minmax.h"
+#include "common/faults/failpoint.h"
+#include "ps/store/store_private.h"
+
+/* PIECE: the most bytes of an item, which a chunk with its header does not exceed. */
+enum { PIECE_BYTES = 1 << 20, BYTES_PER_THREAD = 8 << 20, ALIGNMENT = 4096 };
+enum { HEAD_BYTES = STORE_PAGE_HEADER_BYTES + DIGEST_BYTES };
+
+static_assert(HEAD_BYTES + STORE_CHUNK_FLOATS * sizeof(float) <= PIECE_BYTES, "a chunk fits");
+
+/* The next bytes of the file. */
+struct item {
+    uint64_t number, at;
+    size_t bytes;
+    const struct store_value *value; /* They begin with its header, or with it. NULL: with none. */
+};
+
+/* The chunks of an array that are wanted: [begin, end). */
+struct wanted {
+    uint64_t begin, end;
+};
+
+/* One pass over the file, or over its values. The threads share it. */
+struct pass {
+    const struct store_scan *scan;
+    struct wanted wanted;
+    bool whole;                  /* It reads all bytes, for the digest; otherwise only values. */
+    size_t count;                /* Number of values. */
+    struct digest_stream digest; /* Used by the thread whose turn it is. */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* The turn, or `stopped`. */
+    /* Under the mutex: */
+    uint64_t at; /* The item to be taken next begins here, ... */
+    size_t next; /* ... and this is its value, or that of a later one. */
+    uint64_t taken, turn;
+    bool stopped; /* By the problem in `status`. */
+    enum tn_status status;
+    struct error error;
+};
+
+struct worker {
+    struct pass *pass;
+    uint8_t *scratch; /* PIECE_BYTES */
+    uint8_t head[HEAD_BYTES];
+    struct iovec pieces[2]; /* The bytes of the item, in memory. */
+    size_t piece_count;
+    struct error error;
+    pthread_t thread;
+};
+
+/* ---------------------------------------------------------------- the chunks */
+
+static struct wanted wanted_of(const struct store_scan *scan)
+{
+    const struct store_header *header = scan->header;
+    if (scan->values == NULL) { return (struct wanted){0, 0}; }
+    const uint64_t low = u64_max(header->first, scan->first);
+    const uint64_t high = u64_min(header->first + header->count, scan->first + scan->count);
+    if (low >= high) { return (struct wanted){0, 0}; }
+    return (struct wanted){(low - header->first) / header->chunk_floats,
+                           store_chunks(high - header->first, header->chunk_floats)};
+}
+
+static uint32_t array_of(const struct store_value *value)
+{
+    return (uint32_t)(value->key >> 32) - 1;
+}
+
+static uint64_t chunk_of(const struct store_value *value)
+{
+    return value->key & UINT32_MAX;
+}
+
+static bool is_wanted(const struct pass *pass, const struct store_value *value)
+{
+    return value != NULL && value->key >> 32 >= 1 &&
+           value->key >> 32 <= pass->scan->header->state_arrays &&
+           chunk_of(value) >= pass->wanted.begin && chunk_of(value) < pass->wanted.end;
+}
+
+static enum tn_status damaged_chunk(const struct store_scan *scan, uint32_t array, uint64_t chunk,
+                                    const char *problem, struct error *error)
+{
+    return error_set(error, TN_ECORRUPT, "%s: array %" PRIu32 ": chunk %" PRIu64 " is %s",
+                     scan->path, array, chunk, problem);
+}
+
+static uint64_t floats_of(const struct store_scan *scan, uint64_t chunk)
+{
+    return store_chunk_length(scan->header->count, scan->header->chunk_floats, chunk);
+}
+
+/* The chunks that are wanted have values of their sizes, so that an item has room for each. */
+static enum tn_status check_sizes(const struct pass *pass, struct error *error)
+{
+    const struct store_scan *scan = pass->scan;
+    const struct wanted *wanted = &pass->wanted;
+    if (wanted->begin == wanted->end) { return TN_OK; }
+    for (uint32_t array = 0; array < scan->header->state_arrays; array++) {
+        for (uint64_t chunk = wanted->begin; chunk < wanted->end; chunk++) {
+            const struct store_value *value =
+                store_values_find(scan->values, store_key_of_chunk(array, chunk));
+            if (value == NULL) { return damaged_chunk(scan, array, chunk, "missing", error); }
+            if (value->bytes != DIGEST_BYTES + floats_of(scan, chunk) * sizeof(float)) {
+                return damaged_chunk(scan, array, chunk, "damaged", error);
+            }
+        }
+    }
+    return TN_OK;
+}
+
+/* ------------------------------------------------------------------- reading */
+
+static uint64_t begin_of(const struct store_value *value)
+{
+    return value->large ? value->at - STORE_PAGE_HEADER_BYTES : value->at;
+}
+
+/* The floats of a chunk, and those of them that lie in the range, as places in the flat vector. */
+struct floats {
+    uint64_t from, to, low, high;
+};
+
+static struct floats floats_in_range(const struct store_scan *scan, uint64_t chunk)
+{
+    struct floats floats;
+    floats.from = scan->header->first + chunk * scan->header->chunk_floats;
+    floats.to = floats.from + floats_of(scan, chunk);
+    floats.low = u64_max(floats.from, scan->first);
+    floats.high = u64_min(floats.to, scan->first + scan->count);
+    assert(floats.low < floats.high);
+    return floats;
+}
+
+/* The place in an array of the first float that is wanted; NULL: the array is not. */
+static uint8_t *target_of(const struct store_scan *scan, uint32_t array,
+                          const struct floats *floats)
+{
+    if (scan->arrays == NULL || scan->arrays[array].buffer == NULL) { return NULL; }
+    return store_array_bytes(&scan->arrays[array]) + (floats->low - scan->first) * sizeof(float);
+}
+
+/* Where the bytes of an item are read to: the floats of a whole chunk to their array at once. */
+static void choose_pieces(struct worker *worker, const struct item *item)
+{
+    const struct store_scan *scan = worker->pass->scan;
+    worker->piece_count = 1;
+    worker->pieces[0] = (struct iovec){worker->scratch, item->bytes};
+    if (!is_wanted(worker->pass, item->value)) { return; }
+    const struct floats floats = floats_in_range(scan, chunk_of(item->value));
+    uint8_t *target = target_of(scan, array_of(item->value), &floats);
+    if (target == NULL || floats.low != floats.from || floats.high != floats.to) { return; }
+    const size_t bytes = (size_t)(floats.to - floats.from) * sizeof(float);
+    worker->piece_count = 2;
+    worker->pieces[0] = (struct iovec){worker->head, item->bytes - bytes};
+    worker->pieces[1] = (struct iovec){target, bytes};
+    assert(item->bytes - bytes <= HEAD_BYTES);
+}
+
+static enum tn_status read_pieces(struct worker *worker, const struct item *item)
+{
+    const struct store_scan *scan = worker->pass->scan;
+    struct iovec left[2];
+    memcpy(left, worker->pieces, sizeof left);
+    for (size_t done = 0; done < item->bytes;) {
+        const ssize_t got =
+            preadv(scan->fd, left, (int)worker->piece_count, (off_t)(item->at + done));
+        if (got < 0 && errno == EINTR) { continue; }
+        if (got < 0) { return files_error(&worker->error, errno, "read", scan->path); }
+        if (got == 0) {
+            return error_set(&worker->error, TN_ECORRUPT, "%s is truncated at byte %" PRIu64,
+                             scan->path, item->at + done);
+        }
+        done += (size_t)got;
+        store_drop_front(left, worker->piece_count, (size_t)got);
+    }
+    return TN_OK;
+}
+
+/* A wanted chunk was read: check its digest, and copy its floats if they are not in place. */
+static enum tn_status check_chunk(struct worker *worker, const struct store_value *value)
+{
+    const struct store_scan *scan = worker->pass->scan;
+    const struct floats floats = floats_in_range(scan, chunk_of(value));
+    const size_t bytes = (size_t)(floats.to - floats.from) * sizeof(float);
+    const uint8_t *digest =
+        (const uint8_t *)worker->pieces[0].iov_base + (value->large ? STORE_PAGE_HEADER_BYTES : 0);
+    const uint8_t *data =
+        worker->piece_count == 2 ? worker->pieces[1].iov_base : digest + DIGEST_BYTES;
+    if (!digest_equal(digest_decode(digest), digest_of(data, bytes))) {
+        return damaged_chunk(scan, array_of(value), chunk_of(value), "damaged", &worker->error);
+    }
+    uint8_t *target = target_of(scan, array_of(value), &floats);
+    if (worker->piece_count == 1 && target != NULL) {
+        memcpy(target, data + (floats.low - floats.from) * sizeof(float),
+               (size_t)(floats.high - floats.low) * sizeof(float));
+    }
+    return TN_OK;
+}
+
+/* The part of the work that all threads do at the same time. */
+static enum tn_status read_item(struct worker *worker, const struct item *item)
+{
+    const struct store_scan *scan = worker->pass->scan;
+    if (store_is_cancelled(scan->cancelled)) { return store_cancelled_error(&worker->error); }
+    choose_pieces(worker, item);
+    enum tn_status status = read_pieces(worker, item);
+    if (status == TN_OK && item->value != NULL && item->value->large) {
+        status = store_check_value(scan->values, item->value, worker->pieces[0].iov_base,
+                                   scan->path, &worker->error);
+    }
+    if (status == TN_OK && is_wanted(worker->pass, item->value)) {
+        status = check_chunk(worker, item->value);
+    }
+    return status;
+}
+
+/* The part that they do in turn, in the order of the items. */
+static enum tn_status add_item(struct worker *worker, const struct item *item)
+{
+    struct pass *pass = worker->pass;
+    const struct store_scan *scan = pass->scan;
+    for (size_t i = 0; i < worker->piece_count && pass->whole; i++) {
+        digest_add(&pass->digest, worker->pieces[i].iov_base, worker->pieces[i].iov_len);
+    }
+    if (!is_wanted(pass, item->value)) { return TN_OK; }
+    if (scan->parameters != NULL && array_of(item->value) == 0) {
+        const struct iovec *last = &worker->pieces[worker->piece_count - 1];
+        const size_t bytes = floats_of(scan, chunk_of(item->value)) * sizeof(float);
+        digest_add(scan->parameters, (uint8_t *)last->iov_base + last->iov_len - bytes, bytes);
+    }
+    return scan->arrays == NULL ? TN_OK : FAILPOINT_STATUS("load.mid_read", &worker->error);
+}
+
+/* ------------------------------------------------------------------- threads */
+
+/* Take the next item. False: there is none, or the pass has stopped. */
+static bool take_item(struct pass *pass, struct item *item)
+{
+    pthread_mutex_lock(&pass->mutex);
+    const bool more = pass->next < pass->count;
+    const struct store_value *value = more ? &pass->scan->values->list[pass->next] : NULL;
+    const uint64_t begin = value != NULL ? begin_of(value) : pass->scan->bytes;
+    const bool gap = pass->whole && pass->at < begin;
+    const bool found = !pass->stopped && (gap || value != NULL);
+    if (found) {
+        *item = (struct item){.number = pass->taken++, .value = gap ? NULL : value};
+        item->at = gap ? pass->at : begin;
+        item->bytes =
+            (size_t)u64_min(gap ? begin - pass->at : value->at + value->bytes - begin, PIECE_BYTES);
+        pass->at = item->at + item->bytes;
+        pass->next += gap ? 0 : 1;
+    }
+    pthread_mutex_unlock(&pass->mutex);
+    return found;
+}
+
+/* False: an earlier item has a problem. */
+static bool wait_turn(struct pass *pass, const struct item *item)
+{
+    pthread_mutex_lock(&pass->mutex);
+    while (pass->turn != item->number && !pass->stopped) {
+        pthread_cond_wait(&pass->changed, &pass->mutex);
+    }
+    const bool mine = !pass->stopped;
+    pthread_mutex_unlock(&pass->mutex);
+    return mine;
+}
+
+static void end_turn(struct pass *pass, enum tn_status status, const struct error *error)
+{
+    pthread_mutex_lock(&pass->mutex);
+    assert(!pass->stopped);
+    pass->turn++;
+    if (status != TN_OK) {
+        pass->stopped = true;
+        pass->status = status;
+        pass->error = *error;
+    }
+    pthread_cond_broadcast(&pass->changed);
+    pthread_mutex_unlock(&pass->mutex);
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct pass *pass = worker->pass;
+    struct item item;
+    while (take_item(pass, &item)) {
+        enum tn_status status = read_item(worker, &item);
+        if (!wait_turn(pass, &item)) { break; }
+        if (status == TN_OK) { status = add_item(worker, &item); }
+        end_turn(pass, status, &worker->error);
+    }
+    return NULL;
+}
+
+static bool make_worker(struct worker *worker, struct pass *pass)
+{
+    *worker = (struct worker){.pass = pass, .scratch = aligned_alloc(ALIGNMENT, PIECE_BYTES)};
+    return worker->scratch != NULL;
+}
+
+/* Start up to `count` threads; a machine that refuses one has fewer. Signals are handled by the
+ * threads that the process has anyway. */
+static unsigned start_helpers(struct pass *pass, struct worker *helpers, unsigned count)
+{
+    sigset_t all, before;
+    unsigned started = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (started < count) {
+        struct worker *helper = &helpers[started];
+        if (!make_worker(helper, pass) ||
+            pthread_create(&helper->thread, NULL, work, helper) != 0) {
+            free(helper->scratch);
+            break;
+        }
+        started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+static enum tn_status run_workers(struct pass *pass, unsigned threads, struct error *error)
+{
+    struct worker workers[STORE_SCAN_THREADS_MAX];
+    if (!make_worker(&workers[0], pass)) {
+        return error_set(error, TN_ENOMEM, "out of memory to read %s", pass->scan->path);
+    }
+    pthread_mutex_init(&pass->mutex, NULL);
+    pthread_cond_init(&pass->changed, NULL);
+    const unsigned helpers = start_helpers(pass, workers + 1, threads - 1);
+    (void)work(&workers[0]);
+    for (unsigned i = 1; i <= helpers; i++) { pthread_join(workers[i].thread, NULL); }
+    for (unsigned i = 0; i <= helpers; i++) { free(workers[i].scratch); }
+    pthread_cond_destroy(&pass->changed);
+    pthread_mutex_destroy(&pass->mutex);
+    if (pass->status != TN_OK && error != NULL) { *error = pass->error; }
+    return pass->status;
+}
+
+/* -------------------------------------------------------------------- passes */
+
+unsigned store_scan_threads(uint64_t bytes)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) { return 1; }
+    const uint64_t most = u64_min((uint64_t)CPU_COUNT(&set), STORE_SCAN_THREADS_MAX);
+    return (unsigned)u64_max(1, u64_min(most, bytes / BYTES_PER_THREAD));
+}
+
+/* Whether the values lie in the file in the order of their keys, as the store writes them. LMDB,
+ * which wrote the shards of Tanist 0.1, puts small ones in the order that it likes. */
+static bool is_in_order(const struct store_values *values)
+{
+    uint64_t end = 0;
+    for (size_t i = 0; i < values->count; i++) {
+        const struct store_value *value = &values->list[i];
+        if (begin_of(value) < end) { return false; }
+        end = value->at + value->bytes;
+    }
+    return true;
+}
+
+static enum tn_status run_pass(const struct store_scan *scan, bool whole, bool with_values,
+                               struct digest *digest, struct error *error)
+{
+    struct pass pass = {.scan = scan, .wanted = wanted_of(scan), .whole = whole};
+    enum tn_status status = TN_OK;
+    if (with_values) {
+        pass.count = scan->values->count;
+        status = check_sizes(&pass, error);
+    }
+    if (status != TN_OK) { return status; }
+    digest_begin(&pass.digest);
+    status = run_workers(&pass, scan->threads, error);
+    if (whole) { *digest = digest_end(&pass.digest); }
+    return status;
+}
+
+enum tn_status store_scan_run(const struct store_scan *scan, struct digest *digest,
+                              struct error *error)
+{
+    assert(scan->fd >= 0);
+    assert(scan->threads >= 1 && scan->threads <= STORE_SCAN_THREADS_MAX);
+    assert(scan->values == NULL || scan->header->chunk_floats >= 1);
+    if (scan->values == NULL) { return run_pass(scan, true, false, digest, error); }
+    if (is_in_order(scan->values)) { return run_pass(scan, true, true, digest, error); }
+    enum tn_status status = run_pass(scan, true, false, digest, error);
+    return status == TN_OK ? run_pass(scan, false, true, digest, error) : status;
+}
