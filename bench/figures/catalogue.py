@@ -326,6 +326,16 @@ def step_times(points):
             if later[0] > earlier[0]]
 
 
+def checkpoint_load(context):
+    """Each round has both from the disk, then both from the page cache."""
+    mebibytes = context.model_bytes >> 20
+    lines = lines_of_rounds(context.workspace.output_of(context.workspace.program("bench_load"), str(context.workspace.folder),
+                                                        str(mebibytes), str(context.rounds), "run"))
+    found = figure("GB/s", "higher", f"{size_text(context.model_bytes)} from the disk", [line[:2] for line in lines],
+                   "read() of the same file")
+    return dict(found, cached_ratio=statistics.median(line[2] / line[3] for line in lines))
+
+
 def read_files_ms(folder):
     """The time that read() takes for all files of a folder."""
     memory = bytearray(1 << 20)
@@ -456,6 +466,7 @@ FIGURES = {
     "table_wide_deep_b64": lambda context: wide_deep(context, 64),
     "table_clicks": clicks_against_torch,
     "checkpoint_1GiB_slowdown": checkpoint_slowdown,
+    "checkpoint_1GiB_load": checkpoint_load,
     "ps_restart_warm_1GiB_ms": restart_warm,
     "ps_restart_cold_1GiB_ms": restart_cold,
     "rss_ps_per_shard": memory_of_ps,

@@ -30,6 +30,9 @@ MEANINGS = (
      "`tanist run --local` of the same job, which computes the same bits without messages. Beside it is the same cluster over TCP."),
     ("table_clicks", "Examples/s of one process that trains a model of clicks with 26 tables, over one process of PyTorch with a sparse EmbeddingBag, "
      "the same rows, batch and optimizers. The file also has the area under the ROC curve of both, and the best possible one."),
+    ("checkpoint_1GiB_load", "Loading a shard of a checkpoint, which checks all its digests, over read() of the same file to the same memory "
+     "on one thread. Both read from the disk: before each, the file is dropped from the page cache. `cached_ratio` is the same with the "
+     "file in the cache."),
     ("checkpoint_", "Steps/s while checkpoints are written, over steps/s without. 1: checkpoints cost nothing."),
     ("ps_restart_warm_", "From SIGKILL of a ps to the end of the second step, the first that needs the ps again. Its agent has kept its memory, so nothing is "
      "loaded and no step is computed again. The limit is two steps without a failure."),
