@@ -9,10 +9,10 @@
 #include "cli/model/export.h"
 
 #include "cli/commands.h"
+#include "cli/model/export_onnx.h"
 #include "cli/model/export_tensors.h"
 #include "cli/model/saved_rows.h"
 #include "cli/output.h"
-#include "model/export/onnx.h"
 
 enum { FACTS = 6 };
 
@@ -26,11 +26,13 @@ static write_function write_safetensors, write_npz, write_onnx;
 static const struct format {
     const char *ending;
     write_function *write;
-    bool has_state, has_tables;
+    bool has_state;
+    /* The row of a key that has none; NULL: the reader of the file decides. */
+    const char *unknown_keys;
 } formats[] = {
-    {".safetensors", write_safetensors, true, true},
-    {".npz", write_npz, true, true},
-    {".onnx", write_onnx, false, false},
+    {".safetensors", write_safetensors, true, NULL},
+    {".npz", write_npz, true, NULL},
+    {".onnx", write_onnx, false, "zeros"},
 };
 
 struct exporting {
@@ -96,20 +98,7 @@ static enum tn_status write_npz(struct exporting *export, struct partial_file *f
 static enum tn_status write_onnx(struct exporting *export, struct partial_file *file,
                                  struct error *error)
 {
-    const struct job *job = &export->saved.job;
-    const bool two = job->model.outputs == 1;
-    const struct onnx_export onnx = {
-        .graph = export->saved.model->graph,
-        .table = &export->saved.model->table,
-        .values = export->saved.values->data,
-        .head = job_is_regression(job) ? ONNX_NO_HEAD
-                : two                  ? ONNX_SIGMOID
-                                       : ONNX_SOFTMAX,
-        .name = job->name,
-        .facts = export->facts,
-        .columns = export->prepared ? NULL : export->saved.columns,
-    };
-    return export_onnx(&onnx, file, error);
+    return export_model_onnx(&export->saved, export->facts, export->prepared, file, error);
 }
 
 static enum tn_status note_facts(struct exporting *export, struct error *error)
@@ -144,32 +133,36 @@ static enum tn_status write_file(struct exporting *export, struct error *error)
     return partial_file_close(&file, status, error);
 }
 
+/* NULL: the file has no lookups. */
+static const char *unknown_keys(const struct exporting *export)
+{
+    const bool has_tables = export->saved.model->table.row_table_count > 0;
+    return has_tables ? export->format->unknown_keys : NULL;
+}
+
 static int print(const struct exporting *export)
 {
     const struct manifest *manifest = &export->saved.manifest;
+    const char *unknown = unknown_keys(export);
     if (output_is_json(export->output)) {
-        return output_json(json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:s}", "version", 1,
+        return output_json(json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:s?}", "version", 1,
                                      "file", export->to, "checkpoint", (json_int_t)manifest->id,
                                      "step", (json_int_t)manifest->step, "tensors",
                                      (json_int_t) export->tensors.count, "parameters",
                                      (json_int_t)manifest->parameter_count, "bytes",
-                                     (json_int_t) export->bytes, "digest", export->digest),
+                                     (json_int_t) export->bytes, "digest", export->digest,
+                                     "unknown_keys", unknown),
                            JSON_INDENT(2));
     }
     int written = printf("%s: %zu tensor%s, %" PRIu64 " parameters, step %" PRIu64 ", digest %s\n",
                          export->to, export->tensors.count, export->tensors.count == 1 ? "" : "s",
                          manifest->parameter_count, manifest->step, export->digest);
+    if (written >= 0 && unknown != NULL) {
+        written = printf("A key without a row gets %s here, and its initial values in `tanist "
+                         "predict`.\n",
+                         unknown);
+    }
     return written < 0 ? TN_EXIT_IO : TN_EXIT_OK;
-}
-
-static enum tn_status check_tables(const struct exporting *export, struct error *error)
-{
-    const struct variable_table *table = &export->saved.model->table;
-    if (export->format->has_tables || table->row_table_count == 0) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "--to %s: %s files have no place for the rows of the table '%s': give "
-                     ".safetensors or .npz",
-                     export->to, export->format->ending, table->row_tables[0].name);
 }
 
 static enum tn_status make_file(struct exporting *export, struct error *error)
@@ -178,7 +171,6 @@ static enum tn_status make_file(struct exporting *export, struct error *error)
     if (status == TN_OK) {
         status = saved_model_open(&export->saved, export->dir, export->checkpoint, error);
     }
-    if (status == TN_OK) { status = check_tables(export, error); }
     export->tensors.saved = &export->saved;
     if (status == TN_OK) { status = export_tensors_open(&export->tensors, export->state, error); }
     return status == TN_OK ? write_file(export, error) : status;

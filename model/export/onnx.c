@@ -9,6 +9,7 @@
 #include "model/export/onnx_builder.h"
 #include "model/export/onnx_columns.h"
 #include "model/export/onnx_operators.h"
+#include "model/export/onnx_tables.h"
 
 #define FILE_MAX ((size_t)INT32_MAX) /* A message of protobuf. */
 
@@ -71,10 +72,14 @@ static const char *write_input(struct work *work, const struct node *node)
 {
     struct to_onnx_builder *builder = &work->builder;
     const char *name = to_onnx_keep_text(builder, node->attributes.name);
-    if (work->given->columns != NULL && strcmp(name, "inputs") == 0) {
-        const char *x = onnx_columns_write(builder, work->given->columns);
-        if (x != NULL || builder->error.status != TN_OK) { return x; }
+    const char *x = NULL, *columns = work->given->columns;
+    if (columns != NULL && strcmp(name, "inputs") == 0) {
+        x = onnx_columns_write(builder, columns);
     }
+    if (columns != NULL && strcmp(name, "keys") == 0) {
+        x = onnx_columns_write_keys(builder, columns);
+    }
+    if (x != NULL || builder->error.status != TN_OK) { return x; }
     to_onnx_input(builder, name, to_onnx_type_of(node->types[0]), &node->shapes[0]);
     return name;
 }
@@ -93,11 +98,40 @@ static const char *write_variable(struct work *work, const struct node *node)
     return NULL;
 }
 
-static const char *write_leaf(struct work *work, const struct node *node)
+/* The table of a node, or the one that a lookup reads. */
+static uint32_t table_of(const struct work *work, const struct node *node)
+{
+    const struct variable_table *table = work->given->table;
+    uint32_t i = 0;
+    if (node->op == &op_lookup) { node = node_of(work->builder.graph, node->inputs[0]); }
+    while (strcmp(table->row_tables[i].name, node->attributes.name) != 0) {
+        i++;
+        assert(i < table->row_table_count);
+    }
+    assert(work->given->rows != NULL);
+    return i;
+}
+
+static const char *write_table(struct work *work, const struct node *node)
+{
+    const uint32_t i = table_of(work, node);
+    return onnx_table_write(&work->builder, &work->given->table->row_tables[i],
+                            &work->given->rows[i]);
+}
+
+static const char *write_lookup(struct work *work, const struct node *node, const char *const *in)
+{
+    const uint64_t rows = work->given->rows[table_of(work, node)].count;
+    return onnx_lookup_write(&work->builder, node, in[0], rows, in[1]);
+}
+
+static const char *write_leaf(struct work *work, const struct node *node, const char *const *in)
 {
     const struct attributes *attributes = &node->attributes;
     if (node->op == &op_placeholder) { return write_input(work, node); }
     if (node->op == &op_variable) { return write_variable(work, node); }
+    if (node->op == &op_table) { return write_table(work, node); }
+    if (node->op == &op_lookup) { return write_lookup(work, node, in); }
     if (node->op != &op_constant) { return NULL; }
     return to_onnx_initializer(&work->builder, NULL, node->types[0], &node->shapes[0],
                                attributes->data, attributes->data_bytes);
@@ -106,7 +140,7 @@ static const char *write_leaf(struct work *work, const struct node *node)
 static const struct to_onnx_operator *find_operator(const struct op_type *op)
 {
     static const struct to_onnx_operator *const families[] = {to_onnx_elementwise, to_onnx_arrange,
-                                                              to_onnx_images};
+                                                              to_onnx_images, to_onnx_tables};
     for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
         for (const struct to_onnx_operator *at = families[f]; at->op != NULL; at++) {
             if (at->op == op) { return at; }
@@ -128,7 +162,7 @@ static enum tn_status write_node(struct work *work, uint32_t number)
         in[i] = work->names[tensor_node(node->inputs[i])];
     }
     if (node->op->traits.leaf) {
-        *out = write_leaf(work, node);
+        *out = write_leaf(work, node, in);
     } else if (operator!= NULL && operator->write != NULL) {
         *out = operator->write(builder, node, in);
     } else if (operator!= NULL) {

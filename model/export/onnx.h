@@ -16,10 +16,18 @@
 /* The function that makes the output "probabilities" of the output "logits". */
 enum onnx_head { ONNX_NO_HEAD, ONNX_SOFTMAX, ONNX_SIGMOID };
 
+/* The rows of a table that exist, in ascending order of their keys. */
+struct onnx_rows {
+    const int64_t *keys; /* [count] */
+    const float *values; /* [count][width] */
+    uint64_t count;
+};
+
 struct onnx_export {
     const struct tn_graph *graph;
     const struct variable_table *table;
-    const float *values; /* In the order of the table. */
+    const float *values;          /* In the order of the table. */
+    const struct onnx_rows *rows; /* By row table of `table`; NULL: it has none. */
     enum onnx_head head;
     const char *name;                /* The name of the model. */
     const struct export_fact *facts; /* Ends with a key NULL. */

@@ -144,9 +144,12 @@ void to_onnx_note(struct to_onnx_builder *builder, const char *name, const char 
                   const char *text)
 {
     char key[128];
+    (void)snprintf(key, sizeof key, "input.%s:%s", name, ending);
+    for (size_t i = 0; i < builder->note_count; i++) {
+        if (strcmp(builder->notes[i]->key, key) == 0) { return; }
+    }
     Onnx__StringStringEntryProto *entry = to_onnx_keep(builder, sizeof *entry);
     if (entry == NULL) { return; }
-    (void)snprintf(key, sizeof key, "input.%s:%s", name, ending);
     onnx__string_string_entry_proto__init(entry);
     entry->key = loose(to_onnx_keep_text(builder, key));
     entry->value = loose(to_onnx_keep_text(builder, text));

@@ -55,7 +55,7 @@ Onnx__ValueInfoProto *to_onnx_value(struct to_onnx_builder *builder, const char 
 /* Append an input of the graph. */
 void to_onnx_input(struct to_onnx_builder *builder, const char *name, int32_t type,
                    const struct tn_shape *shape);
-/* Append metadata "input.NAME:ENDING" about an input. */
+/* Append metadata "input.NAME:ENDING" about an input, once for each. */
 void to_onnx_note(struct to_onnx_builder *builder, const char *name, const char *ending,
                   const char *text);
 

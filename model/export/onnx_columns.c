@@ -137,7 +137,8 @@ static const char *write_pixels(struct to_onnx_builder *builder, const struct co
 /* --------------------------------------------------------------- categories */
 
 /* int64 [batch, 1] */
-static const char *write_bucket(struct to_onnx_builder *builder, const struct column *column)
+static const char *write_bucket(struct to_onnx_builder *builder, const struct column *column,
+                                const char *x)
 {
     const json_t *list = json_object_get(column->spec, "edges");
     const size_t count = json_array_size(list);
@@ -146,7 +147,7 @@ static const char *write_bucket(struct to_onnx_builder *builder, const struct co
     for (size_t i = 0; edges != NULL && i < count; i++) {
         edges[i] = json_number_value(json_array_get(list, i));
     }
-    const char *x = replace_missing(builder, column, number_input(builder, column));
+    x = replace_missing(builder, column, x);
     const char *above = to_onnx_node2(builder, "GreaterOrEqual", x,
                                       to_onnx_doubles(builder, edges, (int64_t)count), NULL);
     const char *ones = cast(builder, above, ONNX__TENSOR_PROTO__DATA_TYPE__INT64);
@@ -166,7 +167,8 @@ static int64_t number_of(const json_t *vocabulary, const char *text)
     return (int64_t)i;
 }
 
-static const char *write_vocabulary(struct to_onnx_builder *builder, const struct column *column)
+static const char *write_vocabulary(struct to_onnx_builder *builder, const struct column *column,
+                                    const char *x)
 {
     const json_t *vocabulary = json_object_get(column->spec, "vocabulary");
     const char *missing = json_string_value(json_object_get(column->spec, "missing"));
@@ -185,7 +187,7 @@ static const char *write_vocabulary(struct to_onnx_builder *builder, const struc
         keys[used] = "";
         numbers[used++] = number_of(vocabulary, missing);
     }
-    const char *y = to_onnx_node1(builder, "LabelEncoder", text_input(builder, column), NULL);
+    const char *y = to_onnx_node1(builder, "LabelEncoder", x, NULL);
     to_onnx_domain_ml(builder);
     to_onnx_attribute_texts(builder, "keys_strings", keys, used);
     to_onnx_attribute_ints(builder, "values_int64s", numbers, used);
@@ -193,32 +195,55 @@ static const char *write_vocabulary(struct to_onnx_builder *builder, const struc
     return y;
 }
 
+static bool is_table(const struct column *column)
+{
+    return json_is_true(json_object_get(column->spec, "table"));
+}
+
+static bool is_bucket(const struct column *column)
+{
+    return strcmp(column->as, "bucket") == 0;
+}
+
+/* A number of 63 bits. */
+static bool is_key(const struct column *column)
+{
+    return is_table(column) && !is_bucket(column) && integer_of(column, "hash") == 0 &&
+           json_object_get(column->spec, "vocabulary") == NULL;
+}
+
+/* A number that LabelEncoder gives. */
+static bool is_label(const struct column *column)
+{
+    return column->from != NULL && !is_key(column) && integer_of(column, "hash") == 0 &&
+           integer_of(column, "unknown") <= 1;
+}
+
 /* The way to a number that ONNX cannot compute. */
 static void note_hash(struct to_onnx_builder *builder, const struct column *column)
 {
-    char note[NOTE_MAX];
+    char of[NOTE_MAX / 2] =
+        "the numbers of the columns in \"of\", ids as 4 bytes and keys of tables "
+        "as 8, low byte first";
+    char modulo[64] = ", shifted right by 1 bit", note[NOTE_MAX];
     const int64_t hash = integer_of(column, "hash"), unknown = integer_of(column, "unknown");
-    if (column->from == NULL) {
-        (void)snprintf(note, sizeof note,
-                       "XXH64, with seed 0, of the numbers of the columns in \"of\" as integers of "
-                       "32 bits, low byte first, modulo %" PRId64,
-                       hash);
-    } else if (hash > 0) {
-        (void)snprintf(note, sizeof note,
-                       "XXH64, with seed 0, of the text of column '%s' in UTF-8, modulo %" PRId64,
-                       column->from, hash);
-    } else {
+    if (column->from != NULL) {
+        (void)snprintf(of, sizeof of, "the text of column '%s' in UTF-8", column->from);
+    }
+    if (hash > 0) { (void)snprintf(modulo, sizeof modulo, ", modulo %" PRId64, hash); }
+    (void)snprintf(note, sizeof note, "XXH64, with seed 0, of %s%s", of, modulo);
+    if (unknown > 0) {
         (void)snprintf(note, sizeof note,
                        "the place in the vocabulary, from 0; of other texts of column '%s' its "
                        "size + XXH64, with seed 0, of the text in UTF-8, modulo %" PRId64,
                        column->from, unknown);
     }
-    to_onnx_note(builder, column->name, "id", note);
+    to_onnx_note(builder, column->name, is_key(column) ? "key" : "id", note);
 }
 
 static int64_t ids_of(const struct column *column)
 {
-    if (strcmp(column->as, "bucket") == 0) {
+    if (is_bucket(column)) {
         return (int64_t)json_array_size(json_object_get(column->spec, "edges")) + 1;
     }
     if (integer_of(column, "hash") > 0) { return integer_of(column, "hash"); }
@@ -226,15 +251,28 @@ static int64_t ids_of(const struct column *column)
            integer_of(column, "unknown");
 }
 
+/* The source of the number of a column: a column of the file, or the number itself. */
+static const char *id_input(struct to_onnx_builder *builder, const struct column *column)
+{
+    if (is_bucket(column)) { return number_input(builder, column); }
+    if (is_label(column)) { return text_input(builder, column); }
+    note_hash(builder, column);
+    return named_input(builder, column->name, is_key(column) ? "key" : "id",
+                       ONNX__TENSOR_PROTO__DATA_TYPE__INT64, 1);
+}
+
 static const char *write_id(struct to_onnx_builder *builder, const struct column *column)
 {
-    if (strcmp(column->as, "bucket") == 0) { return write_bucket(builder, column); }
-    if (column->from != NULL && integer_of(column, "hash") == 0 &&
-        integer_of(column, "unknown") <= 1) {
-        return write_vocabulary(builder, column);
-    }
-    note_hash(builder, column);
-    return named_input(builder, column->name, "id", ONNX__TENSOR_PROTO__DATA_TYPE__INT64, 1);
+    const char *x = id_input(builder, column);
+    if (is_bucket(column)) { return write_bucket(builder, column, x); }
+    return is_label(column) ? write_vocabulary(builder, column, x) : x;
+}
+
+/* The input of a column of a table: 0 for each example. */
+static const char *write_zeros(struct to_onnx_builder *builder, const struct column *column)
+{
+    const char *shape = to_onnx_node1(builder, "Shape", id_input(builder, column), NULL);
+    return to_onnx_node2(builder, "Expand", to_onnx_number(builder, 0), shape, NULL);
 }
 
 /* One input for each id, or the id itself for an embedding. */
@@ -242,6 +280,7 @@ static const char *write_category(struct to_onnx_builder *builder, const struct 
 {
     static const float values[] = {0, 1};
     const struct tn_shape two = {.rank = 1, .dims = {2}};
+    if (is_table(column)) { return write_zeros(builder, column); }
     const char *id = write_id(builder, column);
     if (integer_of(column, "embed") > 0) { return to_float(builder, id); }
     const int64_t count = ids_of(column), shape[] = {-1, count};
@@ -286,7 +325,7 @@ static bool find_rest(const json_t *root, int64_t *rest)
             sum += column.width;
             unknown += !is_known;
         } else {
-            sum += integer_of(&column, "embed") > 0 ? 1 : ids_of(&column);
+            sum += integer_of(&column, "embed") > 0 || is_table(&column) ? 1 : ids_of(&column);
         }
     }
     *rest = json_integer_value(json_object_get(root, "inputs")) - sum;
@@ -317,12 +356,43 @@ static const char *write_all(struct to_onnx_builder *builder, const json_t *root
     return joined;
 }
 
-const char *onnx_columns_write(struct to_onnx_builder *builder, const char *columns)
+static const char *write_keys(struct to_onnx_builder *builder, const json_t *root)
+{
+    const char *name;
+    json_t *spec;
+    size_t count = 0;
+    json_t *all = json_object_get(root, "columns");
+    const char **parts = to_onnx_keep(builder, (json_object_size(all) + 1) * sizeof *parts);
+    json_object_foreach(all, name, spec)
+    {
+        const struct column column = column_of(name, spec);
+        if (parts == NULL) { return NULL; }
+        if (is_table(&column)) { parts[count++] = write_id(builder, &column); }
+    }
+    if (count == 0) { return NULL; }
+    const char *joined = to_onnx_node(builder, "Concat", parts, count, NULL);
+    to_onnx_attribute_int(builder, "axis", 1);
+    return joined;
+}
+
+static const char *write_columns(struct to_onnx_builder *builder, const char *columns, bool keys)
 {
     int64_t rest = 0;
+    const char *joined = NULL;
     json_t *root = json_loads(columns, 0, NULL);
-    const bool fits = root != NULL && find_rest(root, &rest);
-    const char *joined = fits ? write_all(builder, root, rest) : NULL;
+    if (root != NULL && find_rest(root, &rest)) {
+        joined = keys ? write_keys(builder, root) : write_all(builder, root, rest);
+    }
     json_decref(root);
     return builder->error.status == TN_OK ? joined : NULL;
+}
+
+const char *onnx_columns_write(struct to_onnx_builder *builder, const char *columns)
+{
+    return write_columns(builder, columns, false);
+}
+
+const char *onnx_columns_write_keys(struct to_onnx_builder *builder, const char *columns)
+{
+    return write_columns(builder, columns, true);
 }

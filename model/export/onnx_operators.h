@@ -19,6 +19,7 @@ struct to_onnx_operator {
 };
 
 /* Families, each ended by NULL. */
-extern const struct to_onnx_operator to_onnx_elementwise[], to_onnx_arrange[], to_onnx_images[];
+extern const struct to_onnx_operator to_onnx_elementwise[], to_onnx_arrange[], to_onnx_images[],
+    to_onnx_tables[];
 
 #endif

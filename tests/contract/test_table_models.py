@@ -17,6 +17,7 @@ import zipfile
 from pathlib import Path
 
 from case import Cli, patience
+from xxh64 import key_of
 
 try:
     import numpy
@@ -25,23 +26,7 @@ except ImportError as missing:
     print(f"not checked with numpy and safetensors: {missing.name} is not installed (pip install numpy safetensors)")
     numpy = None
 
-MASK = (1 << 64) - 1
-PRIMES = (11400714785074694791, 14029467366897019727, 1609587929392839161, 9650029242287828579, 2870177450012600261)
 WIDTHS = {"user": 40, "item": 24}
-
-
-def rotated(x, bits):
-    return (x << bits | x >> (64 - bits)) & MASK
-
-
-def key_of(text):
-    """The upper 63 bits of the XXH64 of a text below 4 bytes, with seed 0."""
-    hashed = (PRIMES[4] + len(text)) & MASK
-    for byte in text.encode():
-        hashed = rotated(hashed ^ byte * PRIMES[4] & MASK, 11) * PRIMES[0] & MASK
-    hashed = (hashed ^ hashed >> 33) * PRIMES[1] & MASK
-    hashed = (hashed ^ hashed >> 29) * PRIMES[2] & MASK
-    return (hashed ^ hashed >> 32) >> 1
 
 
 def read_safetensors(path):
@@ -174,10 +159,6 @@ class TableModels(Cli):
         (self.folder / "new.csv").write_text("user,item,price\nnew,i1,0.5\nnew,i1,0.5\n", encoding="utf-8")
         lines = self.succeeds("predict", "run", "--data", "new.csv").splitlines()
         self.assertEqual(lines[1], lines[2])
-
-    def test_what_files_have_no_place_for(self):
-        self.train("--local")
-        self.refused(3, ["columns/user/rows", ".safetensors"], "export", "run", "--to", "m.onnx")
 
     def ids(self):
         found = json.loads(self.succeeds("checkpoints", "list", "--dir", "run", "-o", "json"))["checkpoints"]
