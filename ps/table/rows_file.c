@@ -127,13 +127,25 @@ enum tn_status rows_file_inspect(const struct rows_file *file, struct table_file
     return error_set(error, TN_ECORRUPT, "%s has not whole tables at byte %zu", file->path, at);
 }
 
-/* Put the rows of a file into all tables. `last`: the file before, NULL: none; set to this one. */
+/* The tables of a checkpoint are of one step: with others, A12 would not hold. */
+static enum tn_status check_step(const struct rows_file *file, uint64_t first,
+                                 const struct row_table *table, uint64_t step, struct error *error)
+{
+    if (step == first) { return TN_OK; }
+    return error_set(error, TN_ECORRUPT,
+                     "%s has rows of step %" PRIu64 " in its first table, and of step %" PRIu64
+                     " in '%s': the file is damaged",
+                     file->path, first, step, row_table_spec_of(table)->name);
+}
+
+/* Put the rows of a file into all tables. `last`: the file before, NULL: none. Sets `*info`. */
 static enum tn_status load_mapped(const struct rows_file *file, const uint8_t *bytes,
                                   struct row_table *const *tables, uint32_t count,
                                   const struct table_file_info *last, struct table_file_info *info,
                                   struct error *error)
 {
     size_t at = 0;
+    uint64_t step = 0;
     enum tn_status status = TN_OK;
     for (uint32_t t = 0; t < count && status == TN_OK; t++) {
         const size_t extent = table_file_extent(bytes + at, file->bytes - at);
@@ -143,6 +155,8 @@ static enum tn_status load_mapped(const struct rows_file *file, const uint8_t *b
         }
         status = table_file_decode(bytes + at, extent, file->path, tables[t], true, info, error);
         if (status == TN_OK) { status = table_file_check_chain(last, info, file->path, error); }
+        if (t == 0) { step = info->step; }
+        if (status == TN_OK) { status = check_step(file, step, tables[t], info->step, error); }
         at += extent;
     }
     if (status != TN_OK || at == file->bytes) { return status; }

@@ -48,7 +48,8 @@ MUST_CHECK enum tn_status rows_file_write(struct rows_file *file,
 /*
  * Replace the rows of the tables by those of a chain, and set their step.
  *
- *   TN_ECORRUPT  a file is damaged, or is not the next one of the chain: the error names it
+ *   TN_ECORRUPT  a file is damaged, is not the next one of the chain, or has tables of several
+ *                steps: the error names it
  *   TN_EINVAL    it is of other tables, or of a later format
  *   TN_ENOENT, TN_EIO, TN_ENOMEM; after a failure the tables have undefined rows
  */

@@ -119,6 +119,49 @@ static void test_another_chain_is_refused(void **state)
     files[1] = second;
 }
 
+/* Append the table `t` of the save in progress to a file, as one of step `step`. */
+static void add_of_step(struct partial_file *partial, struct digest_stream *digest, uint32_t t,
+                        bool full, uint64_t step)
+{
+    struct table_file_info info = {.full = full, .step = step, .since = full ? 0 : FILES - 1};
+    assert_int_equal(row_table_begin_save(tables[t], FILES, full, &info.rows, &error), TN_OK);
+    table_file_add(partial, digest, tables[t], &info, NULL);
+    row_table_end_save(tables[t], false);
+}
+
+/* A file of the last step with a table of another step; its digest is the one that was recorded. */
+static void write_two_steps(struct rows_file *file, uint32_t odd, bool full)
+{
+    struct partial_file partial;
+    struct digest_stream digest;
+    assert_int_equal(partial_file_open(&partial, file->path, &error), TN_OK);
+    digest_begin(&digest);
+    for (uint32_t t = 0; t < TABLES; t++) {
+        add_of_step(&partial, &digest, t, full, t == odd ? FILES + 1 : FILES);
+    }
+    file->bytes = partial.bytes;
+    file->digest = digest_end(&digest);
+    assert_int_equal(partial_file_close(&partial, TN_OK, &error), TN_OK);
+}
+
+/* Full files and deltas whose tables are not all of one step are damaged, whichever table differs.
+ */
+static void test_tables_of_several_steps_are_refused(void **state)
+{
+    (void)state;
+    for (uint32_t odd = 0; odd < TABLES; odd++) {
+        write_two_steps(&files[FILES - 1], odd, false);
+        expect_refusal(TN_ECORRUPT, files[FILES - 1].path, FILES, TABLES);
+        assert_non_null(strstr(error.text, odd == 0 ? "'items'" : specs[odd].name));
+    }
+    write_two_steps(&files[FILES - 1], TABLES, false);
+    assert_int_equal(rows_file_load(files, FILES, loaded, TABLES, &error), TN_OK);
+    write_two_steps(&files[0], 1, true);
+    expect_refusal(TN_ECORRUPT, files[0].path, 1, TABLES);
+    write_two_steps(&files[0], TABLES, true);
+    assert_int_equal(rows_file_load(files, 1, loaded, TABLES, &error), TN_OK);
+}
+
 static void test_the_number_of_tables_must_fit(void **state)
 {
     (void)state;
@@ -207,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_chain_gives_all_rows_back),
         TEST(test_another_chain_is_refused),
+        TEST(test_tables_of_several_steps_are_refused),
         TEST(test_the_number_of_tables_must_fit),
         TEST(test_files_are_inspected),
         TEST(test_damage_is_refused),
