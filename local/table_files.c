@@ -56,7 +56,7 @@ uint64_t tables_save_bytes(const struct tables *tables, uint64_t step)
 {
     const struct row_set *set = &tables->set;
     const struct rows_save save = rows_save_behind(&set->saving, step, set->save_counts);
-    return rows_file_bytes((const struct row_table *const *)set->tables, set->count, &save);
+    return rows_file_bytes((const struct row_table *const *)set->tables, set->all, &save);
 }
 
 enum tn_status tables_write(struct tables *tables, const char *dir, struct manifest *manifest,

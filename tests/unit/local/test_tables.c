@@ -196,7 +196,9 @@ static void save(struct scene *scene, const char *dir, uint64_t checkpoint, stru
     struct tables *tables = &scene->trainer.tables;
     *out = (struct manifest){.id = checkpoint, .step = scene->trainer.step};
     assert_int_equal(tables_begin_save(tables, checkpoint, &error), TN_OK);
+    const uint64_t bytes = tables_save_bytes(tables, out->step);
     assert_int_equal(tables_write(tables, dir, out, NULL, &error), TN_OK);
+    assert_int_equal(out->chain[out->chain_count - 1].bytes, bytes);
     tables_end_save(tables, true);
 }
 
@@ -222,6 +224,31 @@ static void test_saves_bring_rows_back(void **state)
         assert_true(digest_equal(digest_of_scene(loaded), digests[s]));
     }
     assert_false(digest_equal(digests[0], digests[1]));
+    close_scene(scene);
+    close_scene(loaded);
+}
+
+/* The bytes of a save are known before it is written, those of the counts of keys, too. */
+static void test_saves_have_counts(void **state)
+{
+    const char *dir = *state, *rule = "train.tables=[{\"match\": \"*\", \"admit_after\": 3, "
+                                      "\"admit_within_steps\": 100}]";
+    struct manifest manifest;
+    struct scene *scene = open_scene(keyed_columns, rule);
+    struct scene *loaded = open_scene(keyed_columns, rule);
+    const struct row_set *set = &scene->trainer.tables.set, *again = &loaded->trainer.tables.set;
+    for (uint32_t s = 0; s < SAVES; s++) {
+        train_to(scene, STEPS + s);
+        save(scene, dir, s + 1, &manifest);
+    }
+    assert_int_equal(tables_load(&loaded->trainer.tables, dir, &manifest, &error), TN_OK);
+    assert_true(digest_equal(digest_of_scene(loaded), digest_of_scene(scene)));
+    assert_int_equal(set->all, 2 * set->count);
+    for (uint32_t t = set->count; t < set->all; t++) {
+        const uint64_t counts = row_table_stats(set->tables[t]).rows;
+        assert_true(counts > 0);
+        assert_int_equal(row_table_stats(again->tables[t]).rows, counts);
+    }
     close_scene(scene);
     close_scene(loaded);
 }
@@ -310,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_train_as_those_of_a_variable),
         cmocka_unit_test(test_saves_bring_rows_back),
+        cmocka_unit_test(test_saves_have_counts),
         cmocka_unit_test(test_a_failed_save_leaves_its_rows),
         cmocka_unit_test(test_damage_is_refused),
     };
