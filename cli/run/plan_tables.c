@@ -11,35 +11,63 @@ static double mib(uint64_t bytes)
     return (double)bytes / (1024 * 1024);
 }
 
-static void add_table(struct table *out, const struct job *job, const struct row_table_shape *table)
+/* Rows and counts; 0: the number of rows is not limited. */
+static uint64_t most_bytes(const struct job *job, const struct row_table_shape *table)
 {
-    const uint64_t each = row_set_row_bytes(job, table);
+    const struct row_counts_size counts = row_set_counts_size(job, table);
+    if (table->rows == 0) { return 0; }
+    return table->rows * row_set_row_bytes(job, table) + counts.most * counts.bytes;
+}
+
+static void add_table(struct table *out, const struct job *job, const struct row_table_shape *table,
+                      bool counted)
+{
+    const struct row_counts_size counts = row_set_counts_size(job, table);
     table_cell(out, "%s", table->name);
     table_cell(out, "%" PRIu32, table->width);
-    table_cell(out, "%" PRIu64, each);
+    table_cell(out, "%" PRIu64, row_set_row_bytes(job, table));
     table_number(out, table->rows, table->rows > 0);
+    if (counted) {
+        table_number(out, counts.bytes, counts.bytes > 0);
+        table_number(out, counts.most, counts.bytes > 0);
+    }
     if (table->rows > 0) {
-        table_cell(out, "%.1f MiB", mib(table->rows * each));
+        table_cell(out, "%.1f MiB", mib(most_bytes(job, table)));
     } else {
         table_no_value(out);
     }
 }
 
-bool plan_tables_print(const struct job *job, const struct variable_table *variables)
+static bool print_list(const struct job *job, const struct variable_table *variables)
 {
-    static const struct table_column columns[] = {
+    static const struct table_column plain[] = {
         {"TABLE", TABLE_LEFT},      {"WIDTH", TABLE_RIGHT},      {"BYTES OF A ROW", TABLE_RIGHT},
         {"ROWS MOST", TABLE_RIGHT}, {"BYTES MOST", TABLE_RIGHT},
     };
+    static const struct table_column with_counts[] = {
+        {"TABLE", TABLE_LEFT},       {"WIDTH", TABLE_RIGHT},      {"BYTES OF A ROW", TABLE_RIGHT},
+        {"ROWS MOST", TABLE_RIGHT},  {"OF A COUNT", TABLE_RIGHT}, {"COUNTS MOST", TABLE_RIGHT},
+        {"BYTES MOST", TABLE_RIGHT},
+    };
     struct table out;
-    if (variables->row_table_count == 0) { return true; }
-    table_init(&out, columns, sizeof columns / sizeof *columns);
-    for (uint32_t t = 0; t < variables->row_table_count; t++) {
-        add_table(&out, job, &variables->row_tables[t]);
+    bool counted = false;
+    for (uint32_t t = 0; t < variables->row_table_count && !counted; t++) {
+        counted = row_set_counts_size(job, &variables->row_tables[t]).bytes > 0;
     }
-    if (printf("\n") < 0 || !table_print(&out, stdout)) { return false; }
-    int written = printf("\nrows take memory once they were trained, which is not counted above; "
-                         "the %" PRIu32 " ps share them",
+    table_init(&out, counted ? with_counts : plain,
+               counted ? sizeof with_counts / sizeof *with_counts : sizeof plain / sizeof *plain);
+    for (uint32_t t = 0; t < variables->row_table_count; t++) {
+        add_table(&out, job, &variables->row_tables[t], counted);
+    }
+    return table_print(&out, stdout);
+}
+
+bool plan_tables_print(const struct job *job, const struct variable_table *variables)
+{
+    if (variables->row_table_count == 0) { return true; }
+    if (printf("\n") < 0 || !print_list(job, variables)) { return false; }
+    int written = printf("\nrows and counts of keys take memory once they exist, which is not "
+                         "part of the above; the %" PRIu32 " ps share them",
                          job->cluster.ps);
     if (written >= 0 && job->cluster.table_mib > 0) {
         written =
@@ -48,14 +76,21 @@ bool plan_tables_print(const struct job *job, const struct variable_table *varia
     return written >= 0 && printf("\n") >= 0;
 }
 
+static json_t *number_or_null(uint64_t number, bool known)
+{
+    return known ? json_integer((json_int_t)number) : json_null();
+}
+
 static json_t *table_json(const struct job *job, const struct row_table_shape *table)
 {
-    const uint64_t each = row_set_row_bytes(job, table);
-    const bool bounded = table->rows > 0;
-    return json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", table->name, "width",
-                     (json_int_t)table->width, "row_bytes", (json_int_t)each, "rows",
-                     bounded ? json_integer((json_int_t)table->rows) : json_null(), "bytes",
-                     bounded ? json_integer((json_int_t)(table->rows * each)) : json_null());
+    const struct row_counts_size counts = row_set_counts_size(job, table);
+    const bool bounded = table->rows > 0, counted = counts.bytes > 0;
+    return json_pack(
+        "{s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "name", table->name, "width",
+        (json_int_t)table->width, "row_bytes", (json_int_t)row_set_row_bytes(job, table), "rows",
+        number_or_null(table->rows, bounded), "count_bytes", number_or_null(counts.bytes, counted),
+        "counts", number_or_null(counts.most, counted), "bytes",
+        number_or_null(most_bytes(job, table), bounded));
 }
 
 json_t *plan_tables_json(const struct job *job, const struct variable_table *variables)

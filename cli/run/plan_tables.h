@@ -1,6 +1,6 @@
 /*
- * cli/run/plan_tables.h: the tables of rows in `tanist plan`: how much memory a row takes, and how
- * much all of them can take. Rows take memory only once they were trained.
+ * cli/run/plan_tables.h: the tables of rows in `tanist plan`: how much memory a row and the count
+ * of a key (A18) take, and how much all of them can take. They take memory only once they exist.
  *
  * Threads: any.
  */
@@ -16,8 +16,9 @@
 /* Print the tables of a model, if it has any, to standard output. False: it cannot be written. */
 bool plan_tables_print(const struct job *job, const struct variable_table *variables);
 
-/* A list of objects with name, width, rows (null: each key has its own), row_bytes and bytes of all
- * rows together, which all ps share (null: unlimited). A new reference. */
+/* A list of objects with name, width, rows (null: each key has its own), row_bytes, count_bytes and
+ * counts (null: keys are not counted), and bytes of all rows and counts together, which all ps
+ * share (null: unlimited). A new reference. */
 json_t *plan_tables_json(const struct job *job, const struct variable_table *variables);
 
 #endif

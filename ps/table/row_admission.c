@@ -7,6 +7,14 @@
 
 #include "common/base/minmax.h"
 
+#define COUNT_OPTIMIZER SPARSE_SGD
+enum { COUNT_WIDTH = 1 };
+
+uint64_t row_admission_count_bytes(void)
+{
+    return row_table_row_bytes(COUNT_WIDTH, COUNT_OPTIMIZER, true);
+}
+
 enum tn_status row_admission_open(struct row_admission *admission,
                                   const struct job_table_rule *rule,
                                   const struct row_table_spec *spec, struct row_table **counts,
@@ -14,8 +22,8 @@ enum tn_status row_admission_open(struct row_admission *admission,
 {
     struct row_table_spec own = *spec;
     assert(rule->admit_after > 1 && rule->admit_within_steps > 0);
-    own.width = 1;
-    own.optimizer = SPARSE_SGD;
+    own.width = COUNT_WIDTH;
+    own.optimizer = COUNT_OPTIMIZER;
     own.scale = 0;
     own.expire_after = rule->admit_within_steps;
     own.counts = true;

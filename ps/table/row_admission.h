@@ -46,4 +46,7 @@ MUST_CHECK enum tn_status row_admission_choose(struct row_admission *admission,
                                                struct sparse_rows *counted, struct error *error);
 struct sparse_constants row_admission_constants(void);
 
+/* The memory of the count of a key, as row_table_row_bytes(). */
+uint64_t row_admission_count_bytes(void);
+
 #endif

@@ -102,6 +102,20 @@ uint64_t row_set_row_bytes(const struct job *job, const struct row_table_shape *
     return found ? row_table_row_bytes(table->width, optimizer.kind, expires) : 0;
 }
 
+struct row_counts_size row_set_counts_size(const struct job *job,
+                                           const struct row_table_shape *table)
+{
+    const struct job_table_rule rule = table_rule_of(job, table);
+    const uint64_t keys = table->rows > 0 ? table->rows : SPARSE_KEY_MOST;
+    const uint64_t batch_keys = job->train.batch * table->keys;
+    if (rule.admit_after <= 1) { return (struct row_counts_size){.bytes = 0}; }
+    const bool all = batch_keys > 0 && rule.admit_within_steps > keys / batch_keys;
+    return (struct row_counts_size){
+        .bytes = row_admission_count_bytes(),
+        .most = all ? keys : batch_keys * rule.admit_within_steps,
+    };
+}
+
 uint64_t row_set_version(const struct row_set *set, uint64_t step)
 {
     assert(set->count > 0);

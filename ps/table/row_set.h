@@ -46,6 +46,15 @@ void row_set_close(struct row_set *set);
 /* row_table_row_bytes() of a table of a job that was checked. */
 uint64_t row_set_row_bytes(const struct job *job, const struct row_table_shape *table);
 
+/* The counts of keys of a table (A18). */
+struct row_counts_size {
+    uint64_t bytes; /* The memory of one count; 0: keys are not counted. */
+    uint64_t most;  /* The keys that admit_within_steps batches can have. */
+};
+
+struct row_counts_size row_set_counts_size(const struct job *job,
+                                           const struct row_table_shape *table);
+
 /* The version of the rows that is `step`: async, the newest one. There are tables. */
 uint64_t row_set_version(const struct row_set *set, uint64_t step);
 

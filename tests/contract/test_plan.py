@@ -124,6 +124,20 @@ class Plan(Cli):
         self.assertIn("TABLE", text)
         self.assertIn("the 2 ps share them, each at most 512 MiB (cluster.table_mib)", text)
 
+    def test_plan_lists_counts(self):
+        """With admission of keys, the bytes of a count, and the keys that the batches of admit_within_steps can have."""
+        shutil.copy(ROOT / "examples/ctr/deepfm.json", self.folder / "job.json")
+        rule = ["--set", 'train.tables=[{"match": "columns/C1/*", "admit_after": 3, "admit_within_steps": 1000}]']
+        tables = {table["name"]: table for table in self.plan(*rule)["tables"]}
+        counted, plain = tables["columns/C1/rows"], tables["columns/C2/rows"]
+        self.assertEqual((counted["count_bytes"], counted["counts"]), (20 + 4 + 8 + 11, 256 * 1000))
+        self.assertEqual((plain["count_bytes"], plain["counts"]), (None, None))
+        self.assertEqual(counted["row_bytes"], plain["row_bytes"])
+        lines = self.succeeds("plan", "job.json", *rule).splitlines()
+        self.assertTrue(any("OF A COUNT" in line and "COUNTS MOST" in line for line in lines))
+        self.assertIn(["columns/C1/rows", "8", "131", "-", "43", "256000", "-"], [line.split() for line in lines])
+        self.assertNotIn("COUNT", self.succeeds("plan", "job.json"))
+
     def test_rules_of_no_table_are_refused(self):
         """A pattern that matches no table is almost surely a typo, and an error of the plan as of a run."""
         shutil.copy(ROOT / "examples/ctr/two-tower.json", self.folder / "job.json")

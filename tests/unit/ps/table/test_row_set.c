@@ -76,10 +76,36 @@ static void test_tables_share_the_limit(void **state)
     train_with_a_limit(4, 2, TN_OK); /* Each step has the memory of rows that have expired. */
 }
 
+static void expect_counts(uint64_t within, uint64_t rows, uint64_t most)
+{
+    struct job job;
+    const struct row_table_shape shape = {.name = "t", .width = WIDTH, .rows = rows, .keys = 3};
+    job_init(&job);
+    job.train.batch = 20;
+    job.train.table_rule_count = 1;
+    job.train.table_rules[0] = (struct job_table_rule){
+        .match = "t", .admit_after = within > 0 ? 2 : 0, .admit_within_steps = within};
+    const struct row_counts_size size = row_set_counts_size(&job, &shape);
+    assert_int_equal(size.bytes, within > 0 ? 43 : 0);
+    assert_int_equal(size.most, most);
+}
+
+/* The keys of the batches in which a count lasts, or all that the table has. */
+static void test_counts_have_a_limit(void **state)
+{
+    (void)state;
+    expect_counts(0, 0, 0);
+    expect_counts(5, 0, 20 * 3 * 5);
+    expect_counts(5, 301, 20 * 3 * 5);
+    expect_counts(5, 299, 299);
+    expect_counts(UINT64_MAX, 0, SPARSE_KEY_MOST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables_share_the_limit),
+        cmocka_unit_test(test_counts_have_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
