@@ -15,10 +15,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum { HEADER_DIGEST = 112, HEADER_BYTES = HEADER_DIGEST + DIGEST_BYTES };
 
-/* Rows of the second one expire. */
+/* Rows of the second one expire; the third one has counts of keys (A18). */
 static const struct row_table_spec specs[] = {
     {.name = "t", .width = 2, .seed = 1},
     {.name = "t", .width = 2, .seed = 1, .expire_after = UINT32_MAX},
+    {.name = "t", .width = 1, .seed = 1, .expire_after = UINT32_MAX, .counts = true},
 };
 
 static void put_digest(uint8_t *bytes, size_t from, size_t to)
@@ -45,7 +46,10 @@ static void decode(const struct row_table_spec *spec, const uint8_t *bytes, size
     const enum tn_status checked = table_file_decode(bytes, size, "x", table, false, &info, NULL);
     const enum tn_status loaded = table_file_decode(bytes, size, "x", table, true, &again, NULL);
     assert(checked == loaded);
-    if (loaded == TN_OK) { assert(row_table_stats(table).rows == info.rows); }
+    if (loaded == TN_OK) {
+        assert(row_table_stats(table).rows == info.rows);
+        assert(info.counts == spec->counts);
+    }
     row_table_close(table);
 }
 
