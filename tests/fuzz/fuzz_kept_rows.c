@@ -6,7 +6,8 @@
  *
  * The first byte of the input is added to the number of cells, as a signed one; with 127 the number
  * is the largest. Each edit is 4 bytes: an offset of 16 bits, of a byte of the directory if it is
- * at least 60000, else of a cell; an operation; and a value.
+ * at least 60000, else of a cell; an operation; and a value. With one byte more, the cells are
+ * counts of keys (A18), of which some have expired.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -33,25 +34,48 @@ enum {
 };
 
 static const struct cell_arena_size arena_size = {.blocks = BLOCKS, .block_bytes = BLOCK_BYTES};
-static struct row_table_spec spec = {.name = "rows",
-                                     .width = WIDTH,
-                                     .optimizer = SPARSE_ROW_ADAGRAD,
-                                     .seed = 3,
-                                     .scale = 0.5F,
-                                     .number = 1};
-static struct row_table_kept kept = {.step = STEPS, .floor = STEPS - 1, .base = 1};
+
+/* A table as the killed process has left it. */
+struct scene {
+    struct row_table_spec spec;
+    struct row_table_kept kept;
+    uint64_t set;
+    uint8_t intact[ROOM];
+};
+
+static struct scene scenes[] = {
+    {
+        .spec = {.name = "rows",
+                 .width = WIDTH,
+                 .optimizer = SPARSE_ROW_ADAGRAD,
+                 .seed = 3,
+                 .scale = 0.5F,
+                 .number = 1},
+        .kept = {.step = STEPS, .floor = STEPS - 1, .base = 1},
+    },
+    {
+        .spec = {.name = "counts of rows",
+                 .width = 1,
+                 .optimizer = SPARSE_SGD,
+                 .seed = 3,
+                 .number = 1,
+                 .expire_after = 2,
+                 .counts = true},
+        .kept = {.step = STEPS, .floor = STEPS - 1, .base = 1},
+    },
+};
+static struct scene *scene;
 static struct cell_arena arena;
 static struct row_table *table;
-static uint8_t *memory, intact[ROOM];
-static uint64_t set;
+static uint8_t *memory;
 
 static void open_table(uint64_t owner)
 {
     cell_arena_open(&arena, memory, arena_size);
     cell_arena_keep(&arena, owner);
-    spec.owner = owner == 0 ? cell_arena_new_set(&arena)
-                            : (struct cell_owner){.arena = &arena, .set = owner};
-    enum tn_status status = row_table_open(&spec, &table, NULL);
+    scene->spec.owner = owner == 0 ? cell_arena_new_set(&arena)
+                                   : (struct cell_owner){.arena = &arena, .set = owner};
+    enum tn_status status = row_table_open(&scene->spec, &table, NULL);
     assert(status == TN_OK);
 }
 
@@ -64,31 +88,30 @@ static void close_table(void)
 /* Every third key. */
 static void train(uint64_t step)
 {
-    static const struct sparse_optimizer optimizer = {.kind = SPARSE_ROW_ADAGRAD, .epsilon = 1e-8};
+    const struct sparse_optimizer optimizer = {.kind = scene->spec.optimizer, .epsilon = 1e-8};
     const struct sparse_constants constants = sparse_constants_of(&optimizer, 0.1, step);
     uint64_t keys[KEYS], count = 0;
     float values[KEYS * WIDTH];
     for (uint64_t k = step % 3; k < KEYS; k += 3) { keys[count++] = k * 1000; }
-    for (uint64_t i = 0; i < count * WIDTH; i++) { values[i] = (float)(i % 7) - 3; }
+    for (uint64_t i = 0; i < count * scene->spec.width; i++) { values[i] = (float)(i % 7) - 3; }
     const struct sparse_rows rows = {.count = count, .keys = keys, .values = values};
     enum tn_status status = row_table_apply(table, &constants, rows, NULL);
     assert(status == TN_OK);
     row_table_release(table, step);
 }
 
-static void set_up(void)
+static void set_up(struct scene *one)
 {
-    memory = aligned_alloc(PAGE_BYTES, ROOM);
-    assert(memory != NULL);
+    scene = one;
     memset(memory, 0, ROOM);
     open_table(0);
-    set = spec.owner.set;
+    scene->set = scene->spec.owner.set;
     for (uint64_t step = 0; step < STEPS; step++) { train(step); }
-    const bool whole = row_table_describe(table, &kept.cells);
+    const bool whole = row_table_describe(table, &scene->kept.cells);
     assert(whole);
     train(STEPS); /* The record does not have this step. */
     close_table();
-    memcpy(intact, memory, ROOM);
+    memcpy(scene->intact, memory, ROOM);
 }
 
 static void edit(const uint8_t *edits, size_t size)
@@ -132,17 +155,25 @@ static void use_table(void)
 
 static bool recover(void)
 {
-    open_table(set);
-    return row_table_recover(table, &kept, NULL) == TN_OK;
+    open_table(scene->set);
+    return row_table_recover(table, &scene->kept, NULL) == TN_OK;
+}
+
+static void open_scenes(void)
+{
+    memory = aligned_alloc(PAGE_BYTES, ROOM);
+    assert(memory != NULL);
+    for (size_t s = 0; s < sizeof scenes / sizeof *scenes; s++) { set_up(&scenes[s]); }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (memory == NULL) { set_up(); }
+    if (memory == NULL) { open_scenes(); }
     if (size == 0 || size > INPUT_MAX) { return 0; }
-    memcpy(memory, intact, ROOM);
-    const uint32_t cells = kept.cells;
-    kept.cells =
+    scene = &scenes[(size - 1) % EDIT_BYTES == 1 ? 1 : 0];
+    memcpy(memory, scene->intact, ROOM);
+    const uint32_t cells = scene->kept.cells;
+    scene->kept.cells =
         data[0] == INT8_MAX ? UINT32_MAX : cells + data[0] - (data[0] > INT8_MAX ? 256U : 0U);
     edit(data + 1, size - 1);
     const bool accepted = recover();
@@ -153,6 +184,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(again);
         close_table();
     }
-    kept.cells = cells;
+    scene->kept.cells = cells;
     return 0;
 }
