@@ -20,12 +20,21 @@ static bool may_depart(const struct plan *p)
     return true;
 }
 
+/* Whether all workers leave that have the values, while the run stops: it gets no gate, because it
+ * ends by itself, with the slices of these workers (C24). */
+static bool ends_first(const struct plan *p)
+{
+    uint32_t holder;
+    return p->run->phase == RUN_STOPPING && p->c->strategy->survives_losses &&
+           p->c->strategy->find_leaving(p->c, &holder);
+}
+
 /* Training continues without the workers that leave; it waits if all do. One that leaves because
  * the run shall have fewer workers is awaited until another can take its slices (C22). */
 static void release_slices(const struct plan *p, struct assignment *assignment)
 {
     if (p->run->gate != 0) { return; /* It has to reach the gate. */ }
-    if (!may_depart(p)) { return; }
+    if (!may_depart(p) || ends_first(p)) { return; }
     for (uint32_t v = 0; v < assignment->slice_count; v++) {
         uint16_t owner = assignment->worker[v];
         if (owner >= p->c->config.workers) { continue; }

@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/job/strategy.h"
+#include "mirror/departure.h"
 #include "mirror/mirror_private.h"
 #include "worker/refusal.h"
 
@@ -185,37 +186,26 @@ static void leave_if_over(struct mirror_worker *worker)
     mirror_finish(worker, worker->membership.run.phase == RUN_FAILED ? TN_EXIT_ERROR : TN_EXIT_OK);
 }
 
-/* Until then a worker without slices stays, since those that own them may just have died (C24). */
-static uint64_t stay_until_ms(const struct mirror_worker *worker)
+static struct departure departure_of(const struct mirror_worker *worker)
 {
-    assert(worker->drain_until_ms >= NODE_DRAIN_MS);
-    return worker->drain_until_ms - NODE_DRAIN_MS + MIRROR_STAY_MS;
-}
-
-/* Whether training needs this worker: it owns slices, or the chief lets a paused run continue to
- * the gate first (C16). */
-static bool is_awaited(const struct mirror_worker *worker)
-{
-    const struct run *run = &worker->membership.run;
+    const bool has_run = worker->membership.has_run;
     const struct replica *core = &worker->core;
-    const bool trains = run->phase == RUN_RUNNING || run->phase == RUN_STOPPING;
-    const bool is_wanted = run_wants_worker(run, core->config.index);
-    if (core->whole && trains && is_wanted && worker->now_ms < stay_until_ms(worker)) {
-        return true;
-    }
-    const bool continues = worker->membership.has_run && run->phase == RUN_PAUSED &&
-                           run->recovery.kind == RECOVERY_OPERATOR && core->whole &&
-                           slice_set_count(&core->owned) > 0;
-    return continues || worker_watch_is_awaited(&worker->watch, &core->owned);
+    assert(worker->drain_until_ms >= NODE_DRAIN_MS);
+    return (struct departure){
+        .index = core->config.index,
+        .run = has_run ? &worker->membership.run : NULL,
+        .holds = core->whole,
+        .owns = !worker->watch.is_following || slice_set_count(&core->owned) > 0,
+        .saves = has_run && !checkpoint_client_idle(&worker->checkpoints),
+        .asked_ms = worker->drain_until_ms - NODE_DRAIN_MS,
+    };
 }
 
 static void leave_if_drained(struct mirror_worker *worker)
 {
     if (worker->drain_until_ms == 0 || worker->finished) { return; }
-    const bool is_saving =
-        worker->membership.has_run && !checkpoint_client_idle(&worker->checkpoints);
-    if ((is_saving || is_awaited(worker)) && worker->now_ms < worker->drain_until_ms) { return; }
-    mirror_finish(worker, TN_EXIT_OK);
+    const struct departure departure = departure_of(worker);
+    if (departure_may_go(&departure, worker->now_ms)) { mirror_finish(worker, TN_EXIT_OK); }
 }
 
 static void tick(struct mirror_worker *worker)
@@ -275,8 +265,8 @@ static uint64_t deadline_ms(const void *self)
     first = u64_min(first, wait_log_due_ms(worker));
     first = u64_min(first, worker->leave_at_ms);
     if (worker->drain_until_ms != 0) {
-        const uint64_t stay_ms = stay_until_ms(worker);
-        first = u64_min(first, worker->now_ms < stay_ms ? stay_ms : worker->drain_until_ms);
+        const struct departure departure = departure_of(worker);
+        first = u64_min(first, departure_deadline_ms(&departure, worker->now_ms));
     }
     return u64_min(first, worker_watch_deadline_ms(&worker->watch));
 }

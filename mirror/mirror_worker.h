@@ -16,9 +16,7 @@
 #include "worker/worker.h"
 
 enum {
-    MIRROR_STAY_MS = 500,    /* How long a worker without slices stays when it is asked to leave, so
-                              * that a lost worker is noticed. */
-    MIRROR_LEAVE_MS = 10000, /* After the end, for the manifest and for observers of losses. */
+    MIRROR_LEAVE_MS = 10000,   /* After the end, for the manifest and for observers of losses. */
     MIRROR_WAIT_LOG_MS = 3000, /* A wait is logged at most this often. */
     MIRROR_KEEP_SUMS = 1,      /* Sums of so many steps back are kept. */
 };

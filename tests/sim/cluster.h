@@ -113,7 +113,6 @@ struct sim_cluster {
     struct optimizer_kernels torn_optimizers;
     uint64_t looping_until_us[SIM_TASKS_MAX];
     uint32_t left;                    /* Workers that left because the run shall have fewer. */
-    uint32_t last_holders_killed;     /* Workers without ps, when no other one ran. */
     bool other_inputs[SIM_TASKS_MAX]; /* The worker starts with the data of `other_job`. */
     struct job other_job;
     uint64_t others_started, others_refused;

@@ -11,6 +11,8 @@
 void live_resize(struct sim_setup *setup, struct random *random);
 /* With and without ps in turn; the same. */
 void live_switch(struct sim_setup *setup, struct random *random);
+/* All workers but one die while all leave: is_changed(). */
+void live_survivor(struct sim_setup *setup, struct random *random);
 /* Operators scale and pause during the changes: requests_are_kept(). */
 void live_requests(struct sim_setup *setup, struct random *random);
 /* An operator stops the run during a change: is_stopped_live(). */

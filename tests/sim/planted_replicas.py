@@ -5,6 +5,7 @@ SIM = (["sim_replicas"], "sim.replicas")
 UNIT = (["test_mirror_replica"], "unit.mirror_replica")
 SCALE = (["test_coordinator_chief_scale"], "unit.coordinator_chief_scale")
 CHIEF = (["test_coordinator_chief_mirror"], "unit.coordinator_chief_mirror")
+DEPARTURE = (["test_mirror_departure"], "unit.mirror_departure")
 LATE = (["test_mirror_replica_late"], "unit.mirror_replica_late")
 EVALUATE = (["test_mirror_replica_evaluate"], "unit.mirror_replica_evaluate")
 LATE_CHIEF = (["test_coordinator_chief_mirror_late"], "unit.coordinator_chief_mirror_late")
@@ -137,6 +138,13 @@ PLANTED = [
           "c->workers[worker].lost || c->workers[worker].left ||", "c->workers[worker].lost ||", SCALE),
     plant("a worker that the run shall not have gets slices", "coordinator/chief_assign.c",
           "        input->ready[i] = run_wants_worker(p->run, i) && ", "        input->ready[i] = ", SCALE),
+    plant("workers that all leave while the run stops lose their slices", "coordinator/chief_assign.c",
+          "    if (!may_depart(p) || ends_first(p)) { return; }", "    if (!may_depart(p)) { return; }", SCALE),
+    plant("a worker goes once its gate is committed, although another one has passed it", "mirror/departure.c",
+          "    if (run->gate != 0 || ", "    if ((run->gate != 0 && run->committed_step != run->gate) || ", DEPARTURE),
+    plant("a worker without values stays for the gate", "mirror/departure.c",
+          "    return !departure->owns && !(departure->holds && values_are_awaited(departure, now_ms));",
+          "    return !departure->owns && !values_are_awaited(departure, now_ms);", DEPARTURE),
     plant("a load has failed when one worker could not carry it out", "coordinator/chief_mirror.c",
           "        if (!chief_load_failed(c, run, i)) { return false; }", "        if (!chief_load_failed(c, run, i)) { continue; }",
           CHIEF),

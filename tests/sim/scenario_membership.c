@@ -119,6 +119,24 @@ void scenario_mirror_stop(struct sim_setup *setup, struct random *random)
     if (random_below(random, 3) == 0) { scenario_add(setup, FAULT_EVERYTHING, stop_ms + 50, 0); }
 }
 
+/* Without ps, all hosts of workers are drained while an operator stops the run. Its last checkpoint
+ * takes longer than a worker without slices has to stay in a run that continues. */
+void scenario_mirror_drain_stop(struct sim_setup *setup, struct random *random)
+{
+    without_ps(setup, random);
+    const uint64_t stop_ms = scenario_between(random, 1000, 2500);
+    setup->job.train.steps = 8000; /* More than it can make until then. */
+    setup->job.checkpoint.every_steps = 200;
+    setup->job.train.slices = (uint32_t)scenario_between(random, 1, 2);
+    setup->disk.write_ms = (uint32_t)scenario_between(random, 500, 1000);
+    scenario_add(setup, FAULT_STOP, stop_ms, 0);
+    for (uint32_t i = 0; i < setup->job.cluster.workers; i++) {
+        scenario_add(setup, FAULT_DRAIN, stop_ms + random_below(random, 300),
+                     SCENARIO_COORDINATORS + i)
+            ->duration_ms = 3000;
+    }
+}
+
 /* The number of workers changes all the time, and all die but the first one. */
 static void change_workers(struct sim_setup *setup, struct random *random)
 {

@@ -84,6 +84,12 @@ const char *is_stopped(const struct sim_cluster *cluster)
     return stops_early(cluster);
 }
 
+const char *is_stopped_in_order(const struct sim_cluster *cluster)
+{
+    const char *fault = is_stopped(cluster);
+    return fault != NULL ? fault : no_step_is_lost(cluster);
+}
+
 const char *checkpoints_are_evaluated(const struct sim_cluster *cluster)
 {
     const struct checker *checker = &cluster->checker;

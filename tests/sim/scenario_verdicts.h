@@ -22,6 +22,7 @@ const char *rows_are_kept(const struct sim_cluster *cluster);
 const char *no_checkpoint_is_skipped(const struct sim_cluster *cluster);
 const char *stops_early(const struct sim_cluster *cluster);
 const char *is_stopped(const struct sim_cluster *cluster);
+const char *is_stopped_in_order(const struct sim_cluster *cluster);
 const char *checkpoints_are_evaluated(const struct sim_cluster *cluster);
 const char *slow_worker_owns_few(const struct sim_cluster *cluster);
 const char *worker_is_refused(const struct sim_cluster *cluster);

@@ -240,18 +240,6 @@ static void kill_all(struct sim_cluster *cluster)
     for (uint32_t t = 0; t < cluster->task_count; t++) { sim_kill_task(cluster, t); }
 }
 
-/* Without ps all values are with the workers, of which others may have left before a change. */
-static void kill_one(struct sim_cluster *cluster, uint32_t task)
-{
-    bool is_last = cluster->tasks[task].role == ROLE_WORKER && cluster->setup.job.cluster.ps == 0;
-    for (uint32_t t = 0; t < cluster->task_count; t++) {
-        const bool runs = cluster->now[t] != NULL && cluster->now[t]->alive;
-        if (t != task && runs && cluster->tasks[t].role == ROLE_WORKER) { is_last = false; }
-    }
-    cluster->last_holders_killed += is_last;
-    sim_kill_task(cluster, task);
-}
-
 static enum coverage_moment moment(const struct sim_cluster *cluster)
 {
     const struct checker *checker = &cluster->checker;
@@ -282,7 +270,7 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
     cluster->coverage->cells[fault->kind][moment(cluster)]++;
     world_log(&cluster->world, "fault: %s", fault_name(fault->kind));
     switch (fault->kind) {
-    case FAULT_KILL: kill_one(cluster, task); break;
+    case FAULT_KILL: sim_kill_task(cluster, task); break;
     case FAULT_CRASH_LOOP:
         cluster->looping_until_us[task] = cluster->world.now_us + fault->duration_ms * 1000;
         sim_kill_task(cluster, task);

@@ -1,5 +1,6 @@
 /* The nodes of the simulated world: the roles, created as cli/ creates them. */
 #include <assert.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,11 +47,33 @@ void sim_bootstrap(struct sim_cluster *cluster)
     bootstrap_free(&bootstrap);
 }
 
+/* C24: a worker without ps that leaves of its own accord does not have values from which a gate, or
+ * the end of a run that stops, is still to be reached and saved. */
+static void judge_departure(struct sim_cluster *cluster, const struct process *process)
+{
+    const struct run *run = &cluster->checker.run;
+    uint64_t generation, step;
+    const bool has_ps = strategy_of_job(&cluster->setup.job)->has_ps;
+    if (process->task.role != ROLE_WORKER || has_ps) { return; }
+    const bool is_paused_by_operator =
+        run->phase == RUN_PAUSED && run->recovery.kind == RECOVERY_OPERATOR;
+    const bool is_awaited =
+        run->phase == RUN_STOPPING ||
+        (run->gate != 0 && (run->phase == RUN_RUNNING || is_paused_by_operator));
+    const bool holds = mirror_worker_values(process->node.self, &generation, &step) != NULL &&
+                       generation == run->generation;
+    if (!holds || !is_awaited) { return; }
+    world_fail(&cluster->world,
+               "C24: worker:%u leaves before the gate %" PRIu64 " or the end is saved",
+               process->task.index, run->gate);
+}
+
 static void on_ended(void *ctx, struct process *process, int exit_code)
 {
     struct sim_cluster *cluster = ctx;
     world_log(&cluster->world, "%s:%u leaves with %d", role_name(process->task.role),
               process->task.index, exit_code);
+    if (exit_code == TN_EXIT_OK) { judge_departure(cluster, process); }
     for (uint32_t t = 0; t < cluster->task_count; t++) {
         if (cluster->now[t] != process) { continue; }
         bool refused = cluster->other_inputs[t] && exit_code == TN_EXIT_INVALID_INPUT;

@@ -179,6 +179,28 @@ static void one_is_lost_before_the_gate(void **state)
     assert_int_equal(slices_of(1), 4);
 }
 
+/* C24: a run that stops has no gate; workers that all leave keep their slices, and end it. */
+static void all_leave_while_the_run_stops(void **state)
+{
+    (void)state;
+    feed((struct chief_event){.type = CHIEF_EV_REQUEST,
+                              .request = {.id = 2, .kind = REQUEST_STOP, .by = "operator"}});
+    write_all();
+    assert_true(chief.run.ending);
+    holds(0, 1, chief.run.until);
+    write_all();
+    assert_int_equal(chief.run.phase, RUN_STOPPING);
+    for (uint32_t i = 0; i < 2; i++) {
+        reports[1][i].leaving = 1;
+        report(ROLE_WORKER, i);
+    }
+    write_all();
+    assert_int_equal(slices_of(0) + slices_of(1), 4);
+    member(ROLE_WORKER, 0, 0, "signal 9 (Killed)");
+    write_all();
+    assert_int_equal(slices_of(1), 4);
+}
+
 /* Numbers outside the range change nothing, and the request is answered; so it is with a job that
  * declares none. */
 static void other_numbers_change_nothing(void **state)
@@ -218,6 +240,7 @@ int main(void)
         cmocka_unit_test_setup(the_last_holder_is_awaited, setup),
         cmocka_unit_test_setup(all_leave_at_a_gate, setup),
         cmocka_unit_test_setup(one_is_lost_before_the_gate, setup),
+        cmocka_unit_test_setup(all_leave_while_the_run_stops, setup),
         cmocka_unit_test_setup(other_numbers_change_nothing, setup),
         cmocka_unit_test_setup(a_new_chief_keeps_the_number, setup),
     };
