@@ -17,6 +17,9 @@
 
 /* PIECE: the most bytes of an item, which a chunk with its header does not exceed. */
 enum { PIECE_BYTES = 1 << 20, BYTES_PER_THREAD = 8 << 20, ALIGNMENT = 4096 };
+/* The items that may be in progress, so that a thread that the kernel has stopped does not stop the
+ * others at once. */
+enum { SLOTS = 8 };
 enum { HEAD_BYTES = STORE_PAGE_HEADER_BYTES + DIGEST_BYTES };
 
 static_assert(HEAD_BYTES + STORE_CHUNK_FLOATS * sizeof(float) <= PIECE_BYTES, "a chunk fits");
@@ -33,33 +36,40 @@ struct wanted {
     uint64_t begin, end;
 };
 
+struct pass;
+
+/* An item in progress. */
+struct slot {
+    struct pass *pass;
+    struct item item;
+    uint8_t *scratch; /* PIECE_BYTES */
+    uint8_t head[HEAD_BYTES];
+    struct iovec pieces[2]; /* The bytes of the item, in memory. */
+    size_t piece_count;
+    enum tn_status status;
+    struct error error;
+    bool ready; /* Under the mutex: it was read, with `status`. */
+};
+
 /* One pass over the file, or over its values. The threads share it. */
 struct pass {
     const struct store_scan *scan;
     struct wanted wanted;
     bool whole;                  /* It reads all bytes, for the digest; otherwise only values. */
     size_t count;                /* Number of values. */
-    struct digest_stream digest; /* Used by the thread whose turn it is. */
+    struct digest_stream digest; /* Used by the thread that adds items. */
+    struct slot slots[SLOTS];    /* Item `number` has slot `number % SLOTS`. */
 
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* The turn, or `stopped`. */
+    pthread_cond_t changed; /* `turn`, or `stopped`. */
     /* Under the mutex: */
     uint64_t at; /* The item to be taken next begins here, ... */
     size_t next; /* ... and this is its value, or that of a later one. */
     uint64_t taken, turn;
+    bool adding;  /* A thread adds items, from `turn`. */
     bool stopped; /* By the problem in `status`. */
     enum tn_status status;
     struct error error;
-};
-
-struct worker {
-    struct pass *pass;
-    uint8_t *scratch; /* PIECE_BYTES */
-    uint8_t head[HEAD_BYTES];
-    struct iovec pieces[2]; /* The bytes of the item, in memory. */
-    size_t piece_count;
-    struct error error;
-    pthread_t thread;
 };
 
 /* ---------------------------------------------------------------- the chunks */
@@ -155,57 +165,58 @@ static uint8_t *target_of(const struct store_scan *scan, uint32_t array,
 }
 
 /* Where the bytes of an item are read to: the floats of a whole chunk to their array at once. */
-static void choose_pieces(struct worker *worker, const struct item *item)
+static void choose_pieces(struct slot *slot)
 {
-    const struct store_scan *scan = worker->pass->scan;
-    worker->piece_count = 1;
-    worker->pieces[0] = (struct iovec){worker->scratch, item->bytes};
-    if (!is_wanted(worker->pass, item->value)) { return; }
+    const struct store_scan *scan = slot->pass->scan;
+    const struct item *item = &slot->item;
+    slot->piece_count = 1;
+    slot->pieces[0] = (struct iovec){slot->scratch, item->bytes};
+    if (!is_wanted(slot->pass, item->value)) { return; }
     const struct floats floats = floats_in_range(scan, chunk_of(item->value));
     uint8_t *target = target_of(scan, array_of(item->value), &floats);
     if (target == NULL || floats.low != floats.from || floats.high != floats.to) { return; }
     const size_t bytes = (size_t)(floats.to - floats.from) * sizeof(float);
-    worker->piece_count = 2;
-    worker->pieces[0] = (struct iovec){worker->head, item->bytes - bytes};
-    worker->pieces[1] = (struct iovec){target, bytes};
+    slot->piece_count = 2;
+    slot->pieces[0] = (struct iovec){slot->head, item->bytes - bytes};
+    slot->pieces[1] = (struct iovec){target, bytes};
     assert(item->bytes - bytes <= HEAD_BYTES);
 }
 
-static enum tn_status read_pieces(struct worker *worker, const struct item *item)
+static enum tn_status read_pieces(struct slot *slot)
 {
-    const struct store_scan *scan = worker->pass->scan;
+    const struct store_scan *scan = slot->pass->scan;
+    const struct item *item = &slot->item;
     struct iovec left[2];
-    memcpy(left, worker->pieces, sizeof left);
+    memcpy(left, slot->pieces, sizeof left);
     for (size_t done = 0; done < item->bytes;) {
         const ssize_t got =
-            preadv(scan->fd, left, (int)worker->piece_count, (off_t)(item->at + done));
+            preadv(scan->fd, left, (int)slot->piece_count, (off_t)(item->at + done));
         if (got < 0 && errno == EINTR) { continue; }
-        if (got < 0) { return files_error(&worker->error, errno, "read", scan->path); }
+        if (got < 0) { return files_error(&slot->error, errno, "read", scan->path); }
         if (got == 0) {
-            return error_set(&worker->error, TN_ECORRUPT, "%s is truncated at byte %" PRIu64,
+            return error_set(&slot->error, TN_ECORRUPT, "%s is truncated at byte %" PRIu64,
                              scan->path, item->at + done);
         }
         done += (size_t)got;
-        store_drop_front(left, worker->piece_count, (size_t)got);
+        store_drop_front(left, slot->piece_count, (size_t)got);
     }
     return TN_OK;
 }
 
 /* A wanted chunk was read: check its digest, and copy its floats if they are not in place. */
-static enum tn_status check_chunk(struct worker *worker, const struct store_value *value)
+static enum tn_status check_chunk(struct slot *slot, const struct store_value *value)
 {
-    const struct store_scan *scan = worker->pass->scan;
+    const struct store_scan *scan = slot->pass->scan;
     const struct floats floats = floats_in_range(scan, chunk_of(value));
     const size_t bytes = (size_t)(floats.to - floats.from) * sizeof(float);
     const uint8_t *digest =
-        (const uint8_t *)worker->pieces[0].iov_base + (value->large ? STORE_PAGE_HEADER_BYTES : 0);
-    const uint8_t *data =
-        worker->piece_count == 2 ? worker->pieces[1].iov_base : digest + DIGEST_BYTES;
+        (const uint8_t *)slot->pieces[0].iov_base + (value->large ? STORE_PAGE_HEADER_BYTES : 0);
+    const uint8_t *data = slot->piece_count == 2 ? slot->pieces[1].iov_base : digest + DIGEST_BYTES;
     if (!digest_equal(digest_decode(digest), digest_of(data, bytes))) {
-        return damaged_chunk(scan, array_of(value), chunk_of(value), "damaged", &worker->error);
+        return damaged_chunk(scan, array_of(value), chunk_of(value), "damaged", &slot->error);
     }
     uint8_t *target = target_of(scan, array_of(value), &floats);
-    if (worker->piece_count == 1 && target != NULL) {
+    if (slot->piece_count == 1 && target != NULL) {
         memcpy(target, data + (floats.low - floats.from) * sizeof(float),
                (size_t)(floats.high - floats.low) * sizeof(float));
     }
@@ -213,143 +224,154 @@ static enum tn_status check_chunk(struct worker *worker, const struct store_valu
 }
 
 /* The part of the work that all threads do at the same time. */
-static enum tn_status read_item(struct worker *worker, const struct item *item)
+static enum tn_status read_item(struct slot *slot)
 {
-    const struct store_scan *scan = worker->pass->scan;
-    if (store_is_cancelled(scan->cancelled)) { return store_cancelled_error(&worker->error); }
-    choose_pieces(worker, item);
-    enum tn_status status = read_pieces(worker, item);
+    const struct store_scan *scan = slot->pass->scan;
+    const struct item *item = &slot->item;
+    if (store_is_cancelled(scan->cancelled)) { return store_cancelled_error(&slot->error); }
+    choose_pieces(slot);
+    enum tn_status status = read_pieces(slot);
     if (status == TN_OK && item->value != NULL && item->value->large) {
-        status = store_check_value(scan->values, item->value, worker->pieces[0].iov_base,
-                                   scan->path, &worker->error);
+        status = store_check_value(scan->values, item->value, slot->pieces[0].iov_base, scan->path,
+                                   &slot->error);
     }
-    if (status == TN_OK && is_wanted(worker->pass, item->value)) {
-        status = check_chunk(worker, item->value);
+    if (status == TN_OK && is_wanted(slot->pass, item->value)) {
+        status = check_chunk(slot, item->value);
     }
     return status;
 }
 
 /* The part that they do in turn, in the order of the items. */
-static enum tn_status add_item(struct worker *worker, const struct item *item)
+static enum tn_status add_item(struct slot *slot)
 {
-    struct pass *pass = worker->pass;
+    const struct item *item = &slot->item;
+    struct pass *pass = slot->pass;
     const struct store_scan *scan = pass->scan;
-    for (size_t i = 0; i < worker->piece_count && pass->whole; i++) {
-        digest_add(&pass->digest, worker->pieces[i].iov_base, worker->pieces[i].iov_len);
+    for (size_t i = 0; i < slot->piece_count && pass->whole; i++) {
+        digest_add(&pass->digest, slot->pieces[i].iov_base, slot->pieces[i].iov_len);
     }
     if (!is_wanted(pass, item->value)) { return TN_OK; }
     if (scan->parameters != NULL && array_of(item->value) == 0) {
-        const struct iovec *last = &worker->pieces[worker->piece_count - 1];
+        const struct iovec *last = &slot->pieces[slot->piece_count - 1];
         const size_t bytes = floats_of(scan, chunk_of(item->value)) * sizeof(float);
         digest_add(scan->parameters, (uint8_t *)last->iov_base + last->iov_len - bytes, bytes);
     }
-    return scan->arrays == NULL ? TN_OK : FAILPOINT_STATUS("load.mid_read", &worker->error);
+    return scan->arrays == NULL ? TN_OK : FAILPOINT_STATUS("load.mid_read", &slot->error);
 }
 
 /* ------------------------------------------------------------------- threads */
 
-/* Take the next item. False: there is none, or the pass has stopped. */
-static bool take_item(struct pass *pass, struct item *item)
+/* The next item. False: there is none. */
+static bool next_item(struct pass *pass, struct item *item)
 {
-    pthread_mutex_lock(&pass->mutex);
     const bool more = pass->next < pass->count;
     const struct store_value *value = more ? &pass->scan->values->list[pass->next] : NULL;
     const uint64_t begin = value != NULL ? begin_of(value) : pass->scan->bytes;
     const bool gap = pass->whole && pass->at < begin;
-    const bool found = !pass->stopped && (gap || value != NULL);
-    if (found) {
-        *item = (struct item){.number = pass->taken++, .value = gap ? NULL : value};
-        item->at = gap ? pass->at : begin;
-        item->bytes =
-            (size_t)u64_min(gap ? begin - pass->at : value->at + value->bytes - begin, PIECE_BYTES);
-        pass->at = item->at + item->bytes;
-        pass->next += gap ? 0 : 1;
-    }
-    pthread_mutex_unlock(&pass->mutex);
-    return found;
+    if (!gap && value == NULL) { return false; }
+    *item = (struct item){.number = pass->taken++, .value = gap ? NULL : value};
+    item->at = gap ? pass->at : begin;
+    item->bytes =
+        (size_t)u64_min(gap ? begin - pass->at : value->at + value->bytes - begin, PIECE_BYTES);
+    pass->at = item->at + item->bytes;
+    pass->next += gap ? 0 : 1;
+    return true;
 }
 
-/* False: an earlier item has a problem. */
-static bool wait_turn(struct pass *pass, const struct item *item)
+/* Take the next item when its slot is free. NULL: there is none, or the pass has stopped. Under the
+ * mutex. */
+static struct slot *take_item(struct pass *pass)
 {
-    pthread_mutex_lock(&pass->mutex);
-    while (pass->turn != item->number && !pass->stopped) {
+    struct item item;
+    while (pass->taken - pass->turn == SLOTS && !pass->stopped) {
         pthread_cond_wait(&pass->changed, &pass->mutex);
     }
-    const bool mine = !pass->stopped;
-    pthread_mutex_unlock(&pass->mutex);
-    return mine;
+    if (pass->stopped || !next_item(pass, &item)) { return NULL; }
+    struct slot *slot = &pass->slots[item.number % SLOTS];
+    slot->item = item;
+    slot->ready = false;
+    return slot;
 }
 
-static void end_turn(struct pass *pass, enum tn_status status, const struct error *error)
+/* The thread adds all items that are ready, in their order, unless another one does. Under the
+ * mutex, which is released meanwhile. */
+static void add_ready(struct pass *pass)
 {
-    pthread_mutex_lock(&pass->mutex);
-    assert(!pass->stopped);
-    pass->turn++;
-    if (status != TN_OK) {
-        pass->stopped = true;
-        pass->status = status;
-        pass->error = *error;
+    if (pass->adding) { return; }
+    pass->adding = true;
+    while (!pass->stopped && pass->turn < pass->taken && pass->slots[pass->turn % SLOTS].ready) {
+        struct slot *slot = &pass->slots[pass->turn % SLOTS];
+        assert(slot->item.number == pass->turn);
+        pthread_mutex_unlock(&pass->mutex);
+        if (slot->status == TN_OK) { slot->status = add_item(slot); }
+        pthread_mutex_lock(&pass->mutex);
+        pass->turn++;
+        if (slot->status != TN_OK) {
+            pass->stopped = true;
+            pass->status = slot->status;
+            pass->error = slot->error;
+        }
+        pthread_cond_broadcast(&pass->changed);
     }
-    pthread_cond_broadcast(&pass->changed);
-    pthread_mutex_unlock(&pass->mutex);
+    pass->adding = false;
 }
 
 static void *work(void *argument)
 {
-    struct worker *worker = argument;
-    struct pass *pass = worker->pass;
-    struct item item;
-    while (take_item(pass, &item)) {
-        enum tn_status status = read_item(worker, &item);
-        if (!wait_turn(pass, &item)) { break; }
-        if (status == TN_OK) { status = add_item(worker, &item); }
-        end_turn(pass, status, &worker->error);
+    struct pass *pass = argument;
+    struct slot *slot;
+    pthread_mutex_lock(&pass->mutex);
+    while ((slot = take_item(pass)) != NULL) {
+        pthread_mutex_unlock(&pass->mutex);
+        slot->status = read_item(slot);
+        pthread_mutex_lock(&pass->mutex);
+        slot->ready = true;
+        add_ready(pass);
     }
+    pthread_mutex_unlock(&pass->mutex);
     return NULL;
-}
-
-static bool make_worker(struct worker *worker, struct pass *pass)
-{
-    *worker = (struct worker){.pass = pass, .scratch = aligned_alloc(ALIGNMENT, PIECE_BYTES)};
-    return worker->scratch != NULL;
 }
 
 /* Start up to `count` threads; a machine that refuses one has fewer. Signals are handled by the
  * threads that the process has anyway. */
-static unsigned start_helpers(struct pass *pass, struct worker *helpers, unsigned count)
+static unsigned start_helpers(struct pass *pass, pthread_t *helpers, unsigned count)
 {
     sigset_t all, before;
     unsigned started = 0;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (started < count) {
-        struct worker *helper = &helpers[started];
-        if (!make_worker(helper, pass) ||
-            pthread_create(&helper->thread, NULL, work, helper) != 0) {
-            free(helper->scratch);
-            break;
-        }
+    while (started < count && pthread_create(&helpers[started], NULL, work, pass) == 0) {
         started++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
 
-static enum tn_status run_workers(struct pass *pass, unsigned threads, struct error *error)
+static void run_threads(struct pass *pass, unsigned threads)
 {
-    struct worker workers[STORE_SCAN_THREADS_MAX];
-    if (!make_worker(&workers[0], pass)) {
-        return error_set(error, TN_ENOMEM, "out of memory to read %s", pass->scan->path);
-    }
+    pthread_t helpers[STORE_SCAN_THREADS_MAX];
     pthread_mutex_init(&pass->mutex, NULL);
     pthread_cond_init(&pass->changed, NULL);
-    const unsigned helpers = start_helpers(pass, workers + 1, threads - 1);
-    (void)work(&workers[0]);
-    for (unsigned i = 1; i <= helpers; i++) { pthread_join(workers[i].thread, NULL); }
-    for (unsigned i = 0; i <= helpers; i++) { free(workers[i].scratch); }
+    const unsigned count = start_helpers(pass, helpers, threads - 1);
+    (void)work(pass);
+    for (unsigned i = 0; i < count; i++) { pthread_join(helpers[i], NULL); }
     pthread_cond_destroy(&pass->changed);
     pthread_mutex_destroy(&pass->mutex);
+}
+
+/* Run the pass with one piece of memory, for all slots. */
+static enum tn_status run_workers(struct pass *pass, unsigned threads, struct error *error)
+{
+    uint8_t *scratch = aligned_alloc(ALIGNMENT, (size_t)SLOTS * PIECE_BYTES);
+    if (scratch == NULL) {
+        return error_set(error, TN_ENOMEM, "out of memory to read %s", pass->scan->path);
+    }
+    for (size_t i = 0; i < SLOTS; i++) {
+        pass->slots[i].pass = pass;
+        pass->slots[i].scratch = scratch + i * PIECE_BYTES;
+    }
+    run_threads(pass, threads);
+    free(scratch);
     if (pass->status != TN_OK && error != NULL) { *error = pass->error; }
     return pass->status;
 }

@@ -7,9 +7,9 @@
  * then must not be used if the scan fails, or if the digest is not the one expected.
  *
  * Threads: that of the caller, which it returns on, and up to STORE_SCAN_THREADS_MAX - 1 others
- * until then. Each takes the next chunk, reads it and checks its digest; the digest of the file
- * passes from one to the next in the order of the file. Without others, the result is the same.
- * Blocking: on the disk.
+ * until then. Each takes the next chunk, reads it and checks its digest, up to a few chunks ahead
+ * of the digest of the file, to which one thread at a time adds those that are ready, in the order
+ * of the file. Without others, the result is the same. Blocking: on the disk.
  */
 #ifndef PS_STORE_STORE_SCAN_H
 #define PS_STORE_STORE_SCAN_H
