@@ -203,12 +203,13 @@ class Strategies(Live):
 
 class Tables(Live):
     job_options = []
+    train = {}
 
     def setUp(self):
         super().setUp()
         job = json.loads((ROOT / "examples/ctr/wide-deep.json").read_text(encoding="utf-8"))
         job["data"].update({"examples": 20000, "test_examples": 1000, "options": {"values": 1000}})
-        job["train"].update({"batch": 32})
+        job["train"].update({"batch": 32, **self.train})
         job["evaluate"] = {"every_steps": 300}
         job["checkpoint"] = {"every_steps": 50, "keep": 3}
         job["cluster"] = {"coordinators": 2, "ps": 3, "workers": 2}
@@ -217,7 +218,7 @@ class Tables(Live):
         self.job_file = self.job(json.dumps(job))
 
     def test_three_two_five(self):
-        """The rows of each ps come from the shards of several."""
+        """The rows of each ps, and the counts of keys without a row, come from the shards of several."""
         run = self.start_run()
         for count in (2, 5):
             self.check_it_continues()
@@ -229,13 +230,20 @@ class Tables(Live):
             self.assertEqual(self.done(change)["ps"], count)
             self.kill_task("ps:0")
             self.check_it_continues()
-        self.end_as_local(run, 5, ("loss", "auc"))
+        result = self.end_as_local(run, 5, ("loss", "auc"))
+        self.assertGreater(sum(table["rows"] for table in result["tables"]), 0)
 
     def test_mirror_has_no_tables(self):
         run = self.start_run()
         self.refused(3, ["strategy"], "strategy", "mirror", "--dir", "run")
         self.check_it_continues()
         self.end(run)
+
+
+class Admission(Tables):
+    """The same of keys that get a row when they have occurred often enough."""
+
+    train = {"tables": [{"match": "*", "expire_after_steps": 40, "admit_after": 3, "admit_within_steps": 30}]}
 
 
 class Refusals(Live):
