@@ -2,7 +2,9 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdalign.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
@@ -399,6 +401,14 @@ static void init_links(struct group_worker *worker)
     worker_watch_follow_workers(&worker->watch, job->cluster.workers);
 }
 
+/* calloc() does not align the digest of an evaluation. */
+static struct group_worker *allocate(void)
+{
+    struct group_worker *worker = aligned_alloc(alignof(struct group_worker), sizeof *worker);
+    if (worker != NULL) { memset(worker, 0, sizeof *worker); }
+    return worker;
+}
+
 enum tn_status group_worker_create(const struct worker_config *config, struct group_worker **out,
                                    struct error *error)
 {
@@ -406,7 +416,7 @@ enum tn_status group_worker_create(const struct worker_config *config, struct gr
     const struct job *job = config->job;
     const uint32_t task = config->identity.task.index, members = strategy_members(job);
     assert(config->identity.task.role == ROLE_WORKER && members > 1);
-    struct group_worker *worker = calloc(1, sizeof *worker);
+    struct group_worker *worker = allocate();
     if (worker == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a worker"); }
     worker->config = *config;
     worker->ports = *config->ports;

@@ -72,6 +72,7 @@ struct digest digest_decode(const uint8_t in[static DIGEST_BYTES])
 
 void digest_begin(struct digest_stream *stream)
 {
+    assert((uintptr_t)stream % alignof(struct digest_stream) == 0);
     code_of_processor()->begin(stream);
 }
 

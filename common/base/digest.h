@@ -36,7 +36,8 @@ bool digest_parse(const char *text, struct digest *out);
 void digest_encode(struct digest digest, uint8_t out[static DIGEST_BYTES]);
 struct digest digest_decode(const uint8_t in[static DIGEST_BYTES]);
 
-/* The digest of data that arrives in pieces of any size. Nothing to free. */
+/* The digest of data that arrives in pieces of any size. Nothing to free. The code for AVX2 needs
+ * the alignment, which malloc() does not give to a struct that contains a stream. */
 struct digest_stream {
     alignas(64) uint8_t state[640]; /* Private: digest_private.h. */
 };
