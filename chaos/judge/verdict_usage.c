@@ -40,7 +40,7 @@ struct component_use {
 struct uses {
     uint32_t count;
     struct component_use components[COMPONENTS_LIMIT];
-    bool training;
+    bool training, over;
     double now_ms;
 };
 
@@ -126,7 +126,17 @@ static void on_sample(struct uses *uses, const json_t *line)
     }
     use->samples++;
     add_first(use, uses, values);
-    add_last(use, values);
+    if (!uses->over || use->last_count == 0) { add_last(use, values); }
+}
+
+/* Once the run is done, the agent reads its last checkpoint for the result. */
+static bool is_over(const json_t *line)
+{
+    const json_t *event = json_object_get(line, "event");
+    const bool by_step =
+        line_is(line, "step") && strcmp(json_member_text(line, "phase", ""), "done") == 0;
+    return by_step ||
+           (line_is(line, "event") && strcmp(json_member_text(event, "event", ""), "done") == 0);
 }
 
 static void on_line(struct uses *uses, const json_t *line)
@@ -138,6 +148,7 @@ static void on_line(struct uses *uses, const json_t *line)
     if (line_is(line, "step") && strcmp(json_member_text(line, "phase", ""), "running") == 0) {
         uses->training = true;
     }
+    if (is_over(line)) { uses->over = true; }
 }
 
 static int by_value(const void *a, const void *b)

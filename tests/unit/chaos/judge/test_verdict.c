@@ -309,6 +309,29 @@ static void resources_finds_a_leak(void **state)
     assert_check(use(history), "threads", "-14");
 }
 
+/* Once a line has reported the end of the run, memory that the agent needs for the result is
+ * allowed. */
+static void resources_ends_with_the_run(void **state)
+{
+    (void)state;
+    static const char *const done[] = {
+        "{'kind': 'step', 't_ms': 1100, 'step': 9, 'generation': 1, 'phase': 'done'},",
+        "{'kind': 'event', 't_ms': 1100, 'event': {'event': 'done'}, 'text': ''},",
+        "",
+    };
+    for (size_t i = 0; i < sizeof done / sizeof *done; i++) {
+        char history[1024];
+        (void)snprintf(history, sizeof history, "[%s%s%s",
+                       STEP(20, 1, 1) USES(900, "agent", 7, 1024, 5, 2)
+                           USES(1000, "agent", 7, 10240, 20, 6)
+                               USES(1050, "agent", 8, 10240, 20, 6),
+                       done[i],
+                       USES(1200, "agent", 8, 307200, 37, 15) USES(1300, "agent", 8, 307200, 37, 15)
+                           RUN(3000, ended) "]");
+        assert_check(use(history), "memory", done[i][0] == '\0' ? "-300 MiB" : "+agent|10|10 MiB");
+    }
+}
+
 /* A process that was up for long and never sampled fails the check. */
 static void resources_wants_samples(void **state)
 {
@@ -441,6 +464,7 @@ int main(void)
         cmocka_unit_test(recovery_notices_a_dead_run),
         cmocka_unit_test(resources_compares_with_the_first_process),
         cmocka_unit_test(resources_finds_a_leak),
+        cmocka_unit_test(resources_ends_with_the_run),
         cmocka_unit_test(resources_wants_samples),
         IN_FOLDER(disk_limits_checkpoints),
         IN_FOLDER(disk_finds_abandoned_checkpoints),
