@@ -122,6 +122,7 @@ static const char *write_table(struct work *work, const struct node *node)
 static const char *write_lookup(struct work *work, const struct node *node, const char *const *in)
 {
     const uint64_t rows = work->given->rows[table_of(work, node)].count;
+    assert(node->input_count == 2);
     return onnx_lookup_write(&work->builder, node, in[0], rows, in[1]);
 }
 
@@ -154,7 +155,7 @@ static enum tn_status write_node(struct work *work, uint32_t number)
     struct to_onnx_builder *builder = &work->builder;
     const struct node *node = &builder->graph->nodes[number];
     const struct to_onnx_operator *operator= find_operator(node->op);
-    const char *in[OP_INPUTS_MAX], **out = &work->names[number];
+    const char *in[OP_INPUTS_MAX] = {NULL}, **out = &work->names[number];
     for (uint32_t i = 0; i < node->input_count; i++) {
         if (tensor_output(node->inputs[i]) != 0) {
             return refuse(work, node, ", because it reads a second result of another one");
