@@ -96,26 +96,17 @@ static void one_round(size_t round)
     if (memcmp(source.data, target.data, bytes) != 0) { fail("compare"); }
 }
 
-static void print_row(const char *what, const double *values, size_t count)
-{
-    double sorted[ROUNDS_MAX];
-    memcpy(sorted, values, count * sizeof *values);
-    measure_sort(sorted, count);
-    printf("%-32s %6.2f   [%.2f, %.2f]\n", what, measure_quantile(sorted, count, 0.5),
-           measure_quantile(sorted, count, 0.25), measure_quantile(sorted, count, 0.75));
-}
-
 static void print_rows(const char *place, enum rate ours, size_t rounds)
 {
     double ratios[ROUNDS_MAX];
     char name[64];
     for (size_t i = 0; i < rounds; i++) { ratios[i] = rates[ours][i] / rates[ours + 1][i]; }
     snprintf(name, sizeof name, "%s: load, GB/s", place);
-    print_row(name, rates[ours], rounds);
+    measure_print_quartiles(name, rates[ours], rounds);
     snprintf(name, sizeof name, "%s: read(), GB/s", place);
-    print_row(name, rates[ours + 1], rounds);
+    measure_print_quartiles(name, rates[ours + 1], rounds);
     snprintf(name, sizeof name, "%s: ratio load / read()", place);
-    print_row(name, ratios, rounds);
+    measure_print_quartiles(name, ratios, rounds);
 }
 
 static void print_round(size_t i)
@@ -123,15 +114,6 @@ static void print_round(size_t i)
     printf("%.6g %.6g %.6g %.6g\n", rates[DISK_LOAD][i], rates[DISK_RAW][i], rates[CACHE_LOAD][i],
            rates[CACHE_RAW][i]);
     (void)fflush(stdout);
-}
-
-/* Memory for the values, or for the file, which is a little larger. */
-static void *filled(size_t size)
-{
-    uint64_t *values = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
-    if (values == NULL) { fail("memory"); }
-    for (size_t i = 0; i < size / 8; i++) { values[i] = i * 0x9e3779b97f4a7c15ULL; }
-    return values;
 }
 
 static void write_shard(uint64_t count)
@@ -162,9 +144,11 @@ int main(int argc, char **argv)
     if (rounds < 1 || rounds > ROUNDS_MAX || count == 0) { return 128; }
     int length = snprintf(dir, sizeof dir, "%s/tanist-bench-XXXXXX", argc > 1 ? argv[1] : "/tmp");
     if (length < 0 || (size_t)length >= sizeof dir || mkdtemp(dir) == NULL) { fail("folder"); }
-    source.data = filled(count * ARRAYS * sizeof(float));
+    source.data = measure_filled(count * ARRAYS * sizeof(float));
+    if (source.data == NULL) { fail("memory"); }
     write_shard(count);
-    target.data = filled(manifest.shards[0].bytes);
+    target.data = measure_filled(manifest.shards[0].bytes); /* Or for the file, which is larger. */
+    if (target.data == NULL) { fail("memory"); }
     one_round(0); /* Warm up. */
     for (size_t i = 0; i < rounds; i++) {
         one_round(i);

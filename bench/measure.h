@@ -1,10 +1,12 @@
-/* bench/measure.h: order statistics and errors, for all benchmarks. */
+/* bench/measure.h: order statistics, memory and errors, for all benchmarks. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
 #include <assert.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "common/base/error.h"
@@ -28,6 +30,27 @@ static inline double measure_quantile(const double *sorted, size_t count, double
 {
     assert(count >= 1);
     return sorted[(size_t)(at * (double)(count - 1) + 0.5)];
+}
+
+/* Print a line with the median and the quartiles of `values`, which stay in their order. */
+static inline void measure_print_quartiles(const char *what, const double *values, size_t count)
+{
+    double sorted[ROUNDS_MAX];
+    assert(count <= ROUNDS_MAX);
+    memcpy(sorted, values, count * sizeof *values);
+    measure_sort(sorted, count);
+    printf("%-32s %6.2f   [%.2f, %.2f]\n", what, measure_quantile(sorted, count, 0.5),
+           measure_quantile(sorted, count, 0.25), measure_quantile(sorted, count, 0.75));
+}
+
+/* At least `size` bytes, in whole pages, of different numbers; to be freed. NULL: no memory. */
+static inline void *measure_filled(size_t size)
+{
+    uint64_t *values = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+    for (size_t i = 0; values != NULL && i < size / 8; i++) {
+        values[i] = i * 0x9e3779b97f4a7c15ULL;
+    }
+    return values;
 }
 
 /* The processor time of this process: other load on the machine does not count. */

@@ -24,8 +24,9 @@ enum message_action {
 enum message_action member_message_action(const struct attempt *attempt, uint32_t peer,
                                           const struct member_frame *message);
 
-/* Whether a message of a kind from LINK_UP on is one of `peer` for `member`. `owner`: the member
- * that has the ps which the message names; GROUP_MEMBERS_MAX: there is no such ps. */
+/* Whether `peer` may send `member` a message of this kind, one from LINK_UP on. `owner`: the member
+ * that is connected to the ps which the message names; GROUP_MEMBERS_MAX: the job has no such ps.
+ */
 bool member_message_is_for(uint32_t member, uint32_t peer, enum member_frame_kind kind,
                            uint32_t owner);
 

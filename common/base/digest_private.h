@@ -2,7 +2,7 @@
  * common/base/digest_private.h: the two builds of XXH3-128 between which digest.c chooses: that of
  * the library, which is for any processor, and the same source compiled for AVX2, which is twice as
  * fast. Both have the same values. A stream that one of them began is only used by the same one:
- * the layout of the state is the business of its version of xxHash.
+ * another version of xxHash may have another layout of the state.
  *
  * Only digest.c and the test of digests include it. Threads: as common/base/digest.h.
  */

@@ -332,31 +332,18 @@ static bool find_rest(const json_t *root, int64_t *rest)
     return *rest == 0 || (*rest > 0 && unknown == 1);
 }
 
-static const char *write_all(struct to_onnx_builder *builder, const json_t *root, int64_t rest)
+/* The inputs of a column, which has `rest` more if it has no statistics. */
+static const char *write_inputs(struct to_onnx_builder *builder, struct column column, int64_t rest)
 {
-    const char *name;
-    json_t *spec;
-    size_t count = 0;
-    json_t *all = json_object_get(root, "columns");
-    const char **parts = to_onnx_keep(builder, (json_object_size(all) + 1) * sizeof *parts);
-    json_object_foreach(all, name, spec)
-    {
-        struct column column = column_of(name, spec);
-        if (parts == NULL) { return NULL; }
-        if (is_numbers(&column)) {
-            if (json_object_get(spec, "moments") == NULL) { column.width += rest; }
-            parts[count++] = strcmp(column.as, "pixels") == 0 ? write_pixels(builder, &column)
-                                                              : write_numbers(builder, &column);
-        } else {
-            parts[count++] = write_category(builder, &column);
-        }
-    }
-    const char *joined = to_onnx_node(builder, "Concat", parts, count, NULL);
-    to_onnx_attribute_int(builder, "axis", 1);
-    return joined;
+    if (!is_numbers(&column)) { return write_category(builder, &column); }
+    if (json_object_get(column.spec, "moments") == NULL) { column.width += rest; }
+    return strcmp(column.as, "pixels") == 0 ? write_pixels(builder, &column)
+                                            : write_numbers(builder, &column);
 }
 
-static const char *write_keys(struct to_onnx_builder *builder, const json_t *root)
+/* The inputs of all columns side by side, or the `keys` of those with a table; NULL: none has. */
+static const char *write_all(struct to_onnx_builder *builder, const json_t *root, int64_t rest,
+                             bool keys)
 {
     const char *name;
     json_t *spec;
@@ -367,7 +354,8 @@ static const char *write_keys(struct to_onnx_builder *builder, const json_t *roo
     {
         const struct column column = column_of(name, spec);
         if (parts == NULL) { return NULL; }
-        if (is_table(&column)) { parts[count++] = write_id(builder, &column); }
+        if (!keys) { parts[count++] = write_inputs(builder, column, rest); }
+        if (keys && is_table(&column)) { parts[count++] = write_id(builder, &column); }
     }
     if (count == 0) { return NULL; }
     const char *joined = to_onnx_node(builder, "Concat", parts, count, NULL);
@@ -380,9 +368,7 @@ static const char *write_columns(struct to_onnx_builder *builder, const char *co
     int64_t rest = 0;
     const char *joined = NULL;
     json_t *root = json_loads(columns, 0, NULL);
-    if (root != NULL && find_rest(root, &rest)) {
-        joined = keys ? write_keys(builder, root) : write_all(builder, root, rest);
-    }
+    if (root != NULL && find_rest(root, &rest)) { joined = write_all(builder, root, rest, keys); }
     json_decref(root);
     return builder->error.status == TN_OK ? joined : NULL;
 }
