@@ -16,8 +16,10 @@
 #include "cli/target.h"
 #include "cli/wait_notice.h"
 #include "common/base/clock.h"
+#include "common/base/minmax.h"
 #include "common/cluster/change_request.h"
 #include "common/job/job_resume.h"
+#include "common/job/strategy.h"
 
 enum {
     EFFECT_S = 120,
@@ -36,68 +38,112 @@ struct change {
     uint64_t timeout_ms;
 };
 
-/* - the wanted number */
+/* - the wanted layout */
 
-static enum tn_status read_count(const char *text, uint32_t *out, struct error *error)
+/* The number behind "ps=" or "members=". */
+static enum tn_status read_count(const char *word, uint32_t least, uint32_t most, uint32_t *out,
+                                 struct error *error)
 {
     char *end = NULL;
+    const char *text = strchr(word, '=') + 1;
     errno = 0;
     const unsigned long value = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
-    if (end != NULL && *end == '\0' && errno == 0 && value >= 1 && value <= PS_MAX) {
+    if (end != NULL && *end == '\0' && errno == 0 && value >= least && value <= most) {
         *out = (uint32_t)value;
         return TN_OK;
     }
-    return error_set(error, TN_EINVAL, "ps=%.40s: give a number of ps from 1 to %d", text, PS_MAX);
+    const int name = (int)(text - 1 - word);
+    return error_set(error, TN_EINVAL, "%.60s: give a number of %.*s from %" PRIu32 " to %" PRIu32,
+                     word, name, word, least, most);
 }
 
 /* "ps=5" */
-static enum tn_status read_resize(const struct options *options, uint32_t *ps, struct error *error)
+static enum tn_status read_resize(const struct options *options, struct change_request *wanted,
+                                  struct error *error)
 {
     const char *text = options->arguments[0];
     assert(options->argument_count == 1);
-    if (strncmp(text, "ps=", 3) == 0) { return read_count(text + 3, ps, error); }
+    if (strncmp(text, "ps=", 3) == 0) { return read_count(text, 1, PS_MAX, &wanted->ps, error); }
     return error_set(error, TN_EINVAL,
                      "\"%.60s\": give ps=N, the number of ps that the run shall have", text);
 }
 
-/* "mirror", "ps", "ps ps=5" */
-static enum tn_status read_strategy(const struct options *options, uint32_t *ps,
+static enum tn_status read_word(const char *word, struct change_request *wanted,
+                                struct error *error)
+{
+    const bool in_group = wanted->strategy == CHANGE_TO_GROUP;
+    if (wanted->strategy == CHANGE_TO_MIRROR) {
+        return error_set(error, TN_EINVAL, "\"%.60s\": strategy mirror has no ps: leave it out",
+                         word);
+    }
+    if (strncmp(word, "ps=", 3) == 0) { return read_count(word, 1, PS_MAX, &wanted->ps, error); }
+    if (in_group && strncmp(word, "members=", 8) == 0) {
+        return read_count(word, 2, GROUP_TASKS_MAX, &wanted->members, error);
+    }
+    return error_set(error, TN_EINVAL, "\"%.60s\": give ps=N, the number of ps%s", word,
+                     in_group ? ", or members=N, that of the workers that act as one" : "");
+}
+
+/* "mirror", "ps", "ps ps=5", "group ps=4 members=2" */
+static enum tn_status read_strategy(const struct options *options, struct change_request *wanted,
                                     struct error *error)
 {
+    static const struct {
+        const char *name;
+        enum change_strategy strategy;
+    } names[] = {
+        {"ps", CHANGE_TO_PS},
+        {"mirror", CHANGE_TO_MIRROR},
+        {"group", CHANGE_TO_GROUP},
+    };
     const char *name = options->arguments[0];
-    const char *count = options->argument_count > 1 ? options->arguments[1] : NULL;
-    *ps = 0;
-    if (strcmp(name, "mirror") == 0 && count == NULL) { return TN_OK; }
-    if (strcmp(name, "mirror") == 0) {
-        return error_set(error, TN_EINVAL, "\"%.60s\": strategy mirror has no ps: leave it out",
-                         count);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i].name) == 0) { wanted->strategy = names[i].strategy; }
     }
-    if (strcmp(name, "ps") != 0) {
+    if (wanted->strategy == CHANGE_BY_PS) {
         return error_set(error, TN_EINVAL,
-                         "strategy \"%.60s\": give mirror or ps, which a running job may have",
+                         "strategy \"%.60s\": give mirror, ps or group, which a running job may "
+                         "have",
                          name);
     }
-    *ps = PS_DEFAULT;
-    if (count == NULL) { return TN_OK; }
-    if (strncmp(count, "ps=", 3) == 0) { return read_count(count + 3, ps, error); }
-    return error_set(error, TN_EINVAL, "\"%.60s\": give ps=N, the number of ps", count);
+    enum tn_status status = TN_OK;
+    for (size_t i = 1; i < options->argument_count && status == TN_OK; i++) {
+        status = read_word(options->arguments[i], wanted, error);
+    }
+    return status;
+}
+
+/* A number that is not given: as many ps as before, as far as the strategy allows. */
+static void settle(struct change *change)
+{
+    struct change_request *wanted = &change->request;
+    const uint32_t present = change->job.cluster.ps;
+    if (wanted->strategy == CHANGE_TO_MIRROR || wanted->ps > 0) { return; }
+    wanted->ps = present > 0 ? present : PS_DEFAULT;
+    if (wanted->strategy != CHANGE_TO_GROUP) { return; }
+    const uint32_t members = wanted->members > 0 ? wanted->members : change->job.strategy.members;
+    wanted->ps = u32_max(wanted->ps, members);
 }
 
 /* The agent checks the rest. */
-static enum tn_status check_wanted(const struct change *change, bool resizes, struct error *error)
+static enum tn_status check_wanted(const struct change *change, struct error *error)
 {
     const uint32_t wanted = change->request.ps, present = change->job.cluster.ps;
-    if (resizes && present == 0) {
+    const enum change_strategy strategy = change->request.strategy;
+    const bool in_group = strategy_members(&change->job) > 1;
+    if (strategy == CHANGE_BY_PS && present == 0) {
         return error_set(error, TN_EINVAL,
                          "%s trains without ps (strategy.type mirror): `tanist strategy ps "
                          "ps=%" PRIu32 "` gives it ps",
                          change->target.cluster, wanted);
     }
-    if (!resizes && wanted > 0 && present > 0 && wanted != present) {
+    const bool is_same = present > 0 && ((strategy == CHANGE_TO_PS && !in_group) ||
+                                         (strategy == CHANGE_TO_GROUP && in_group));
+    if (is_same && wanted != present) {
         return error_set(error, TN_EINVAL,
-                         "%s has strategy.type ps already, with %" PRIu32 " ps: `tanist resize "
+                         "%s has strategy.type %s already, with %" PRIu32 " ps: `tanist resize "
                          "ps=%" PRIu32 "` changes their number",
-                         change->target.cluster, present, wanted);
+                         change->target.cluster, job_strategy_text(&change->job), present, wanted);
     }
     return TN_OK;
 }
@@ -259,14 +305,15 @@ static enum tn_status wait_done(struct change *change, struct error *error)
     }
 }
 
-static enum tn_status carry_out(struct change *change, bool resizes, struct error *error)
+static enum tn_status carry_out(struct change *change, struct error *error)
 {
     struct spec spec;
     enum tn_status status = target_open(&change->target, &change->sync, &spec, &change->job, error);
     if (status == TN_OK) {
         /* Jobs of other programs have none in /spec. */
         change->job.cluster.ps = spec.ps;
-        status = check_wanted(change, resizes, error);
+        settle(change);
+        status = check_wanted(change, error);
     }
     if (status == TN_OK) { status = send(change, error); }
     if (status == TN_OK) { status = wait_done(change, error); }
@@ -295,9 +342,9 @@ static int print_done(const struct change *change, bool json, uint64_t took_ms)
     return TN_EXIT_OK;
 }
 
-static int command(struct options *options, int argc, char **argv, bool resizes,
-                   enum tn_status (*read)(const struct options *options, uint32_t *ps,
-                                          struct error *error))
+static int command(struct options *options, int argc, char **argv,
+                   enum tn_status (*read)(const struct options *options,
+                                          struct change_request *wanted, struct error *error))
 {
     struct target_options given = {0};
     struct option_number timeout_s = {.value = EFFECT_S};
@@ -313,9 +360,9 @@ static int command(struct options *options, int argc, char **argv, bool resizes,
     struct change *change = calloc(1, sizeof *change);
     if (change == NULL) { return TN_EXIT_ERROR; }
     change->timeout_ms = timeout_s.value * 1000;
-    enum tn_status status = read(options, &change->request.ps, &error);
+    enum tn_status status = read(options, &change->request, &error);
     if (status == TN_OK) { status = target_find(&given, &change->target, &error); }
-    if (status == TN_OK) { status = carry_out(change, resizes, &error); }
+    if (status == TN_OK) { status = carry_out(change, &error); }
     exit_code = status != TN_OK
                     ? command_failed(&error)
                     : print_done(change, output_is_json(output), clock_monotonic_ms() - start_ms);
@@ -336,20 +383,22 @@ int command_resize(int argc, char **argv)
                     "  tanist resize ps=2 --dir runs/fashion-mnist -o json\n",
         .arguments_least = 1,
         .arguments_most = 1};
-    return command(&options, argc, argv, true, read_resize);
+    return command(&options, argc, argv, read_resize);
 }
 
 int command_strategy(int argc, char **argv)
 {
     struct options options = {
         .command = "strategy",
-        .synopsis = "mirror|ps [ps=N] " TARGET_SYNOPSIS,
+        .synopsis = "mirror|ps|group [ps=N] [members=N] " TARGET_SYNOPSIS,
         .about = "Change the strategy of a run of `tanist run` while it trains: without ps "
-                 "(mirror), or with N ps, by\ndefault 2. All nodes stop and start again from a "
+                 "(mirror), with N ps, or\nwith groups of workers, of N members each. The number "
+                 "of ps is that of before, or 2. All nodes stop and\nstart again from a "
                  "checkpoint; the result has the same bits.",
         .examples = "  tanist strategy mirror --dir runs/fashion-mnist\n"
-                    "  tanist strategy ps ps=3 --dir runs/fashion-mnist\n",
+                    "  tanist strategy ps ps=3 --dir runs/fashion-mnist\n"
+                    "  tanist strategy group members=2 --dir runs/group\n",
         .arguments_least = 1,
-        .arguments_most = 2};
-    return command(&options, argc, argv, false, read_strategy);
+        .arguments_most = 3};
+    return command(&options, argc, argv, read_strategy);
 }

@@ -8,6 +8,7 @@
 #include "cli/run/cluster_create.h"
 #include "cli/run/live_plan.h"
 #include "cli/run/memory_plan.h"
+#include "cli/run/validate.h"
 #include "common/base/clock.h"
 #include "common/cluster/bootstrap.h"
 #include "common/job/job_resume.h"
@@ -29,6 +30,10 @@ static enum tn_status make_wanted(const struct local_run *run, const struct chan
     (*out)->job = run->job;
     live_plan_job(&(*out)->job, request);
     enum tn_status status = job_check(&(*out)->job, error);
+    if (status == TN_EINVAL) {
+        return error_context(error, "not while the job runs, but with `tanist stop` and then "
+                                    "`tanist run --resume`");
+    }
     if (status == TN_OK) { status = job_resume_check(&run->job, &(*out)->job, error); }
     return status == TN_OK ? model_describe(&(*out)->job, &(*out)->variables, error) : status;
 }
@@ -40,6 +45,7 @@ static enum tn_status check_wanted(struct wanted *wanted, struct error *error)
 {
     enum tn_status status =
         variable_table_check_ps(&wanted->variables, strategy_shards(&wanted->job), error);
+    if (status == TN_OK) { status = validate_placement(&wanted->job, &wanted->variables, error); }
     if (status != TN_OK) { return status; }
     return memory_plan_check(&wanted->job, &wanted->variables, memory_of_machine(), error);
 }

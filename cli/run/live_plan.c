@@ -2,16 +2,37 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/base/text.h"
 #include "common/cluster/bootstrap.h"
 #include "common/job/job_resume.h"
 #include "common/job/strategy.h"
 
+static enum strategy_type wanted_type(const struct job *job, const struct change_request *request)
+{
+    switch (request->strategy) {
+    case CHANGE_TO_PS: return STRATEGY_TYPE_PS;
+    case CHANGE_TO_MIRROR: return STRATEGY_TYPE_MIRROR;
+    case CHANGE_TO_GROUP: return STRATEGY_TYPE_GROUP;
+    case CHANGE_BY_PS: break;
+    }
+    if (request->ps == 0) { return STRATEGY_TYPE_MIRROR; }
+    return job->cluster.ps > 0 ? job->strategy.type : STRATEGY_TYPE_PS;
+}
+
+/* A strategy that needs another placement gets it; otherwise the placement stays. */
 void live_plan_job(struct job *job, const struct change_request *request)
 {
+    job->strategy.type = wanted_type(job, request);
     job->cluster.ps = request->ps;
-    job->strategy.type = request->ps > 0 ? STRATEGY_TYPE_PS : STRATEGY_TYPE_MIRROR;
+    if (request->members > 0) { job->strategy.members = request->members; }
+    if (job->strategy.type == STRATEGY_TYPE_MIRROR) {
+        job->placement.strategy = PLACEMENT_RANGES;
+    } else if (job->strategy.type == STRATEGY_TYPE_GROUP &&
+               job->placement.strategy == PLACEMENT_RANGES) {
+        job->placement.strategy = PLACEMENT_GREEDY;
+    }
 }
 
 /* `tanist stop` or an early stop ends the run before its last step. */
@@ -44,9 +65,12 @@ static enum tn_status check_phase(const struct job *job, const struct run *now, 
 static enum tn_status check_same(const struct job *job, const struct change_request *request,
                                  struct error *error)
 {
-    if (job->cluster.ps != request->ps) { return TN_OK; }
-    if (request->ps == 0) {
-        return error_set(error, TN_EINVAL, "strategy.type is mirror already: nothing to change");
+    struct job wanted = *job;
+    live_plan_job(&wanted, request);
+    if (job_layout_differs(job, &wanted)) { return TN_OK; }
+    if (request->ps == 0 || request->strategy == CHANGE_TO_GROUP) {
+        return error_set(error, TN_EINVAL, "strategy.type is %s already: nothing to change",
+                         job_strategy_text(job));
     }
     return error_set(error, TN_EINVAL, "cluster.ps is %" PRIu32 " already: nothing to change",
                      request->ps);
@@ -60,10 +84,22 @@ enum tn_status live_plan_check(const struct job *job, const struct change_reques
     return status == TN_OK ? check_phase(job, now, error) : status;
 }
 
+/* Jobs of other programs are not in /spec. */
+static bool is_made(const struct spec *spec, const struct job *wanted)
+{
+    struct job stored;
+    job_init_existing(&stored);
+    if (spec->job_json == NULL ||
+        job_read_text(&stored, spec->job_json, strlen(spec->job_json), "/spec", NULL) != TN_OK) {
+        return spec->ps == wanted->cluster.ps;
+    }
+    return !job_layout_differs(&stored, wanted);
+}
+
 enum live_verdict live_plan_judge(const struct live_view *view, const struct job *job,
                                   const struct job *wanted)
 {
-    if (view->spec.ps == wanted->cluster.ps) { return LIVE_MADE; }
+    if (is_made(&view->spec, wanted)) { return LIVE_MADE; }
     return run_is_over(&view->run) || ends_early(job, &view->run) ? LIVE_OVER : LIVE_WRITE;
 }
 

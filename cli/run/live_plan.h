@@ -1,5 +1,5 @@
 /*
- * cli/run/live_plan.h: the decisions about a change of the number of ps or of the strategy in a
+ * cli/run/live_plan.h: the decisions about a change of the layout (common/job/job_resume.h) of a
  * running job: whether it is possible, and the transaction that makes it (P16).
  * cli/run/live_change.h reads the cluster and writes for `tanist run`, tests/sim for a simulated
  * agent.

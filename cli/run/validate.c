@@ -106,8 +106,8 @@ static enum tn_status check_data(const struct job *job, char **columns, struct e
 }
 
 /* The sums of norms have leaves at fixed places of the flat vector. */
-static enum tn_status check_placement(const struct job *job, const struct variable_table *variables,
-                                      struct error *error)
+enum tn_status validate_placement(const struct job *job, const struct variable_table *variables,
+                                  struct error *error)
 {
     if (variables->shard_count == 0) { return TN_OK; }
     const struct optimizer optimizer = optimizer_of_job(job, variables);
@@ -130,7 +130,7 @@ enum tn_status validate_job(const struct job *job, struct variable_table *variab
     if (status == TN_OK) {
         status = variable_table_check_ps(variables, strategy_shards(job), error);
     }
-    if (status == TN_OK) { status = check_placement(job, variables, error); }
+    if (status == TN_OK) { status = validate_placement(job, variables, error); }
     if (status == TN_OK) { status = check_data(job, columns, error); }
     return status;
 }

@@ -37,4 +37,9 @@ MUST_CHECK enum tn_status require_cluster(const struct job *job, struct error *e
 MUST_CHECK enum tn_status validate_job(const struct job *job, struct variable_table *variables,
                                        char **columns, struct error *error);
 
+/* TN_EINVAL: its optimizer needs the order of the parameters that the placement changes. */
+MUST_CHECK enum tn_status validate_placement(const struct job *job,
+                                             const struct variable_table *variables,
+                                             struct error *error);
+
 #endif

@@ -14,11 +14,15 @@ static const char *const state_names[CHANGE_STATES + 1] = {
     [CHANGE_DONE] = "done",     [CHANGE_REFUSED] = "refused",
 };
 
+static const char *const strategy_names[] = {"keep", "ps", "mirror", "group", NULL};
+
 #define AT(member) JSON_MEMBER(struct change_request, member)
 static const struct json_field fields[] = {
     {.name = "version", .type = FIELD_OTHER},
     {"state", FIELD_ENUM, AT(state), .names = state_names},
+    {"strategy", FIELD_ENUM, AT(strategy), .names = strategy_names, .optional = true},
     {"ps", FIELD_UINT, AT(ps), .most = PS_MAX},
+    {"members", FIELD_UINT, AT(members), .most = WORKERS_MAX, .optional = true},
     {"at_ms", FIELD_UINT, AT(wall_ms)},
     {"by", FIELD_TEXT, AT(by)},
     {"agent", FIELD_HEX, AT(agent)},

@@ -26,11 +26,21 @@ enum change_state {
     CHANGE_STATES
 };
 
+/* The wanted strategy. */
+enum change_strategy {
+    CHANGE_BY_PS, /* Mirror if `ps` is 0; otherwise that of the job, or ps if it has none. */
+    CHANGE_TO_PS,
+    CHANGE_TO_MIRROR,
+    CHANGE_TO_GROUP,
+};
+
 enum { CHANGE_TEXT_MAX = 512 };
 
 struct change_request {
     enum change_state state;
-    uint32_t ps; /* The wanted number; 0: strategy.type mirror. */
+    enum change_strategy strategy;
+    uint32_t ps;      /* The wanted number; 0 for mirror. */
+    uint32_t members; /* The wanted number of a group; 0: as in the job. */
     uint64_t wall_ms;
     char by[HOST_NAME_MAX_BYTES];
     /* Written by the agent: */

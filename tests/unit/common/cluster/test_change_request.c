@@ -17,7 +17,9 @@ static void text_comes_back(void **state)
         char text[ZNODE_JSON_MAX];
         struct change_request back;
         struct change_request request = {.state = (enum change_state)each,
+                                         .strategy = CHANGE_TO_GROUP,
                                          .ps = PS_MAX,
+                                         .members = 3,
                                          .wall_ms = 5,
                                          .by = "pid 7 on alpha",
                                          .agent = UINT64_MAX,
