@@ -148,6 +148,31 @@ void live_requests(struct sim_setup *setup, struct random *random)
     }
 }
 
+/* Three changes, each to another number of ps or to none. Operators scale the run before, while and
+ * after each of them is made, and nodes die all the time. */
+void live_sequence(struct sim_setup *setup, struct random *random)
+{
+    enum { CHANGES = 3, GAP_MS = 2500 };
+    on_one_host(setup, random, random_below(random, 2) == 0);
+    setup->job.train.steps = FASTER * STEPS;
+    setup->job.cluster.workers = WORKERS_MOST;
+    setup->job.cluster.workers_least = 1;
+    uint32_t ps = setup->job.cluster.ps;
+    for (uint64_t i = 0; i < CHANGES; i++) {
+        const uint64_t at_ms = 1500 + between(random, 0, 500) + i * GAP_MS;
+        const uint32_t before = ps;
+        while (ps == before) { ps = (uint32_t)between(random, 0, PS_MOST); }
+        add(setup, FAULT_CHANGE, at_ms, ps);
+        for (uint64_t k = between(random, 1, 3); k > 0; k--) {
+            add(setup, FAULT_SCALE, at_ms - CHANGE_MS / 3 + random_below(random, 2 * CHANGE_MS),
+                (uint32_t)between(random, 1, WORKERS_MOST));
+        }
+        for (uint64_t k = between(random, 0, 3); k > 0; k--) {
+            add_kill(setup, random, at_ms - CHANGE_MS / 3 + random_below(random, CHANGE_MS));
+        }
+    }
+}
+
 void live_stop(struct sim_setup *setup, struct random *random)
 {
     const bool switches = random_below(random, 2) == 0;
@@ -211,11 +236,14 @@ static bool came_too_late(const struct sim_author *author)
            strstr(author->request.text, "end") != NULL;
 }
 
-/* Whether it came too soon instead, while the change before it, which was made, was under way. */
+/* Whether it came too soon instead, while a change before it, which was made, was under way. */
 static bool came_too_soon(const struct sim_live *live, uint32_t index)
 {
-    return index > 0 && live->authors[index].result == RESULT_BUSY &&
-           live->authors[index - 1].result == RESULT_DONE;
+    if (live->authors[index].result != RESULT_BUSY) { return false; }
+    for (uint32_t i = 0; i < index; i++) {
+        if (live->authors[i].result == RESULT_DONE) { return true; }
+    }
+    return false;
 }
 
 const char *is_changed(const struct sim_cluster *cluster)
@@ -243,6 +271,12 @@ const char *requests_are_kept(const struct sim_cluster *cluster)
         return "a request to scale was lost";
     }
     return find_lost_request(cluster);
+}
+
+const char *is_sequence(const struct sim_cluster *cluster)
+{
+    const char *failure = is_changed(cluster);
+    return failure != NULL ? failure : requests_are_kept(cluster);
 }
 
 const char *is_stopped_live(const struct sim_cluster *cluster)

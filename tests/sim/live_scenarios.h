@@ -15,6 +15,9 @@ void live_switch(struct sim_setup *setup, struct random *random);
 void live_survivor(struct sim_setup *setup, struct random *random);
 /* Operators scale and pause during the changes: requests_are_kept(). */
 void live_requests(struct sim_setup *setup, struct random *random);
+/* Several changes and requests to scale, one after the other and at the same time: is_sequence().
+ */
+void live_sequence(struct sim_setup *setup, struct random *random);
 /* An operator stops the run during a change: is_stopped_live(). */
 void live_stop(struct sim_setup *setup, struct random *random);
 /* Any fault during the changes, and a third one: answers_are_true(). */
@@ -22,6 +25,7 @@ void live_faults(struct sim_setup *setup, struct random *random);
 
 const char *is_changed(const struct sim_cluster *cluster);
 const char *requests_are_kept(const struct sim_cluster *cluster);
+const char *is_sequence(const struct sim_cluster *cluster);
 const char *is_stopped_live(const struct sim_cluster *cluster);
 const char *answers_are_true(const struct sim_cluster *cluster);
 

@@ -366,6 +366,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"live-switch", live_switch, is_changed},
     {"live-survivor", live_survivor, is_changed},
     {"live-requests", live_requests, requests_are_kept},
+    {"live-sequence", live_sequence, is_sequence},
     {"live-stop", live_stop, is_stopped_live},
     {"live-faults", live_faults, answers_are_true},
 };
