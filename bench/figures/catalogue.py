@@ -10,6 +10,7 @@ from pathlib import Path
 
 from figures.processes import Cluster, OneProcess, Server, print_progress, seconds
 from figures.ratios import Missing, figure
+from figures.start import start_many, threads
 
 FASHION = "/usr/share/datasets/fashion-mnist"
 PEERS = (("tensorflow_ps.py", "TensorFlow, parameter servers"), ("tensorflow_all_reduce.py", "TensorFlow, all-reduce"),
@@ -472,4 +473,7 @@ FIGURES = {
     "rss_ps_per_shard": memory_of_ps,
     "rss_worker_per_model": memory_of_worker,
     "failover_ms": failover,
+    "start_w128_ms": lambda context: start_many(context, 128),
+    "threads_worker": lambda context: threads(context, "worker"),
+    "threads_ps": lambda context: threads(context, "ps"),
 }
