@@ -97,6 +97,11 @@ static const struct json_field fields[] = {
            "The most memory, in MiB, that the rows of [tables](models.md#tables) may use on each "
            "ps, or in the one process of a local run. A job that needs more fails with an error. "
            "0: no limit."),
+    NUMBER(FIELD_UINT, "cluster.workers_per_process", cluster.workers_per_process, 1, WORKERS_MAX,
+           CHANGEABLE,
+           "Workers that an agent runs in one process, each on a thread: fewer threads, sessions "
+           "and copies of the data than with a process for each, with the same result. They end "
+           "together: [Several workers in one process](#several-workers-in-one-process)."),
     SWITCH(
         "cluster.bind", cluster.bind, CHANGEABLE,
         "Whether an agent binds each of its workers and ps to one processor, if its host has fewer "
