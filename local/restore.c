@@ -82,7 +82,7 @@ static enum tn_status check_inputs(const struct restore_config *config,
         return error_set(
             error, TN_EINVAL,
             "its arithmetic is \"%s\", but that of this process is \"%s\": continue with the same "
-            "train.kernels on the former kind of machine, or permit other bits with --set "
+            "train.kernels, version of tanist and kind of machine, or permit other bits with --set "
             "train.same_bits=false",
             theirs.fingerprint, config->inputs->fingerprint);
     }
