@@ -45,6 +45,8 @@ struct ps;
  */
 size_t ps_kept_bytes(const struct job *job, const struct variable_table *variables, uint32_t index,
                      struct cell_arena_size rows);
+/* The slots of this memory that the ps uses while it trains and saves; 0: the job saves nothing. */
+uint32_t ps_kept_slots(const struct job *job, const struct variable_table *variables);
 /* Open memory of this size, page-aligned. Close it after the transport. False: out of memory.
  */
 bool ps_kept_open(struct kept_memory *kept, void *memory, const struct job *job,

@@ -10,9 +10,10 @@
 
 enum {
     BLOCK = 8192,           /* Floats; a multiple of 16. */
-    BLOCKS_APART = 16 * 17, /* Floats between the two: not the same sets of the cache. */
-    /* Values of this size and more are written with stores that bypass the caches, where they would
-     * displace each other. */
+    BLOCKS_APART = 16 * 17, /* Floats between two: not the same sets of the cache. */
+    /* Fresh arrays of this size and more are written with stores that bypass the caches, where they
+     * would displace each other, and which need not read what they overwrite: the values, and the
+     * state while a save has the old one. */
     STREAM_BYTES = 4 * 1024 * 1024,
     LINE_BYTES = 64,
 };
@@ -36,12 +37,15 @@ enum tn_status shard_open(struct shard *shard, const struct shard_config *config
     assert(config->slices >= 1 && config->slices <= SLICES_MAX);
     assert(config->chunk_bytes >= LINE_BYTES && config->chunk_bytes % LINE_BYTES == 0);
     *shard = (struct shard){.config = *config, .arrays = config->optimizer.arrays};
-    shard->sum = aligned_alloc(LINE_BYTES, (2 * BLOCK + BLOCKS_APART) * sizeof(float));
-    if (shard->sum != NULL) {
-        shard->values = shard->sum + BLOCK + BLOCKS_APART;
-        return TN_OK;
+    const size_t stride = BLOCK + BLOCKS_APART;
+    shard->sum = aligned_alloc(LINE_BYTES, (1 + shard->arrays) * stride * sizeof(float));
+    if (shard->sum == NULL) {
+        return error_set(error, TN_ENOMEM, "out of memory for a block of a gradient");
     }
-    return error_set(error, TN_ENOMEM, "out of memory for a block of a gradient");
+    for (uint32_t a = 0; a < shard->arrays; a++) {
+        shard->blocks[a] = shard->sum + (1 + a) * stride;
+    }
+    return TN_OK;
 }
 
 static void release_arrays(struct buffer *arrays[static OPTIMIZER_ARRAYS_MAX])
@@ -58,7 +62,8 @@ void shard_close(struct shard *shard)
     shard_discard_incoming(shard);
     shard_forget(shard);
     free(shard->sum);
-    shard->sum = shard->values = NULL;
+    shard->sum = NULL;
+    memset(shard->blocks, 0, sizeof shard->blocks);
 }
 
 uint32_t shard_chunks(const struct shard *shard)
@@ -191,20 +196,23 @@ static void update_block(const struct shard *shard, const float *gradient, uint6
 {
     assert(offset + count <= shard->config.count);
     const struct kernels *kernels = shard->config.kernels;
+    const bool streams = answer == fresh[0] && array_bytes(shard) >= STREAM_BYTES;
     const float *in[OPTIMIZER_ARRAYS_MAX] = {NULL};
-    float *out[OPTIMIZER_ARRAYS_MAX] = {NULL};
+    float *out[OPTIMIZER_ARRAYS_MAX] = {NULL}, *streamed[OPTIMIZER_ARRAYS_MAX] = {NULL};
     for (uint32_t a = 0; a < shard->arrays; a++) {
         assert(shard->current[a] != NULL);
         assert(fresh[a] != NULL);
         in[a] = (const float *)shard->current[a]->data + offset;
         out[a] = (float *)fresh[a]->data + offset;
+        if (!streams || fresh[a] == shard->current[a]) { continue; }
+        streamed[a] = out[a];
+        out[a] = shard->blocks[a];
     }
-    float *values = out[0];
-    const bool streams = answer == fresh[0] && array_bytes(shard) >= STREAM_BYTES;
-    if (streams) { out[0] = shard->values; }
     optimizer_apply(&shard->config.optimizer, kernels, shard->updates, shard->config.first + offset,
                     count, gradient, in, out);
-    if (streams) { kernels->stream(count, out[0], values); }
+    for (uint32_t a = 0; a < shard->arrays; a++) {
+        if (streamed[a] != NULL) { kernels->stream(count, out[a], streamed[a]); }
+    }
     fill_answer(shard, fresh, answer, offset, count);
 }
 

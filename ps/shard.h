@@ -66,7 +66,8 @@ struct shard {
     struct buffer *incoming[OPTIMIZER_ARRAYS_MAX];
     struct shard_update next;
     struct pushed_gradient *slots[SLICES_MAX]; /* Pushed sums, by first slice. Owned. */
-    float *sum, *values;                       /* One block of the gradient, and of new values. */
+    /* One block of the gradient, and of each new array that is streamed (shard.c). */
+    float *sum, *blocks[OPTIMIZER_ARRAYS_MAX];
 };
 
 /* Open a shard without arrays. TN_ENOMEM: `shard` needs no closing. */

@@ -11,6 +11,7 @@
 #include "kernels/job_kernels.h"
 #include "kernels/kernels.h"
 #include "ps/kept_file.h"
+#include "ps/kept_prefault.h"
 
 struct ps_parts {
     const struct kernels *kernels;
@@ -19,6 +20,7 @@ struct ps_parts {
     size_t memory_bytes;
     struct cell_arena_size rows;
     struct kept_memory kept;
+    struct kept_prefault prefault;
     struct ps *ps;
 };
 
@@ -67,9 +69,12 @@ static enum tn_status run_ps(struct node_setup *setup, void *role, int *exit_cod
                                      .place = parts->store.place};
     status = ps_create(&config, &parts->ps, error);
     if (status == TN_OK) {
+        const uint32_t slots = ps_kept_slots(&setup->job, &setup->variables);
+        if (config.kept != NULL) { kept_prefault_start(&parts->prefault, &parts->kept, slots); }
         const struct node node = ps_node(parts->ps);
         *exit_code = runtime_run(setup->runtime, &node);
     }
+    kept_prefault_stop(&parts->prefault);
     store_thread_stop(parts->store.thread, *exit_code == TN_EXIT_OK);
     ps_destroy(parts->ps);
     return status;

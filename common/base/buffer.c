@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,12 @@ enum {
     LINE_BYTES = 64,
 };
 
+/* Linux 5.14 and 6.1; the headers of the C library may be older. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* Linux 6.1; the headers of the C library may be older. */
+#define MADV_COLLAPSE 25
 #endif
 
 /* A buffer with the fields that free it. */
@@ -27,7 +32,7 @@ struct owned_buffer {
     void *memory;         /* To be freed; NULL: it is a slot. */
     unsigned list;
     uint32_t slot;
-    bool collapsed; /* A slot that has got what huge pages there are. */
+    atomic_bool collapsed; /* A slot that has got what huge pages there are. */
 };
 
 /* Memory of others. */
@@ -45,6 +50,8 @@ struct buffer_pool {
     size_t limit_bytes;
     size_t in_use; /* Buffers with references. */
     bool has_slots;
+    struct owned_buffer **slots; /* By their numbers. */
+    uint32_t slot_count;
     unsigned color;
 };
 
@@ -105,6 +112,12 @@ struct buffer_pool *buffer_pool_of_slots(void *memory, size_t size, uint32_t cou
     struct buffer_pool *pool = buffer_pool_create(0);
     if (pool == NULL) { return NULL; }
     pool->has_slots = true;
+    pool->slots = calloc(count, sizeof *pool->slots);
+    if (pool->slots == NULL && count > 0) {
+        buffer_pool_destroy(pool);
+        return NULL;
+    }
+    pool->slot_count = count;
     const size_t capacity = capacity_for(LIST_LARGE, size);
     for (uint32_t slot = count; slot-- > 0;) {
         struct owned_buffer *made = malloc(sizeof *made);
@@ -120,6 +133,7 @@ struct buffer_pool *buffer_pool_of_slots(void *memory, size_t size, uint32_t cou
             .next_free = pool->free[LIST_LARGE],
         };
         pool->free[LIST_LARGE] = &made->buffer;
+        pool->slots[slot] = made;
         pool->bytes += capacity;
     }
     return pool;
@@ -141,6 +155,7 @@ void buffer_pool_destroy(struct buffer_pool *pool)
     assert(pool->in_use == 0);
     for (unsigned i = 0; i < LIST_COUNT; i++) { free_list(pool->free[i]); }
     pthread_mutex_destroy(&pool->mutex);
+    free(pool->slots);
     free(pool);
 }
 
@@ -229,22 +244,31 @@ static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned list, s
     return buffer;
 }
 
-/* Give a slot huge pages when it is first used; its contents stay. Memory files get none on their
- * own unless the administrator asks for it (shmem_enabled), and an update that walks several arrays
- * in step waits for translations of small ones. A page that is in use is collapsed with those
- * around it, which costs no copy as long as these do not exist. A hint: where Linux is older or
- * memory is short, small pages stay. */
-static void collapse_slot(struct owned_buffer *slot)
+/* Give a slot huge pages before it is first used, unless `*stop` (NULL: never) becomes true; its
+ * contents stay. Memory files get none on their own unless the administrator asks for it
+ * (shmem_enabled), and an update that walks several arrays in step waits for translations of small
+ * ones. A page that is in use is collapsed with those around it, which costs no copy as long as
+ * these do not exist. A hint: where Linux is older or memory is short, small pages stay. */
+static void collapse_slot(struct owned_buffer *slot, const atomic_bool *stop)
 {
-    if (slot->collapsed) { return; }
-    slot->collapsed = true;
+    if (atomic_load(&slot->collapsed)) { return; }
     const uintptr_t start = (uintptr_t)slot->buffer.data, mask = (uintptr_t)HUGE_PAGE_BYTES - 1,
                     end = (start + slot->buffer.capacity) & ~mask;
     for (uintptr_t at = (start + mask) & ~mask; at < end; at += HUGE_PAGE_BYTES) {
         char *page = (char *)slot->buffer.data + (at - start);
-        (void)*(volatile const char *)page;
-        if (madvise(page, HUGE_PAGE_BYTES, MADV_COLLAPSE) != 0) { return; }
+        if (stop != NULL && atomic_load(stop)) { return; }
+        if (madvise(page, PAGE_BYTES, MADV_POPULATE_READ) != 0 ||
+            madvise(page, HUGE_PAGE_BYTES, MADV_COLLAPSE) != 0) {
+            break;
+        }
     }
+    atomic_store(&slot->collapsed, true);
+}
+
+void buffer_pool_prefault(struct buffer_pool *pool, uint32_t count, const atomic_bool *stop)
+{
+    assert(pool->has_slots && count <= pool->slot_count);
+    for (uint32_t slot = count; slot-- > 0;) { collapse_slot(pool->slots[slot], stop); }
 }
 
 struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size)
@@ -268,7 +292,7 @@ struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size)
         }
     }
     if (buffer == NULL) { return NULL; }
-    if (pool->has_slots) { collapse_slot(owned(buffer)); }
+    if (pool->has_slots) { collapse_slot(owned(buffer), NULL); }
     buffer->size = size;
     buffer->next_free = NULL;
     __atomic_store_n(&buffer->references, 1, __ATOMIC_RELAXED);
@@ -288,7 +312,7 @@ struct buffer *buffer_acquire_slot(struct buffer_pool *pool, uint32_t slot, size
     pthread_mutex_unlock(&pool->mutex);
     if (found == NULL) { return NULL; }
     assert(size <= found->capacity && found->references == 0);
-    collapse_slot(owned(found));
+    collapse_slot(owned(found), NULL);
     found->size = size;
     found->next_free = NULL;
     found->references = 1;

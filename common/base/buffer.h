@@ -11,6 +11,7 @@
 #ifndef COMMON_BASE_BUFFER_H
 #define COMMON_BASE_BUFFER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +38,10 @@ struct buffer_pool *buffer_pool_create(size_t limit_bytes);
  * `memory`, which begins a page and outlives the pool, and has at least `size` bytes. Nothing is
  * written to it. NULL: out of memory. */
 struct buffer_pool *buffer_pool_of_slots(void *memory, size_t size, uint32_t count);
+/* Allocate the memory of slots [0, count), the last one first, until `*stop` is true: a slot whose
+ * memory is allocated when it is first used makes its user wait. The slots may be in use meanwhile,
+ * and their contents stay. Only a hint to the kernel. */
+void buffer_pool_prefault(struct buffer_pool *pool, uint32_t count, const atomic_bool *stop);
 /* The memory that a slot takes: whole pages. */
 size_t buffer_slot_bytes(size_t size);
 /* All buffers must have been released. NULL is allowed. */

@@ -5,11 +5,14 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* The values of <linux/ioprio.h>, a header of the kernel. */
 enum { IO_OF_THREAD = 1, IO_CLASS_SHIFT = 13, IO_CLASS_NONE = 0, IO_CLASS_IDLE = 3 };
+
+enum { NICE_LOWER = 10 };
 
 int thread_priority_self(void)
 {
@@ -25,6 +28,13 @@ bool thread_priority_set(int thread, enum thread_priority priority)
     const bool processor = sched_setscheduler(thread, idle ? SCHED_IDLE : SCHED_OTHER, &none) == 0;
     const bool disk = syscall(SYS_ioprio_set, IO_OF_THREAD, thread, io) == 0;
     return processor && disk;
+}
+
+void thread_priority_lower(void)
+{
+    /* On Linux the nice value belongs to the thread. */
+    const id_t self = (id_t)gettid();
+    (void)setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + NICE_LOWER);
 }
 
 static void *go_and_return(void *out)

@@ -27,4 +27,8 @@ bool thread_priority_can_return(void);
  * is as before; the thread works all the same. */
 bool thread_priority_set(int thread, enum thread_priority priority);
 
+/* The calling thread gets a small share of a processor that others need (nice), for good. Unlike an
+ * idle one it continues to run, so it may enter the kernel where others wait for it. */
+void thread_priority_lower(void);
+
 #endif

@@ -214,8 +214,8 @@ static void test_state_stays_in_its_buffer(void **state)
 
 enum { LARGE_SIDE = 1100, LARGE_COUNT = LARGE_SIDE * LARGE_SIDE };
 
-/* The pushed gradients of two workers applied three times to a shard that is large enough to be
- * streamed; its arrays one behind the other. */
+/* The pushed gradients of two workers applied three times, of which the second step is saved, to a
+ * shard that is large enough to be streamed; its arrays one behind the other. */
 static float *large_steps(const struct kernels *kernels, enum optimizer_kind kind,
                           const struct slice_node nodes[2])
 {
@@ -246,6 +246,7 @@ static float *large_steps(const struct kernels *kernels, enum optimizer_kind kin
             shard_hold(&shard, nodes[n].first,
                        pushed_gradient(pool, gradient, LARGE_COUNT, CHUNK_BYTES));
         }
+        if (step == 1) { shard_keep(&shard, true); }
         assert_true(shard_apply(&shard, nodes, 2));
     }
     float *all = malloc(shard.arrays * sizeof gradient);
@@ -256,7 +257,8 @@ static float *large_steps(const struct kernels *kernels, enum optimizer_kind kin
     return all;
 }
 
-/* Large shards, whose values are streamed, have the bits of the reference. */
+/* Large shards, whose values are streamed, and whose state is while a save has it, have the bits of
+ * the reference. */
 static void test_large_shards_are_exact(void **state)
 {
     (void)state;

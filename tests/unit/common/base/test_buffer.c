@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "common/base/buffer.h"
 
@@ -167,6 +168,27 @@ static void starts_differ_within_the_page(void **state)
     buffer_release(two);
 }
 
+/* The contents of slots that are in use stay when their memory is allocated, also if it stops. */
+static void prefault_keeps_contents(void **state)
+{
+    (void)state;
+    enum { SLOTS = 3, BYTES = 5 << 20 };
+    const size_t size = SLOTS * buffer_slot_bytes(BYTES);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    atomic_bool stop = true;
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    struct buffer_pool *pool = buffer_pool_of_slots(memory, BYTES, SLOTS);
+    struct buffer *buffer = buffer_acquire(pool, BYTES);
+    memset(buffer->data, 0xa5, BYTES);
+    buffer_pool_prefault(pool, SLOTS, &stop);
+    stop = false;
+    buffer_pool_prefault(pool, SLOTS, &stop);
+    for (size_t i = 0; i < BYTES; i++) { assert_int_equal(((uint8_t *)buffer->data)[i], 0xa5); }
+    buffer_release(buffer);
+    buffer_pool_destroy(pool);
+    (void)munmap(memory, size);
+}
+
 static void count_release(void *ctx)
 {
     ++*(int *)ctx;
@@ -203,6 +225,7 @@ int main(void)
                                         destroy_pool),
         cmocka_unit_test_setup_teardown(parts_keep_the_whole, create_pool, destroy_pool),
         cmocka_unit_test(limit_is_enforced),
+        cmocka_unit_test(prefault_keeps_contents),
         cmocka_unit_test(wrapped_memory_is_given_back_once),
         cmocka_unit_test_setup_teardown(starts_differ_within_the_page, create_pool, destroy_pool),
     };
