@@ -11,6 +11,7 @@ from pathlib import Path
 from figures import tables
 from figures.processes import DAY_S, Cluster, Server, print_progress
 from figures.ratios import Missing, figure
+from figures.start import start_many, threads
 from figures.turns import OVER_TCP, QUIET, Scaled, Turn, in_turns, lines_of_rounds, over_tcp, size_text, start_peers
 
 FASHION = "/usr/share/datasets/fashion-mnist"
@@ -303,4 +304,7 @@ FIGURES = {
     "rss_ps_per_shard": memory_of_ps,
     "rss_worker_per_model": memory_of_worker,
     "failover_ms": failover,
+    "start_w128_ms": lambda context: start_many(context, 128),
+    "threads_worker": lambda context: threads(context, "worker"),
+    "threads_ps": lambda context: threads(context, "ps"),
 }

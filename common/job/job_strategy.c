@@ -85,7 +85,30 @@ static enum tn_status check_group(const struct job *job, struct error *error)
     return status == TN_OK ? check_group_sizes(job, error) : status;
 }
 
-enum tn_status job_check_strategy(const struct job *job, struct error *error)
+enum tn_status job_check_workers_per_process(const struct job *job, struct error *error)
+{
+    const enum strategy_type type = job->strategy.type;
+    const struct {
+        bool is_refused;
+        const char *reason;
+    } rules[] = {
+        {type == STRATEGY_TYPE_MIRROR, "strategy.type is mirror, where each worker has a store"},
+        {type == STRATEGY_TYPE_GROUP, "strategy.type is group, where workers listen"},
+        {job->cluster.workers_least != 0, "cluster.workers is a range, so workers come and go"},
+        {job->train.kernels == JOB_KERNELS_CUDA, "train.kernels is cuda, with a GPU each"},
+    };
+    if (job->cluster.workers_per_process == 1) { return TN_OK; }
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (!rules[i].is_refused) { continue; }
+        return error_set(error, TN_EINVAL,
+                         "cluster.workers_per_process is %" PRIu32
+                         ", but %s: give --set cluster.workers_per_process=1",
+                         job->cluster.workers_per_process, rules[i].reason);
+    }
+    return TN_OK;
+}
+
+static enum tn_status check_type(const struct job *job, struct error *error)
 {
     if (job->strategy.type == STRATEGY_TYPE_MIRROR) { return check_mirror(job, error); }
     if (job->cluster.ps == 0) {
@@ -101,4 +124,10 @@ enum tn_status job_check_strategy(const struct job *job, struct error *error)
                      "train.mode is async, but strategy.type is local (--local), which has no "
                      "workers that could be ahead of one another: give --set train.mode=sync, "
                      "or --set strategy.type=ps without --local");
+}
+
+enum tn_status job_check_strategy(const struct job *job, struct error *error)
+{
+    const enum tn_status status = check_type(job, error);
+    return status == TN_OK ? job_check_workers_per_process(job, error) : status;
 }
