@@ -240,6 +240,24 @@ class OneProcess(Curves):
             self.process.send_signal(signal.SIGSTOP)
 
 
+    def cost(self, steps):
+        """Processor seconds of a step, on the average of at least `steps`; other load on the machine changes them little."""
+        self.process.send_signal(signal.SIGCONT)
+        try:
+            first, before = self.wait_point()[-1][0], processor_seconds(self.process.pid)
+            last = first
+            while last < first + steps:
+                last = self.wait_point()[-1][0]
+            return (processor_seconds(self.process.pid) - before) / (last - first)
+        finally:
+            self.process.send_signal(signal.SIGSTOP)
+
+
+def processor_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def seconds(text):
     """A time of the curves: 2026-11-21T22:56:30.167Z, as seconds of its day."""
     hours, minutes, rest = text.rstrip("Z").split("T")[1].split(":")

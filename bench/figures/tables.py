@@ -5,11 +5,12 @@ import statistics
 from pathlib import Path
 
 from figures.processes import DAY_S, Cluster, OneProcess, print_progress, seconds
-from figures.ratios import Missing, figure
+from figures.ratios import Missing, figure, quartiles
 from figures.turns import OVER_TCP, QUIET, Scaled, Turn, in_turns, lines_of_rounds, over_tcp, start_peers
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CLICKS_PEERS = (("tensorflow_ps.py", "TensorFlow, parameter servers"), ("tensorflow_one.py", "TensorFlow, one process"))
+WARM_STEPS = 300  # More than those after which a row expires.
 
 
 def table_rates(context, kind):
@@ -43,18 +44,32 @@ def large_table(context):
                   f"the same with 10^5 rows, {trained[1]} trained")
 
 
+def processor_ratio(context, job, without):
+    """Quartiles of the processor time of a step without a rule over that with it, in one process each."""
+    one, other = (OneProcess(context.workspace, f"{each['name']}-local", each) for each in (job, without))
+    ratios, steps = [], 50 if context.quick else 150
+    for program in (one, other):
+        program.cost(WARM_STEPS)
+    for _ in range(context.rounds):
+        cost = one.cost(steps)
+        ratios.append(other.cost(steps) / cost)
+        print_progress(f"  {1000 * cost:.3g} ms of a processor for a step, {ratios[-1]:.3g} of it without the rule")
+    return quartiles(ratios)
+
+
 def rules(context, text, rule):
-    """A job whose tables have a rule, beside the same job without, both after `warm` steps."""
-    warm, job = 300, clicks_job("with-rule", 1_000_000)
+    """A job whose tables have a rule, beside the same job without, both after WARM_STEPS."""
+    job = clicks_job("with-rule", 1_000_000)
     job["train"].update(batch=256, tables=[dict(rule, match="columns/*")])
     without = dict(job, name="without-rule", train={key: job["train"][key] for key in job["train"] if key != "tables"})
-    other = Turn(context, without, ready=warm)
+    other = Turn(context, without, ready=WARM_STEPS)
     cluster = Cluster(context.workspace, job["name"], job)
-    cluster.wait(f"step {warm}", lambda status: status["step"] >= warm)
+    cluster.wait(f"step {WARM_STEPS}", lambda status: status["step"] >= WARM_STEPS)
     rows = in_turns(context, cluster, [other])
     have, had = (sum(table["rows"] for table in one.stop()["tables"]) for one in (cluster, other.cluster))
-    return figure("steps/s", "higher", f"2 ps, 2 workers, batch 256, 26 tables; {text}; {have} rows at the end", rows,
-                  f"the same job without this rule, {had} rows")
+    found = figure("steps/s", "higher", f"2 ps, 2 workers, batch 256, 26 tables; {text}; {have} rows at the end", rows,
+                   f"the same job without this rule, {had} rows")
+    return dict(found, processor_ratio=processor_ratio(context, job, without))
 
 
 def admission(context):
