@@ -232,8 +232,10 @@ static const char *find_lost_request(const struct sim_cluster *cluster)
 static bool came_too_late(const struct sim_author *author)
 {
     if (author->result == RESULT_NONE) { return true; /* See find_lost_request(). */ }
-    return author->result == RESULT_REFUSED && strstr(author->request.text, "the run ") != NULL &&
-           strstr(author->request.text, "end") != NULL;
+    if (author->result != RESULT_REFUSED) { return false; }
+    const char *text = author->request.text;
+    return (strstr(text, "the run ") != NULL && strstr(text, "end") != NULL) ||
+           strstr(text, "leaving") != NULL;
 }
 
 /* Whether it came too soon instead, while a change before it, which was made, was under way. */
