@@ -3,10 +3,9 @@
 import os
 import time
 
-from figures.processes import Cluster, print_progress, seconds
+from figures.processes import DAY_S, Cluster, print_progress
 from figures.ratios import figure
 
-DAY_S = 86400
 MANY = 16
 
 

@@ -108,10 +108,11 @@ static const struct json_field fields[] = {
         "processors than such nodes and each processor gets as many workers as any other. Steps "
         "of less than a millisecond become faster by a quarter on a machine that does nothing "
         "else, and slower where other programs are busy."),
-    NAME(FIELD_ENUM, "placement.strategy", placement.strategy, placements, FIXED,
+    NAME(FIELD_ENUM, "placement.strategy", placement.strategy, placements, RESUMED,
          "How the parameters are divided among the ps. `ranges`: equal parts, which may cut "
          "variables. `round_robin`: whole variables in turn. `greedy`: whole variables, the "
-         "largest first, each to the ps with the fewest bytes. See `tanist plan`."),
+         "largest first, each to the ps with the fewest bytes. See `tanist plan`. `--resume` may "
+         "[change it](#another-number-of-ps)."),
     {
         .name = "placement.variables",
         .type = FIELD_LIST,
