@@ -306,5 +306,6 @@ FIGURES = {
     "failover_ms": failover,
     "start_w128_ms": lambda context: start_many(context, 128),
     "threads_worker": lambda context: threads(context, "worker"),
+    "threads_w16": lambda context: threads(context, "worker", 16),
     "threads_ps": lambda context: threads(context, "ps"),
 }

@@ -52,7 +52,9 @@ MEANINGS = (
     ("rss_ps_", "Resident memory of a ps over its shard. The limit is what Adam needs, and one more copy of the values."),
     ("rss_worker_", "Resident memory of a worker over the model. The limit is the values, their gradient and a tenth of both."),
     ("start_", "From the start of `tanist run`, which starts a ZooKeeper ensemble, to the end of the first step of all workers. The limit is "
-     "the same with one worker, which is mostly the start of the ensemble."),
+     "the same with one worker, which is mostly the start of the ensemble. Beside it are the same workers in few processes "
+     "(`cluster.workers_per_process`)."),
+    ("threads_w16", "Threads of a process with 16 workers. No limit is measured."),
     ("threads_", "Threads of a process. No limit is measured."),
     ("failover_", "From SIGKILL of the chief to the next chief's record in ZooKeeper. Training continues meanwhile. No limit is measured."),
 )

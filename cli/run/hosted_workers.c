@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/resource.h>
 
 #include "common/base/log.h"
 
@@ -87,6 +87,15 @@ static enum tn_status open_all(const struct node_setup *setup, const struct work
     return status == TN_OK ? node_host_connect(all->host, error) : status;
 }
 
+/* A worker has up to 13 descriptors with 8 ps; shells allow 1024 for a process unless it asks. */
+static void allow_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) { return; }
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void run_all(struct hosted_workers *all)
 {
     uint32_t started = 0;
@@ -121,6 +130,7 @@ enum tn_status hosted_workers_run(const struct node_setup *setup,
     struct hosted_workers *all = calloc(1, sizeof *all + setup->nodes * sizeof all->list[0]);
     if (all == NULL) { return error_set(error, TN_ENOMEM, "out of memory for the workers"); }
     pthread_mutex_init(&all->lock, NULL);
+    allow_descriptors();
     enum tn_status status = open_all(setup, shared, all, error);
     if (status == TN_OK) {
         run_all(all);
