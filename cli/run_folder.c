@@ -213,7 +213,7 @@ static enum tn_status compare_job(struct run_folder *folder, struct job *job, co
     }
     folder->continued = true;
     folder->before = existing;
-    job_rate_adopt(job, &existing);
+    job_resume_adopt(job, &existing);
     if (!job_difference(&existing, job, difference)) { return TN_OK; }
     const bool allowed = job_resume_allows(&existing, job);
     if (allowed) { status = job_resume_check(&existing, job, error); }

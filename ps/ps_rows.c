@@ -12,8 +12,7 @@ static struct row_body_rules rules_of(const struct ps *ps, bool gradients)
     return (struct row_body_rules){
         .variables = ps->config.variables,
         .gradients = gradients,
-        .ps = ps->config.identity.task.index,
-        .ps_count = ps->config.job->cluster.ps,
+        .part = ps->rows.part,
     };
 }
 

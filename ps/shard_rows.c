@@ -15,7 +15,7 @@ enum tn_status shard_rows_open(struct shard_rows *rows, const struct job *job,
 {
     *rows = (struct shard_rows){
         .job = job,
-        .part = {.ps = index, .ps_count = job->cluster.ps},
+        .part = row_part_of(&job->placement.rows, job->cluster.ps, index),
         .arena = arena,
     };
     if (variables->row_table_count == 0) { return TN_OK; }

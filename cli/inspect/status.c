@@ -164,7 +164,7 @@ static enum tn_status read_view(struct view *view, struct error *error)
     if (status == TN_OK) { status = read_tasks(sync, view, error); }
     if (status == TN_OK) { read_slices(sync, view); }
     if (status == TN_OK) {
-        held_shards_read(&view->held, sync, cluster, &view->run, view->spec.ps);
+        held_shards_read(&view->held, sync, cluster, &view->run, view->spec.ps, &view->spec.rows);
     }
     if (status == TN_OK) { status = spare_hosts_read(&view->spares, sync, cluster, error); }
     zk_sync_close(sync);

@@ -79,6 +79,7 @@ static void describe_new(const struct job *job, const struct variable_table *var
                          .graph_hash = variables->graph_hash,
                          .coordinators = job->cluster.coordinators,
                          .ps = job->cluster.ps,
+                         .rows = job->placement.rows,
                          .workers = job->cluster.workers,
                          .workers_least = job->cluster.workers_least,
                          .evaluators = job->cluster.evaluators,
@@ -177,9 +178,12 @@ char *cluster_spec_of(const struct spec *spec, const struct job *job, struct spe
     out->job_json = job_to_json(job);
     out->job_hash = job_hash(job);
     /* Nodes of another division of the parameters are nodes of another cluster (T1). */
-    if (spec->ps != job->cluster.ps) { out->key = clock_new_incarnation(); }
+    if (spec->ps != job->cluster.ps || !row_borders_equal(&spec->rows, &job->placement.rows)) {
+        out->key = clock_new_incarnation();
+    }
     out->coordinators = job->cluster.coordinators;
     out->ps = job->cluster.ps;
+    out->rows = job->placement.rows;
     out->workers = job->cluster.workers;
     out->workers_least = job->cluster.workers_least;
     out->evaluators = job->cluster.evaluators;

@@ -11,6 +11,7 @@
 void live_plan_job(struct job *job, const struct change_request *request)
 {
     job->cluster.ps = request->ps;
+    job->placement.rows = request->rows;
     job->strategy.type = request->ps > 0 ? STRATEGY_TYPE_PS : STRATEGY_TYPE_MIRROR;
 }
 
@@ -44,7 +45,10 @@ static enum tn_status check_phase(const struct job *job, const struct run *now, 
 static enum tn_status check_same(const struct job *job, const struct change_request *request,
                                  struct error *error)
 {
-    if (job->cluster.ps != request->ps) { return TN_OK; }
+    if (job->cluster.ps != request->ps ||
+        !row_borders_equal(&job->placement.rows, &request->rows)) {
+        return TN_OK;
+    }
     if (request->ps == 0) {
         return error_set(error, TN_EINVAL, "strategy.type is mirror already: nothing to change");
     }
@@ -63,7 +67,10 @@ enum tn_status live_plan_check(const struct job *job, const struct change_reques
 enum live_verdict live_plan_judge(const struct live_view *view, const struct job *job,
                                   const struct job *wanted)
 {
-    if (view->spec.ps == wanted->cluster.ps) { return LIVE_MADE; }
+    if (view->spec.ps == wanted->cluster.ps &&
+        row_borders_equal(&view->spec.rows, &wanted->placement.rows)) {
+        return LIVE_MADE;
+    }
     return run_is_over(&view->run) || ends_early(job, &view->run) ? LIVE_OVER : LIVE_WRITE;
 }
 

@@ -116,7 +116,7 @@ static enum tn_status change_cluster(struct local_run *run, struct zk_sync *sync
     if (!run->resume || (run->one_of_many && !run_is_over(&now))) {
         return refuse(run, stored, error);
     }
-    if (run->one_of_many && run->job.cluster.ps != spec->ps) {
+    if (run->one_of_many && !job_has_same_parts(&run->job, stored)) {
         status = cluster_check_no_nodes(sync, run->job.name, error);
     }
     if (status == TN_OK) { status = change(run, stored, now.committed_step, error); }
@@ -154,7 +154,7 @@ static enum tn_status follow_cluster(struct local_run *run, struct zk_sync *sync
         job_read_text(&stored, spec->job_json, strlen(spec->job_json), "/spec", NULL) != TN_OK) {
         return TN_OK;
     }
-    job_rate_adopt(&run->job, &stored);
+    job_resume_adopt(&run->job, &stored);
     if (spec->variables_hash != variable_table_hash(&run->variables)) {
         const enum tn_status status = job_resume_check_order(&stored, &run->job, error);
         if (status != TN_OK) { return status; }

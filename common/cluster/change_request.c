@@ -6,6 +6,7 @@
 
 #include "common/base/json_codec.h"
 #include "common/base/utf8.h"
+#include "common/cluster/row_borders.h"
 
 enum { VERSION = 1 };
 
@@ -19,6 +20,7 @@ static const struct json_field fields[] = {
     {.name = "version", .type = FIELD_OTHER},
     {"state", FIELD_ENUM, AT(state), .names = state_names},
     {"ps", FIELD_UINT, AT(ps), .most = PS_MAX},
+    {"buckets", FIELD_CUSTOM, AT(rows), .converter = &row_borders_converter, .optional = true},
     {"at_ms", FIELD_UINT, AT(wall_ms)},
     {"by", FIELD_TEXT, AT(by)},
     {"agent", FIELD_HEX, AT(agent)},

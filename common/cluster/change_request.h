@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/cluster/row_owner.h"
 #include "common/cluster/task.h"
 #include "common/cluster/znodes.h"
 
@@ -30,7 +31,8 @@ enum { CHANGE_TEXT_MAX = 512 };
 
 struct change_request {
     enum change_state state;
-    uint32_t ps; /* The wanted number; 0: strategy.type mirror. */
+    uint32_t ps;             /* The wanted number; 0: strategy.type mirror. */
+    struct row_borders rows; /* Between the rows of two ps. */
     uint64_t wall_ms;
     char by[HOST_NAME_MAX_BYTES];
     /* Written by the agent: */

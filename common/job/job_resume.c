@@ -13,14 +13,29 @@
 
 enum { STRATEGY_TEXT_MAX = 48 };
 
+bool job_has_same_parts(const struct job *a, const struct job *b)
+{
+    return a->cluster.ps == b->cluster.ps &&
+           row_borders_equal(&a->placement.rows, &b->placement.rows);
+}
+
+void job_resume_adopt(struct job *job, const struct job *stored)
+{
+    job_rate_adopt(job, stored);
+    if (job->placement.rows.count == 0 && job->cluster.ps == stored->cluster.ps) {
+        job->placement.rows = stored->placement.rows;
+    }
+}
+
 bool job_resume_allows(const struct job *from, const struct job *to)
 {
     char text[JOB_DIFFERENCE_MAX];
     const struct job_rate rate = job_rate_of(to);
     struct job same = *from;
-    if (from->cluster.ps == to->cluster.ps && !job_rate_differs(from, to)) { return false; }
+    if (job_has_same_parts(from, to) && !job_rate_differs(from, to)) { return false; }
     job_rate_set(&same, &rate);
     same.cluster.ps = to->cluster.ps;
+    same.placement.rows = to->placement.rows;
     return !job_difference(&same, to, text);
 }
 

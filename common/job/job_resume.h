@@ -1,7 +1,8 @@
 /*
  * common/job/job_resume.h: which fixed keys of a job `--resume` may change between two starts of a
- * run: those of the learning rate (common/job/job_rate.h), and the number of ps, which changes no
- * bit of a sync run. A strategy without ps has 0 of them, so it may change as well.
+ * run: those of the learning rate (common/job/job_rate.h), and the number of ps and the borders
+ * between their rows, which change no bit of a sync run. A strategy without ps has 0 of them, so it
+ * may change as well.
  *
  * Threads: a job is plain data.
  */
@@ -9,6 +10,13 @@
 #define COMMON_JOB_JOB_RESUME_H
 
 #include "common/job/job.h"
+
+/* Whether each ps has the same part of the parameters and rows. */
+bool job_has_same_parts(const struct job *a, const struct job *b);
+
+/* Give a job that continues the stored one the values that it need not name again: earlier learning
+ * rates, and, for the same number of ps, the borders between their rows. */
+void job_resume_adopt(struct job *job, const struct job *stored);
 
 /* The two differ in fixed keys, and `--resume` may change all of these. */
 bool job_resume_allows(const struct job *from, const struct job *to);
