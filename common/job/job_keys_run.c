@@ -126,7 +126,9 @@ static const struct json_field fields[] = {
         .tags = RESUMED,
         .help = "How the rows of [tables](models.md#tables) are divided among the ps: the first of "
                 "4096 buckets of keys that belongs to `ps:1`, to `ps:2`, and so on. `[]`: equal "
-                "parts. `--resume` may change it, and keeps it if it is not given.",
+                "parts. `--resume` may change it, and keeps it if it is not given. `tanist resize "
+                "--balance` [computes it](cli-control.md#balancing-the-rows-of-tables) from "
+                "measured loads.",
     },
     NUMBER(FIELD_UINT, "zookeeper.servers", zookeeper.servers, 1, 3, CHANGEABLE,
            "The number of servers in the ensemble that `tanist run` starts: 1 or 3."),
