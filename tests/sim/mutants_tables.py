@@ -47,7 +47,7 @@ MUTANTS = [
      "if (table->spec.part.ps_count > 64) {"),
     ("after borders have moved, rows are looked up at their former ps", "worker/row_lookup.c",
      "lookup->parts[p] = row_part_of(borders, ps, p);",
-     "lookup->parts[p] = row_part_of(&(struct row_borders){borders->count / 99}, ps, p);"),
+     "lookup->parts[p] = row_part_of(borders->count < 99 ? &(struct row_borders){.count = 0} : borders, ps, p);"),
     ("after borders have moved, gradients of rows go to their former ps", "worker/worker_rows.c",
      "row_part_of(&job->placement.rows, job->cluster.ps, ps);",
      "row_part_of(&(struct row_borders){.count = 0}, job->cluster.ps, ps);"),
@@ -60,7 +60,7 @@ MUTANTS = [
     ("a load leaves out the rows behind a moved border", "ps/table/row_table.c",
      "if (!row_part_has(&table->spec.part, table->spec.number, rows.keys[*at])) {",
      "if (!row_part_has(&table->spec.part, table->spec.number, rows.keys[*at]) ||\n"
-     "            row_bucket(table->spec.number, rows.keys[*at]) < table->spec.part.first + 64 * (table->spec.part.ps > 0)) {"),
+     "            row_bucket(table->spec.number, rows.keys[*at]) < table->spec.part.first + (table->spec.part.ps > 0 ? 64U : 0U)) {"),
     ("files of rows are continued after their borders have moved", "common/cluster/row_owner.c",
      "part->first == other->first && part->end == other->end;", "part->first < other->end;"),
     ("rows count as those of another table when they are loaded", "ps/table/row_table.c",
