@@ -44,7 +44,6 @@ static void reap_node(struct agent *agent, uint32_t index)
     assert(child->server == NULL);
     struct dead_node node = {
         .cluster = agent->config->job->name,
-        .task = child->task,
         .note = {.incarnation = child->incarnation, .wall_ms = clock_wall_ms()}};
     const struct supervised *ended = &agent->supervisor.children[index];
     if (!supervisor_keeps_memory(ended)) { children_drop_memory(child); }
@@ -53,8 +52,13 @@ static void reap_node(struct agent *agent, uint32_t index)
     bool closed = ended->signal == 0 && ended->exit_code == TN_EXIT_OK;
     node.has_session = children_take_session(child->session_path, &node.session) && !closed;
     bool usable = agent->connected && agent->observing;
-    node_reaper_begin(&agent->node_reaper, &node, agent->observer, &agent->candidates,
-                      usable ? &agent->port : NULL, &agent->next_op, agent->session_reaper);
+    for (uint32_t place = 0; place < child->task_count; place++) {
+        node.task = children_task(child, place);
+        node.note.incarnation = children_incarnation(child, place);
+        node.shares_session = place + 1 < child->task_count;
+        node_reaper_begin(&agent->node_reaper, &node, agent->observer, &agent->candidates,
+                          usable ? &agent->port : NULL, &agent->next_op, agent->session_reaper);
+    }
 }
 
 /* S7: the restart of a node that exited with 0; notify_death() did not report its end. */
@@ -107,9 +111,9 @@ void agent_signal_node(struct agent *agent, struct task task, const struct kill_
     assert(request->signal < KILL_SIGNALS);
     for (uint32_t i = 0; i < agent->children.count; i++) {
         const struct child *child = &agent->children.list[i];
-        bool matches = child->server == NULL && task_equal(child->task, task) &&
-                       child->incarnation == request->incarnation && child->process.pid > 0;
-        if (!matches) { continue; }
+        if (!children_has_task(child, task) || child->process.pid <= 0) { continue; }
+        const uint32_t place = task.index - child->task.index;
+        if (children_incarnation(child, place) != request->incarnation) { continue; }
         snprintf(text, sizeof text, "SIG%s sent to %s (pid %ld), requested by %s",
                  kill_signal_name(request->signal), child->name, (long)child->process.pid,
                  request->by);

@@ -12,7 +12,9 @@ void agent_watch_kills(struct agent *agent)
     if (!agent->config->allow_chaos) { return; }
     for (uint32_t i = 0; i < agent->children.count; i++) {
         const struct child *child = &agent->children.list[i];
-        if (child->server == NULL) { tasks[count++] = child->task; }
+        for (uint32_t place = 0; place < child->task_count; place++) {
+            tasks[count++] = children_task(child, place);
+        }
     }
     kill_requests_start(&agent->kill_requests, agent->config->job->name, tasks, count, OPS_KILLS,
                         &agent->port, agent->now_ms);

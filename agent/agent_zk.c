@@ -183,28 +183,51 @@ static void check_reach(struct agent *agent, const struct member *member)
     agent_give_up(agent, TN_EINVAL);
 }
 
+/* S4: a process with several workers is seen when all of them are registered. */
+static bool all_registered(const struct child *child)
+{
+    for (uint32_t place = 0; place < child->task_count; place++) {
+        if (!child->registered[place]) { return false; }
+    }
+    return true;
+}
+
 static void member_changed(struct agent *agent)
 {
     const struct observed_task *task = &agent->observer->tasks[agent->observer->changed];
     assert(agent->observer->changed < agent->observer->task_count);
     if (agent->config->many_hosts && task->present) { check_reach(agent, &task->member); }
     for (uint32_t i = 0; i < agent->children.count; i++) {
-        const struct child *child = &agent->children.list[i];
-        if (child->server != NULL || !task_equal(child->task, task->task)) { continue; }
+        struct child *child = &agent->children.list[i];
+        if (!children_has_task(child, task->task)) { continue; }
+        const uint32_t place = task->task.index - child->task.index;
+        const bool ours = task->present && child->incarnation != 0 &&
+                          task->member.incarnation == children_incarnation(child, place);
+        child->registered[place] = ours;
         if (!task->present) {
             agent_feed(agent, SUPERVISOR_MEMBER_LOST, i, 0, 0);
-        } else if (task->member.incarnation == child->incarnation) {
-            agent_feed(agent, SUPERVISOR_MEMBER_SEEN, i, 0, 0);
-        } else {
+        } else if (!ours) {
             agent_feed(agent, SUPERVISOR_MEMBER_TAKEN, i, 0, 0);
+        } else if (all_registered(child)) {
+            agent_feed(agent, SUPERVISOR_MEMBER_SEEN, i, 0, 0);
         }
     }
+}
+
+/* The task that another process holds; of several the first one. */
+static const struct observed_task *taken_task(const struct agent *agent, const struct child *child)
+{
+    const struct observed_task *task = observer_task(agent->observer, child->task);
+    for (uint32_t place = 1; place < child->task_count && task != NULL && !task->present; place++) {
+        task = observer_task(agent->observer, children_task(child, place));
+    }
+    return task;
 }
 
 void agent_become_spare(struct agent *agent, uint32_t index)
 {
     const struct child *child = &agent->children.list[index];
-    const struct observed_task *task = observer_task(agent->observer, child->task);
+    const struct observed_task *task = taken_task(agent, child);
     struct member member = {.task = child->task,
                             .incarnation = child->incarnation,
                             .pid = (uint64_t)getpid(),

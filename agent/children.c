@@ -17,6 +17,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/node/node.h"
 #include "common/zk/session_file.h"
 
 extern char **environ;
@@ -93,16 +94,43 @@ static void init_server(struct child *child, const struct ensemble_server *serve
     snprintf(child->log_path, sizeof child->log_path, "%s", server->log_path);
 }
 
-static void init_node(struct child *child, const char *dir, struct task task)
+static void init_node(struct child *child, const char *dir, struct task task, uint32_t count)
 {
     char file[TASK_NAME_MAX];
     assert(child->server == NULL);
     child->task = task;
+    child->task_count = count;
     child->memory = -1;
-    task_format(task, ':', child->name, sizeof child->name);
-    task_format(task, '-', file, sizeof file);
+    task_format_range(task, count, ':', child->name, sizeof child->name);
+    task_format_range(task, count, '-', file, sizeof file);
     snprintf(child->log_path, sizeof child->log_path, "%s/logs/%s.log", dir, file);
+    task_format(task, '-', file, sizeof file);
     snprintf(child->session_path, sizeof child->session_path, "%s/sessions/%s", dir, file);
+}
+
+/* Each worker joins the process of the one before it, unless that has all it may have. */
+static void add_task(struct children *children, struct task task)
+{
+    const struct agent_config *config = children->config;
+    struct child *last = children->count > 0 ? &children->list[children->count - 1] : NULL;
+    const bool joins = last != NULL && last->server == NULL && task.role == ROLE_WORKER &&
+                       last->task.role == ROLE_WORKER &&
+                       last->task_count < config->job->cluster.workers_per_process &&
+                       task.index == last->task.index + last->task_count;
+    if (joins) {
+        init_node(last, config->dir, last->task, last->task_count + 1);
+    } else {
+        init_node(&children->list[children->count++], config->dir, task, 1);
+    }
+}
+
+static enum tn_status find_network(const struct children *children, struct child *child,
+                                   struct error *error)
+{
+    char name[TASK_NAME_MAX];
+    if (child->server == NULL) { task_format(child->task, ':', name, sizeof name); }
+    return networks_find(children->config->networks, child->server != NULL ? child->name : name,
+                         &child->network, error);
 }
 
 int children_nice(const struct children *children, int offset)
@@ -126,12 +154,9 @@ enum tn_status children_init(struct children *children, const struct agent_confi
     for (uint32_t i = 0; i < servers; i++) {
         init_server(&children->list[children->count++], &config->ensemble->servers[i]);
     }
-    for (uint32_t i = 0; i < config->task_count; i++) {
-        init_node(&children->list[children->count++], config->dir, config->tasks[i]);
-    }
+    for (uint32_t i = 0; i < config->task_count; i++) { add_task(children, config->tasks[i]); }
     for (uint32_t i = 0; status == TN_OK && i < children->count; i++) {
-        struct child *child = &children->list[i];
-        status = networks_find(config->networks, child->name, &child->network, error);
+        status = find_network(children, &children->list[i], error);
     }
     return status;
 }
@@ -144,11 +169,28 @@ enum tn_status children_add(struct children *children, struct task task, struct 
                          children->count);
     }
     struct child *child = &children->list[children->count];
-    init_node(child, children->config->dir, task);
-    enum tn_status status =
-        networks_find(children->config->networks, child->name, &child->network, error);
+    init_node(child, children->config->dir, task, 1);
+    enum tn_status status = find_network(children, child, error);
     if (status == TN_OK) { children->count++; }
     return status;
+}
+
+bool children_has_task(const struct child *child, struct task task)
+{
+    return child->server == NULL && task.role == child->task.role &&
+           task.index >= child->task.index && task.index - child->task.index < child->task_count;
+}
+
+struct task children_task(const struct child *child, uint32_t place)
+{
+    assert(place < child->task_count);
+    return (struct task){.role = child->task.role, .index = child->task.index + place};
+}
+
+uint64_t children_incarnation(const struct child *child, uint32_t place)
+{
+    assert(child->incarnation != 0);
+    return node_incarnation(child->incarnation, place);
 }
 
 uint32_t children_find(const struct children *children, struct task task)
@@ -156,8 +198,7 @@ uint32_t children_find(const struct children *children, struct task task)
     uint32_t i = 0;
     assert(task.role < ROLE_COUNT);
     for (; i < children->count; i++) {
-        const struct child *child = &children->list[i];
-        if (child->server == NULL && task_equal(child->task, task)) { break; }
+        if (children_has_task(&children->list[i], task)) { break; }
     }
     return i;
 }
@@ -307,6 +348,7 @@ static const cpu_set_t *choose_processor(const struct children *children, const 
     struct binding_nodes nodes;
     cpu_set_t own;
     if (!job->cluster.bind || job->cluster.workers_least != 0) { return NULL; }
+    if (job->cluster.workers_per_process > 1) { return NULL; /* It needs all processors. */ }
     if (sched_getaffinity(0, sizeof own, &own) != 0) { return NULL; }
     const uint32_t before = count_nodes(children, child, &nodes);
     int left = binding_of(&nodes, (uint32_t)CPU_COUNT(&own), child->task.role, before);
@@ -328,16 +370,18 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
     }
     int advantage = child->task.role == ROLE_COORDINATOR ? NICE_ADVANTAGE : 0;
     cpu_set_t processor;
-    char index[16], incarnation[32], listen[TRANSPORT_ADDRESS_MAX], log_bytes[32], memory[16];
+    char index[16], incarnation[32], listen[TRANSPORT_ADDRESS_MAX], log_bytes[32], last[16];
     open_memory(child);
-    snprintf(memory, sizeof memory, "%d", child->memory);
+    const bool has_memory = child->memory >= 0, several = child->task_count > 1;
+    snprintf(last, sizeof last, "%d", has_memory ? child->memory : (int)child->task_count);
     child->incarnation = clock_new_incarnation();
+    memset(child->registered, 0, sizeof child->registered);
     snprintf(index, sizeof index, "%u", child->task.index);
     snprintf(incarnation, sizeof incarnation, "%" PRIu64, child->incarnation);
     snprintf(log_bytes, sizeof log_bytes, "%" PRIu64, config->log_bytes);
     snprintf(listen, sizeof listen, "tcp://%s:0",
              child->network != NULL ? child->network->address : config->listen_host);
-    const char *memory_option = child->memory >= 0 ? "--memory" : NULL; /* It is the last one. */
+    const char *last_option = has_memory ? "--memory" : several ? "--workers" : NULL;
     const char *const arguments[ARGUMENTS] = {
         "tanist",         role_name(child->task.role),
         "--index",        index,
@@ -352,7 +396,7 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
         "--log-level",    config->log_level != NULL ? config->log_level : "info",
         "--log-file",     child->log_path,
         "--log-max-size", log_bytes,
-        memory_option,    memory,
+        last_option,      last,
     };
     const struct process_config process = {.program = "/proc/self/exe",
                                            .arguments = arguments,

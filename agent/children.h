@@ -21,10 +21,13 @@ enum { CHILD_PATH_MAX = 1024, CHILD_LOG_LINE_MAX = 640 };
 struct child {
     struct process process;               /* pid 0: not running. */
     const struct ensemble_server *server; /* NULL: a node. */
-    struct task task;
+    struct task task;                     /* The first one, if the process has several workers. */
+    uint32_t task_count; /* Tasks of a node, with consecutive indexes; 1 except for workers. */
+    /* Those whose member znode of this process exists, by place. */
+    bool registered[WORKERS_MAX];
     const struct network *network; /* Borrowed from the configuration; NULL: the agent's. */
     uint64_t incarnation;          /* The present process, or the last one. */
-    char name[TASK_NAME_MAX];      /* "ps:1", "zookeeper:2" */
+    char name[TASK_NAME_MAX];      /* "ps:1", "worker:0-15", "zookeeper:2" */
     char log_path[CHILD_PATH_MAX], session_path[CHILD_PATH_MAX];
     int memory;               /* S12: that of a ps, which outlives its process; -1: none. Owned. */
     struct log_pipe *log;     /* The output of a server; nodes rotate their logs. Owned. */
@@ -63,7 +66,13 @@ char *const *children_environment(struct children *children);
 MUST_CHECK enum tn_status children_add(struct children *children, struct task task,
                                        struct error *error);
 
-/* The index of a node, or `count` if the agent does not have it. */
+/* Whether `task` is one of the child's. */
+bool children_has_task(const struct child *child, struct task task);
+/* The `place`-th task of a node, from 0 on, and its incarnation. */
+struct task children_task(const struct child *child, uint32_t place);
+uint64_t children_incarnation(const struct child *child, uint32_t place);
+
+/* The index of the child with this task, or `count` if the agent does not have it. */
 uint32_t children_find(const struct children *children, struct task task);
 
 /* The argument of supervisor_init(). */

@@ -55,7 +55,7 @@ void node_reaper_begin(struct node_reaper *reaper, const struct dead_node *node,
     assert(node->cluster != NULL);
     task_format(node->task, ':', name, sizeof name);
     if (zk != NULL) { send_all(node, observer, candidates, zk, next_op); }
-    if (!node->has_session) { return; }
+    if (!node->has_session || node->shares_session) { return; }
     struct reap *reap = zk != NULL ? free_entry(reaper) : NULL;
     if (reap == NULL) {
         session_reaper_close(session_reaper, name, &node->session);

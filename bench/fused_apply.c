@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "common/base/small_numbers.h"
+
 #if defined(__AVX2__)
 #include <immintrin.h>
 
@@ -24,6 +26,11 @@ static void store(float *to, lanes value)
 static lanes root(lanes value)
 {
     return _mm256_sqrt_ps(value);
+}
+static lanes zero_if_below(float smallest, lanes x)
+{
+    const lanes size = _mm256_andnot_ps(all(-0.0F), x);
+    return _mm256_and_ps(x, _mm256_cmp_ps(size, all(smallest), _CMP_NLT_UQ));
 }
 static void finish(void)
 {
@@ -49,6 +56,10 @@ static lanes root(lanes value)
 {
     return sqrtf(value);
 }
+static lanes zero_if_below(float smallest, lanes x)
+{
+    return ZERO_IF_BELOW(smallest, x);
+}
 static void finish(void)
 {
 }
@@ -67,9 +78,9 @@ void fused_apply(size_t count, const struct optimizer_constants *constants,
     for (size_t i = 0; i < count; i += LANES) {
         lanes left = (load(s[0] + i) + load(s[1] + i)) + (load(s[2] + i) + load(s[3] + i));
         lanes right = (load(s[4] + i) + load(s[5] + i)) + (load(s[6] + i) + load(s[7] + i));
-        lanes g = left + right;
-        lanes m = beta1 * load(in[1] + i) + rest1 * g;
-        lanes v = beta2 * load(in[2] + i) + rest2 * (g * g);
+        lanes g = zero_if_below(SMALLEST_GRADIENT, left + right);
+        lanes m = zero_if_below(SMALLEST_STATE, beta1 * load(in[1] + i) + rest1 * g);
+        lanes v = zero_if_below(SMALLEST_STATE, beta2 * load(in[2] + i) + rest2 * (g * g));
         store(out[0] + i, load(in[0] + i) - rate * m / (root(v) * scale + epsilon));
         store(out[1] + i, m);
         store(out[2] + i, v);

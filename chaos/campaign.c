@@ -219,6 +219,10 @@ enum tn_status campaign_open(const struct campaign_config *config, struct campai
     (void)probe_find_shim(campaign->shim, sizeof campaign->shim);
     enum tn_status status = make_dir(campaign, error);
     if (status == TN_OK) { status = read_job(campaign, error); }
+    if (status == TN_OK) {
+        const struct cluster_shape shape = cluster_shape_of(&campaign->job);
+        status = schedule_check(config->plan, &shape, error);
+    }
     if (status == TN_OK) { separate_mounts(); }
     if (status == TN_OK) { status = make_lab(campaign, error); }
     if (status == TN_OK) {

@@ -187,15 +187,15 @@ static enum tn_status move_aside(struct run_folder *folder, struct error *error)
 }
 
 static enum tn_status refuse_strategy(const struct run_folder *folder, const struct job *existing,
-                                      bool finished, struct error *error)
+                                      const struct job *job, bool finished, struct error *error)
 {
-    const bool had_ps = existing->cluster.ps > 0;
+    const char *had = job_strategy_text(existing);
     return error_set(error, TN_EINVAL,
-                     "%s contains %s run %s ps: give another --dir, --set strategy.type=%s, or "
-                     "--resume to continue it %s from the last checkpoint on",
-                     folder->dir, finished ? "a finished" : "an unfinished",
-                     had_ps ? "with" : "without", had_ps ? "ps" : "mirror",
-                     had_ps ? "without them" : "with them");
+                     "%s contains %s run with strategy.type %s: give another --dir, --set "
+                     "strategy.type=%s, or --resume to continue it with strategy.type %s from the "
+                     "last checkpoint on",
+                     folder->dir, finished ? "a finished" : "an unfinished", had, had,
+                     job_strategy_text(job));
 }
 
 static enum tn_status compare_job(struct run_folder *folder, struct job *job, const char *path,
@@ -214,14 +214,15 @@ static enum tn_status compare_job(struct run_folder *folder, struct job *job, co
     folder->continued = true;
     folder->before = existing;
     job_resume_adopt(job, &existing);
-    if (!job_difference(&existing, job, difference)) { return TN_OK; }
+    const bool differs = job_difference(&existing, job, difference);
+    if (!differs && !job_layout_differs(&existing, job)) { return TN_OK; }
     const bool allowed = job_resume_allows(&existing, job);
     if (allowed) { status = job_resume_check(&existing, job, error); }
     if (status != TN_OK) { return status; }
     folder->job_changes = allowed && may_change;
     if (folder->job_changes) { return TN_OK; }
-    if (allowed && (existing.cluster.ps == 0) != (job->cluster.ps == 0)) {
-        return refuse_strategy(folder, &existing, finished, error);
+    if (allowed && job_strategy_differs(&existing, job)) {
+        return refuse_strategy(folder, &existing, job, finished, error);
     }
     return error_set(error, TN_EINVAL,
                      "%s contains %s run of another job: %s; give another --dir, %sthe same values"

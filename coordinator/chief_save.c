@@ -253,7 +253,10 @@ static uint64_t due_step(const struct plan *p)
     uint64_t reached = chief_max_step(p->c, run), ahead = reached + chief_lead(p->c);
     bool final_needed = run->ending && run->committed_step != run->until;
     uint64_t wanted = wanted_multiple(p, reached);
-    if (run->phase == RUN_RUNNING && order_by_time(p, reached)) { wanted = u64_min(wanted, ahead); }
+    if (run->phase == RUN_RUNNING && order_by_time(p, reached)) {
+        /* Not beyond a multiple that is due, which would then be too late. */
+        wanted = u64_min(u64_min(wanted, ahead), run->save_due != 0 ? run->save_due : ahead);
+    }
     if (!run->ending || (wanted != STEP_NONE && wanted < run->until)) { return wanted; }
     /* No checkpoint is due before the last step. One ordered by time may still become due, so the
      * last one is then ordered only when it is near. */

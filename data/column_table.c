@@ -335,8 +335,8 @@ static enum tn_status open_files(const struct job *job, const char *pattern,
 {
     if (is_computed(job)) {
         return error_set(error, TN_EINVAL,
-                         "%s: the run computes its examples and has no format of files: leave the "
-                         "file out",
+                         "%s: the run computes its examples and has no format of files: evaluate "
+                         "without a file, or train with data.format to predict for files",
                          pattern);
     }
     const struct source_config config = {

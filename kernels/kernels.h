@@ -49,6 +49,8 @@ struct kernels {
     /* out[i] = values[i], written past the caches: for arrays that are read again only after others
      * would have displaced them. Exact. */
     void (*stream)(size_t count, const float *values, float *out);
+    /* Whether none of the values is an infinity or a NaN. Exact. */
+    bool (*all_finite)(size_t count, const float *values);
     /* values[i] *= factor. Exact. */
     void (*scale)(size_t count, float factor, float *values);
     /* matrix[r][c] += bias[c], in place. Exact. */

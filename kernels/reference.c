@@ -58,6 +58,14 @@ static void reference_stream(size_t count, const float *values, float *out)
     for (size_t i = 0; i < count; i++) { out[i] = values[i]; }
 }
 
+static bool reference_all_finite(size_t count, const float *values)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(values[i])) { return false; }
+    }
+    return true;
+}
+
 static void reference_scale(size_t count, float factor, float *values)
 {
     for (size_t i = 0; i < count; i++) { values[i] *= factor; }
@@ -163,6 +171,7 @@ const struct kernels *kernels_reference(void)
         .add = reference_add,
         .sum_tree = reference_sum_tree,
         .stream = reference_stream,
+        .all_finite = reference_all_finite,
         .scale = reference_scale,
         .add_bias = reference_add_bias,
         .sum_rows = reference_sum_rows,

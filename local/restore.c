@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/job/early_stop.h"
+#include "common/job/variable_order.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
 
@@ -39,14 +40,15 @@ static enum tn_status list(const char *dir, struct found *found, struct error *e
 
 /* ------------------------------------------------------- is it of this run */
 
+/* Sets `moves`: the order of the variables may have changed. */
 static enum tn_status check_layout(const struct trainer *trainer, const struct manifest *manifest,
-                                   struct error *error)
+                                   struct variable_move moves[static VARIABLES_MAX],
+                                   uint32_t *move_count, struct error *error)
 {
     const struct job *job = trainer->config.job;
-    const bool same_model =
-        manifest->parameter_count == trainer->parameters &&
-        manifest->variables_hash == variable_table_hash(&trainer->config.model->table);
-    if (!same_model) { return error_set(error, TN_EINVAL, "it holds another model"); }
+    const enum tn_status status =
+        variable_order_of(manifest, job, &trainer->config.model->table, moves, move_count, error);
+    if (status != TN_OK) { return status; }
     const uint64_t graph_hash = trainer->config.model->table.graph_hash;
     if (manifest->graph_hash != 0 && graph_hash != 0 && manifest->graph_hash != graph_hash) {
         return error_set(error, TN_EINVAL,
@@ -82,7 +84,7 @@ static enum tn_status check_inputs(const struct restore_config *config,
         return error_set(
             error, TN_EINVAL,
             "its arithmetic is \"%s\", but that of this process is \"%s\": continue with the same "
-            "train.kernels on the former kind of machine, or permit other bits with --set "
+            "train.kernels, version of tanist and kind of machine, or permit other bits with --set "
             "train.same_bits=false",
             theirs.fingerprint, config->inputs->fingerprint);
     }
@@ -95,14 +97,16 @@ static enum tn_status load(const struct restore_config *config, const struct man
                            struct trainer *trainer, struct error *error)
 {
     struct store_metadata metadata;
+    struct variable_move moves[VARIABLES_MAX];
     struct buffer *incoming[OPTIMIZER_ARRAYS_MAX];
-    enum tn_status status = check_layout(trainer, manifest, error);
+    struct store_read_request request = {
+        .manifest = manifest, .count = trainer->parameters, .moves = {.list = moves}};
+    enum tn_status status = check_layout(trainer, manifest, moves, &request.moves.count, error);
     if (status == TN_OK) { status = check_inputs(config, manifest, error); }
     if (status != TN_OK) { return status; }
     if (!trainer_begin_load(trainer, incoming)) {
         return error_set(error, TN_ENOMEM, "out of memory");
     }
-    struct store_read_request request = {.manifest = manifest, .count = trainer->parameters};
     for (uint32_t a = 0; a < trainer->arrays; a++) { request.arrays[a].buffer = incoming[a]; }
     status = store_read_range(config->dir, &request, NULL, &metadata, error);
     if (status == TN_OK && metadata.optimizer_steps != manifest->step) {

@@ -306,6 +306,8 @@ static enum tn_status open_arrays(struct mirror_worker *worker, const struct mir
         .ports = &worker->ports,
         .shard = &worker->shard,
         .rows = &worker->rows,
+        .job = job,
+        .variables = variables,
         .variables_hash = variable_table_hash(variables),
         .graph_hash = variables->graph_hash,
         .parameters = variables->parameter_count,

@@ -147,20 +147,23 @@ enum tn_status model_open_graph(struct tn_graph *graph, struct model **out, stru
     return status;
 }
 
-/* In a group: the member that reads each variable. */
+/* The member of a group that reads each variable. Other strategies load the checkpoints of groups,
+ * if the model can have any. */
 static enum tn_status find_members(struct model *model, const struct job *job, struct error *error)
 {
     uint32_t members[VARIABLES_MAX] = {0};
     struct variable_table *table = &model->table;
-    if (strategy_members(job) == 1) { return TN_OK; }
+    const bool in_group = strategy_members(job) > 1;
+    if (!in_group && table->row_table_count > 0) { return TN_OK; }
     if (table->row_table_count > 0) {
         return error_set(error, TN_EINVAL,
                          "table '%s': strategy.type group does not support tables: give --set "
                          "strategy.type=ps, or layers \"embedding\"",
                          table->row_tables[0].name);
     }
-    enum tn_status status =
-        graph_variable_tasks(model->graph, strategy_members(job), members, error);
+    const uint32_t tasks = in_group ? strategy_members(job) : GROUP_TASKS_MAX;
+    enum tn_status status = graph_variable_tasks(model->graph, tasks, members, error);
+    if (!in_group && status == TN_EINVAL) { return TN_OK; }
     for (uint32_t i = 0; i < table->count && status == TN_OK; i++) {
         table->variables[i].member = members[i];
     }

@@ -8,7 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/faults/failpoint.h"
-#include "kernels/optimizer.h"
+#include "ps/checkpoint_fit.h"
 #include "ps/checkpoint_retention.h"
 #include "ps/store/save_rate.h"
 #include "ps/store/store.h"
@@ -28,6 +28,8 @@ enum tn_status checkpoint_client_open(struct checkpoint_client *client,
         .ports = config->ports,
         .shard = config->shard,
         .rows = config->rows,
+        .job = config->job,
+        .variables = config->variables,
         .variables_hash = config->variables_hash,
         .graph_hash = config->graph_hash,
         .parameters = config->parameters,
@@ -39,14 +41,17 @@ enum tn_status checkpoint_client_open(struct checkpoint_client *client,
     client->load.retry_at_ms = client->retention.retry_at_ms = UINT64_MAX;
     client->publication.retry_at_ms = UINT64_MAX;
     client->manifests = calloc(STORE_LIST_MAX, sizeof *client->manifests);
-    if (client->manifests != NULL) { return TN_OK; }
+    client->moves = calloc(VARIABLES_MAX, sizeof *client->moves);
+    if (client->manifests != NULL && client->moves != NULL) { return TN_OK; }
     return error_set(error, TN_ENOMEM, "no memory for the list of checkpoints");
 }
 
 void checkpoint_client_close(struct checkpoint_client *client)
 {
     free(client->manifests);
+    free(client->moves);
     client->manifests = NULL;
+    client->moves = NULL;
 }
 
 uint64_t checkpoint_client_next_store_op(struct checkpoint_client *client)
@@ -140,35 +145,6 @@ bool checkpoint_client_decode_manifest(const struct zk_event *event, uint64_t ch
     return false;
 }
 
-/* Whether the arrays of this checkpoint have the layout of the shard's. */
-static bool fits(const struct checkpoint_client *client, const struct manifest *manifest)
-{
-    const char *optimizer = optimizer_name(client->shard->config.optimizer.kind);
-    const char *why = NULL;
-    const bool same_graph = manifest->graph_hash == 0 || client->graph_hash == 0 ||
-                            manifest->graph_hash == client->graph_hash;
-    if (!same_graph) {
-        log_error("checkpoint %" PRIu64 " cannot be loaded: its model is a graph with the hash "
-                  "%016" PRIx64 ", that of the job has %016" PRIx64,
-                  manifest->id, manifest->graph_hash, client->graph_hash);
-        return false;
-    }
-    if (manifest->parameter_count != client->parameters) {
-        why = "it holds another model";
-    } else if (manifest->variables_hash != client->variables_hash) {
-        why = "it holds other variables, or the same ones in another order";
-    } else if (manifest->state_arrays != client->shard->arrays ||
-               strcmp(manifest->optimizer, optimizer) != 0) {
-        why = "it holds the state of another optimizer";
-    }
-    if (why == NULL) { return true; }
-    log_error("checkpoint %" PRIu64 " cannot be loaded: %s: it has %" PRIu64
-              " parameters and the state of %s, the job has %" PRIu64 " and %s",
-              manifest->id, why, manifest->parameter_count, manifest->optimizer, client->parameters,
-              optimizer);
-    return false;
-}
-
 static enum checkpoint_event load_failed(struct checkpoint_client *client, bool missing)
 {
     assert(client->load.checkpoint != 0);
@@ -190,11 +166,12 @@ static enum checkpoint_event load_proceed(struct checkpoint_client *client)
         client->load.manifest_op = checkpoint_client_read_manifest(client, client->load.checkpoint);
         return CHECKPOINT_NO_EVENT;
     }
-    if (!fits(client, &client->load.manifest)) { return load_failed(client, false); }
+    if (!checkpoint_fits(client, &client->load.manifest)) { return load_failed(client, false); }
     struct store_read_request request = {
         .manifest = &client->load.manifest,
         .first = client->shard->config.first,
         .count = client->shard->config.count,
+        .moves = {client->moves, client->move_count},
         .fallback_dir = client->membership->run.restore_from,
         .rows = shard_rows_incoming(client->rows),
     };

@@ -67,8 +67,12 @@ struct checkpoint_client {
     struct shard *shard;
     struct shard_rows *rows;
     const struct node_ports *ports;
+    const struct job *job;
+    const struct variable_table *variables;
     uint64_t variables_hash, graph_hash, parameters;
     uint32_t shards, index, keep;
+    struct variable_move *moves; /* The order of the checkpoint being loaded. [VARIABLES_MAX] */
+    uint32_t move_count;
     uint64_t interval_ms, begun_ms; /* The latter: of the last save; 0: none. */
     uint64_t now_ms, next_op, list_op;
     struct {
@@ -116,6 +120,9 @@ struct checkpoint_client_config {
     const struct node_ports *ports;
     struct shard *shard;
     struct shard_rows *rows;
+    /* To load checkpoints that have the variables in another order; NULL: they are not loaded. */
+    const struct job *job;
+    const struct variable_table *variables;
     uint64_t variables_hash, graph_hash, parameters;
     uint32_t shards, index; /* Number of ps, and the index of this one. */
     uint32_t keep;          /* Committed checkpoints to keep, at least 1. */

@@ -19,6 +19,7 @@
  * logged; the next commit does everything again. A gap is tried once.
  */
 #include "ps/checkpoint_retention.h"
+#include "ps/checkpoint_fit.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -167,8 +168,7 @@ static bool read_ours(struct checkpoint_client *client, const struct zk_event *e
     struct manifest *manifest = &client->retention.manifest;
     return event->outcome == ZK_OK &&
            checkpoint_client_decode_manifest(event, client->retention.copying, manifest) &&
-           manifest->variables_hash == client->variables_hash &&
-           manifest->parameter_count == client->parameters;
+           checkpoint_is_ours(client, manifest);
 }
 
 static void manifest_read(struct checkpoint_client *client, const struct zk_event *event)

@@ -407,6 +407,8 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
         .ports = &ps->ports,
         .shard = &ps->shard,
         .rows = &ps->rows,
+        .job = job,
+        .variables = ps->config.variables,
         .variables_hash = variable_table_hash(ps->config.variables),
         .graph_hash = ps->config.variables->graph_hash,
         .parameters = parameters,

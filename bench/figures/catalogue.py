@@ -1,4 +1,4 @@
-"""The figures of bench/run: a function for each kind, and the names."""
+"""The figures of bench/run: a function for each kind, and the names. Those of tables are in tables.py."""
 
 import json
 import os
@@ -8,8 +8,11 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from figures.processes import Cluster, OneProcess, Server, print_progress, seconds
+from figures import tables
+from figures.processes import DAY_S, Cluster, Server, print_progress
 from figures.ratios import Missing, figure
+from figures.start import start_many, threads
+from figures.turns import OVER_TCP, QUIET, Scaled, Turn, in_turns, lines_of_rounds, over_tcp, size_text, start_peers
 
 FASHION = "/usr/share/datasets/fashion-mnist"
 PEERS = (("tensorflow_ps.py", "TensorFlow, parameter servers"), ("tensorflow_all_reduce.py", "TensorFlow, all-reduce"),
@@ -19,29 +22,7 @@ MIRROR_PEERS = (("tensorflow_all_reduce.py", "TensorFlow, MultiWorkerMirroredStr
 CNN = [{"conv2d": {"filters": 32, "activation": "relu"}}, {"max_pool": 2},
        {"conv2d": {"filters": 64, "activation": "relu"}}, {"max_pool": 2}, "flatten",
        {"dense": {"units": 128, "activation": "relu"}}, {"dense": 10}]
-QUIET = {"evaluate": {"every_steps": 0}, "checkpoint": {"every_seconds": 0}, "zookeeper": {"servers": 1}}
 ARRAYS_OF_ADAM = 3
-DAY_S = 86400
-
-
-class Context:
-    """The options of bench/run, and the sizes that depend on them."""
-
-    def __init__(self, workspace, options):
-        self.workspace, self.quick = workspace, options.quick
-        self.peers_python = options.peers_python if options.peers else []
-        self.rounds = 3 if options.quick else 15
-        self.few_rounds = 1 if options.quick else 5
-        self.window_s = 1.0 if options.quick else 3.0
-        self.model_bytes = (64 if options.quick else 1024) << 20
-
-
-def lines_of_rounds(text):
-    return [tuple(float(number) for number in line.split()) for line in text.splitlines()]
-
-
-def size_text(count):
-    return f"{count >> 30} GiB" if count >= 1 << 30 else f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
 
 
 def exchange(context, count):
@@ -57,36 +38,6 @@ def apply_16m(context):
                   "one fused pass over memory")
 
 
-def in_turns(context, cluster, servers, factor=1):
-    """For each round: the rate of the cluster, and that of each server, while the others wait."""
-    rows = []
-    cluster.pause()
-    for number in range(context.rounds):
-        cluster_rate = cluster.rate_in_turn(context.window_s) * factor
-        rows.append((cluster_rate, *(server.rate(context.window_s) for server in servers)))
-        print_progress(f"  round {number + 1} of {context.rounds}: " + " ".join(f"{rate:.4g}" for rate in rows[-1]))
-    return rows
-
-
-class Turn:
-    """Another cluster, as one of the programs that take turns."""
-
-    def __init__(self, context, job, factor=1):
-        self.cluster = Cluster(context.workspace, job["name"], job)
-        self.factor = factor
-        self.cluster.pause()
-
-    def rate(self, seconds):
-        return self.cluster.rate_in_turn(seconds) * self.factor
-
-
-def over_tcp(context, job, factor=1):
-    return Turn(context, dict(job, transport={"lane": "tcp"}), factor)
-
-
-OVER_TCP = "the same cluster over TCP"
-
-
 def null_step(context, workers):
     every = 100 if workers <= 8 else 10
     job = {"model": {"type": "linear", "inputs": 1, "outputs": 1, "hidden": []},
@@ -99,24 +50,6 @@ def null_step(context, workers):
     rows = in_turns(context, cluster, servers + [over_tcp(context, dict(job, name="null-tcp"))])
     return figure("steps/s", "higher", f"1 ps, {workers} workers, 2 parameters", rows, "a futex barrier of threads",
                   ["a barrier over raw TCP", OVER_TCP])
-
-
-def start_peers(context, peers, *arguments):
-    """Those of `peers` that run, with their names; the others are named on stderr."""
-    found = []
-    folder = Path(__file__).resolve().parent.parent / "peers"
-    for script, name in peers:
-        reasons = [] if context.peers_python else ["give --peers"]
-        for python in context.peers_python:
-            try:
-                server = Server(context.workspace, python, "-B", str(folder / script), *arguments, greets=True)
-                found.append((server, f"{name} ({server.greeting})"))
-                break
-            except Missing as missing:
-                reasons.append(str(missing).splitlines()[-1][:200])
-        else:
-            print_progress(f"  skipped: {name}: {'; '.join(reasons)}")
-    return found
 
 
 def require_fashion():
@@ -151,16 +84,6 @@ def cnn(context):
     return classifier(context, {"type": "layers", "shape": [28, 28, 1], "layers": CNN}, 512, False)
 
 
-class Steps:
-    """A program that counts examples, as steps."""
-
-    def __init__(self, server, batch):
-        self.server, self.batch = server, batch
-
-    def rate(self, seconds):
-        return self.server.rate(seconds) / self.batch
-
-
 def mirror(context, batch):
     """Without ps, beside other programs that add gradients of two processes."""
     require_fashion()
@@ -173,104 +96,10 @@ def mirror(context, batch):
     with_ps = dict(job, name="with-ps", strategy={"type": "ps"}, cluster=dict(job["cluster"], ps=2))
     plain = Server(context.workspace, context.workspace.program("bench_plain"), path, str(batch), "2")
     peers = start_peers(context, MIRROR_PEERS, str(batch), FASHION)
-    others = [Turn(context, with_ps)] + [Steps(server, batch) for server, _ in peers]
-    rows = in_turns(context, cluster, [Steps(plain, batch)] + others)
+    others = [Turn(context, with_ps)] + [Scaled(server, 1 / batch) for server, _ in peers]
+    rows = in_turns(context, cluster, [Scaled(plain, 1 / batch)] + others)
     return figure("steps/s", "higher", f"2 workers, batch {batch}", rows, "plain C, 2 threads",
                   ["the same job with 2 ps"] + [name for _, name in peers])
-
-
-def table_rates(context, kind):
-    rows = (1 if context.quick else 4) << 20
-    text = context.workspace.output_of(context.workspace.program("bench_table"), str(context.rounds), str(rows), kind)
-    if kind == "bytes":
-        return figure("bytes per row", "lower", f"{rows} rows of 16 values, row-wise Adagrad", lines_of_rounds(text),
-                      "values, state and key")
-    return figure("rows/s", "higher", f"{kind} of {rows} rows of 16 values", lines_of_rounds(text),
-                  "copies of random rows of one array")
-
-
-def clicks_job(name, values):
-    """One embedding for each of 26 categories, of which the largest has `values` values."""
-    columns = {"I1..I13": "number", "C1..C26": {"as": "category", "embed": 16, "table": True}}
-    return {"name": name, "data": {"type": "criteo-like", "examples": 1 << 24, "test_examples": 16384, "options": {"values": values},
-                                   "columns": columns},
-            "model": {"type": "layers", "outputs": 1, "loss": "sigmoid_cross_entropy",
-                      "layers": [{"dense": {"units": 32, "activation": "relu"}}, {"dense": 1}]},
-            "train": {"batch": 2048, "slices": 8, "optimizer": "adam", "learning_rate": 0.001},
-            "metrics": {"every_steps": 1}, "cluster": {"coordinators": 1, "ps": 2, "workers": 2}, **QUIET}
-
-
-def large_table(context):
-    """The same model with more rows than memory could hold, of which those exist that were trained, and with few."""
-    small = Turn(context, clicks_job("small-tables", 100_000))
-    large = Cluster(context.workspace, "large-tables", clicks_job("large-tables", 1_000_000_000))
-    rows = in_turns(context, large, [small])
-    trained = [sum(table["rows"] for table in cluster.stop()["tables"]) for cluster in (large, small.cluster)]
-    return figure("steps/s", "higher", f"26 tables, the largest of 10^9 rows; {trained[0]} were trained", rows,
-                  f"the same with 10^5 rows, {trained[1]} trained")
-
-
-def wide_deep(context, batch):
-    """The example without evaluations and checkpoints, on a cluster and in one process."""
-    path = Path(__file__).resolve().parent.parent.parent / "examples/ctr/wide-deep.json"
-    job = json.loads(path.read_text(encoding="utf-8"))
-    job.update(cluster={"coordinators": 1, "ps": 2, "workers": 2}, metrics={"every_steps": 10}, **QUIET)
-    job["data"]["test_examples"] = 16384
-    job["train"]["batch"] = batch
-    del job["train"]["steps"], job["train"]["decay_steps"]
-    cluster = Cluster(context.workspace, "wide-deep", job)
-    rows = in_turns(context, cluster, [OneProcess(context.workspace, "wide-deep-local", job),
-                                       over_tcp(context, dict(job, name="wide-deep-tcp"))])
-    return figure("steps/s", "higher", f"2 ps, 2 workers, batch {batch}, 56 tables", rows, "the same job in one process", [OVER_TCP])
-
-
-def train_clicks(context, job, number):
-    """Examples/s of one training in one process, from its first point to its last one, and its area under the ROC curve."""
-    folder = context.workspace.folder / f"clicks-{number}"
-    text = context.workspace.output_of(context.workspace.program("tanist"), "run", "--local", context.workspace.job("clicks", job),
-                                       "--dir", str(folder), "-o", "json", "--quiet")
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    points = [(line["step"], seconds(line["time"])) for line in lines if "loss" in line and "event" not in line]
-    rate = (points[-1][0] - points[0][0]) * job["train"]["batch"] / ((points[-1][1] - points[0][1]) % DAY_S)
-    return rate, json.loads(text)["auc"]
-
-
-def train_clicks_in_torch(context, *arguments):
-    """The same of PyTorch, and its name; None: no interpreter has it."""
-    script = Path(__file__).resolve().parent.parent / "peers/torch_clicks.py"
-    reasons = [] if context.peers_python else ["give --peers"]
-    for python in context.peers_python:
-        try:
-            name, numbers = context.workspace.output_of(python, "-B", str(script), *arguments).splitlines()
-            return (*(float(number) for number in numbers.split()), name)
-        except Missing as missing:
-            reasons.append(str(missing).splitlines()[-1][:200])
-    print_progress(f"  skipped: PyTorch, sparse EmbeddingBag: {'; '.join(reasons)}")
-    return None
-
-
-def clicks_against_torch(context):
-    """Each example once, in one process each; the members `auc`, `auc_limit` and `auc_best` are areas under the ROC curve."""
-    train, test, values = (1 << 15, 1 << 14, 1000) if context.quick else (1 << 20, 1 << 17, 100_000)
-    job = clicks_job("clicks", values)
-    job["seed"] = 1
-    job["data"].update(examples=train, test_examples=test)
-    job["train"].update(batch=256, steps=train // 256, table_optimizer="lazy_adam")
-    job["metrics"] = {"every_steps": 16}
-    path = str(context.workspace.folder / "clicks.rows")
-    best = float(context.workspace.output_of(context.workspace.program("bench_clicks"), "1", str(values), str(train), str(test), path))
-    rows, areas, name = [], [], None
-    for number in range(context.few_rounds):
-        rate, area = train_clicks(context, job, number)
-        peer = train_clicks_in_torch(context, path, str(train), str(test), "256")
-        rows.append((rate, peer[0] if peer else None))
-        areas.append((area, peer[1] if peer else None))
-        name = f"{peer[2]}, sparse EmbeddingBag, one process" if peer else None
-        print_progress(f"  round {number + 1} of {context.few_rounds}: {rows[-1]}, auc {areas[-1]}")
-        if not peer:
-            break
-    found = figure("examples/s", "higher", f"{train} examples once, batch 256, 26 tables, one process", rows, name)
-    return dict(found, auc=areas[0][0], auc_limit=areas[0][1], auc_best=best)
 
 
 def large_job(context, every_seconds, **train):
@@ -459,12 +288,15 @@ FIGURES = {
     "cnn_b512": cnn,
     "mirror_b64": lambda context: mirror(context, 64),
     "mirror_b512": lambda context: mirror(context, 512),
-    "table_lookup": lambda context: table_rates(context, "lookup"),
-    "table_apply": lambda context: table_rates(context, "apply"),
-    "table_row_bytes": lambda context: table_rates(context, "bytes"),
-    "table_1e9_rows": large_table,
-    "table_wide_deep_b64": lambda context: wide_deep(context, 64),
-    "table_clicks": clicks_against_torch,
+    "table_lookup": lambda context: tables.table_rates(context, "lookup"),
+    "table_apply": lambda context: tables.table_rates(context, "apply"),
+    "table_row_bytes": lambda context: tables.table_rates(context, "bytes"),
+    "table_1e9_rows": tables.large_table,
+    "table_wide_deep_b64": lambda context: tables.wide_deep(context, 64),
+    "table_clicks": tables.clicks_against_torch,
+    "table_admission": tables.admission,
+    "table_expiry": tables.expiry,
+    "ctr_wide_deep": tables.clicks_against_tensorflow,
     "checkpoint_1GiB_slowdown": checkpoint_slowdown,
     "checkpoint_1GiB_load": checkpoint_load,
     "ps_restart_warm_1GiB_ms": restart_warm,
@@ -472,4 +304,7 @@ FIGURES = {
     "rss_ps_per_shard": memory_of_ps,
     "rss_worker_per_model": memory_of_worker,
     "failover_ms": failover,
+    "start_w128_ms": lambda context: start_many(context, 128),
+    "threads_worker": lambda context: threads(context, "worker"),
+    "threads_ps": lambda context: threads(context, "ps"),
 }

@@ -8,9 +8,10 @@ import sys
 import time
 from pathlib import Path
 
-from figures.catalogue import FIGURES, Context
+from figures.catalogue import FIGURES
 from figures.processes import Workspace, print_progress
 from figures.ratios import Missing
+from figures.turns import Context
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 USAGE = """Measures Tanist on this machine beside the limits of the machine, prints a table, and writes a list of objects

@@ -30,6 +30,16 @@ MEANINGS = (
      "`tanist run --local` of the same job, which computes the same bits without messages. Beside it is the same cluster over TCP."),
     ("table_clicks", "Examples/s of one process that trains a model of clicks with 26 tables, over one process of PyTorch with a sparse EmbeddingBag, "
      "the same rows, batch and optimizers. The file also has the area under the ROC curve of both, and the best possible one."),
+    ("table_admission", "Steps/s of a model with 26 tables of Zipf-distributed keys, of which a key gets its row in the third step that contains it "
+     "within 1000 steps (`admit_after`), over the same job without this rule. Counting keys costs time, and fewer rows are created and "
+     "updated: the ratio contains both."),
+    ("table_expiry", "The same with rows that expire after 100 steps (`expire_after_steps`), so that rows are removed and created in each step, over "
+     "the same job without this rule, whose tables only grow."),
+    ("ctr_wide_deep", "Examples/s of `examples/ctr/wide-deep.json` on 2 ps and 2 workers, synchronous and with the bits of one process, over 2 ps and 2 "
+     "workers of TensorFlow (ParameterServerStrategy), which are asynchronous. Beside it are one process of TensorFlow and one of Tanist. Tanist "
+     "computes the rows of the data while it trains, and finds the rows of 56 tables by their keys; TensorFlow reads the same data from a file "
+     "in which keys are replaced by consecutive numbers, and has two tables. The file also has the areas under the ROC curve after the "
+     "training of the example, and the best possible one."),
     ("checkpoint_1GiB_load", "Loading a shard of a checkpoint, which checks all its digests, over read() of the same file to the same memory "
      "on one thread. Both read from the disk: before each, the file is dropped from the page cache. `cached_ratio` is the same with the "
      "file in the cache."),
@@ -41,6 +51,9 @@ MEANINGS = (
      "counted here."),
     ("rss_ps_", "Resident memory of a ps over its shard. The limit is what Adam needs, and one more copy of the values."),
     ("rss_worker_", "Resident memory of a worker over the model. The limit is the values, their gradient and a tenth of both."),
+    ("start_", "From the start of `tanist run`, which starts a ZooKeeper ensemble, to the end of the first step of all workers. The limit is "
+     "the same with one worker, which is mostly the start of the ensemble."),
+    ("threads_", "Threads of a process. No limit is measured."),
     ("failover_", "From SIGKILL of the chief to the next chief's record in ZooKeeper. Training continues meanwhile. No limit is measured."),
 )
 ADVICE = """## When one process is the better choice

@@ -16,6 +16,7 @@ from figures.ratios import Missing
 
 MARK = "TANIST_BENCH_MARK"
 START_S = 600
+DAY_S = 86400
 
 
 class Workspace:
@@ -83,10 +84,13 @@ class Server:
             raise Missing(f"{self.name} ended with {self.process.returncode}: {text[-500:]}")
         return line.strip()
 
-    def rate(self, seconds):
-        self.process.stdin.write(f"{seconds}\n")
+    def ask(self, question):
+        self.process.stdin.write(f"{question}\n")
         self.process.stdin.flush()
         return float(self.line())
+
+    def rate(self, duration):
+        return self.ask(duration)
 
     def close(self):
         self.process.kill()

@@ -4,37 +4,22 @@ checkpoint, and ends with an error when another worker is lost."""
 import json
 import os
 import sys
+from pathlib import Path
 
 from steps import SAVE_EVERY, Record, batch_of
 
-
-def build(tensorflow):
-    layers = tensorflow.keras.layers
-    model = tensorflow.keras.Sequential([layers.Input((784,)), layers.Dense(128, activation="relu"), layers.Dense(10)])
-    optimizer = tensorflow.keras.optimizers.Adam(0.001)
-    optimizer.build(model.trainable_variables)
-
-    def step(images, labels):
-        with tensorflow.GradientTape() as tape:
-            losses = tensorflow.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images, training=True))
-            loss = tensorflow.reduce_mean(losses)
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-        return loss
-
-    return model, optimizer, step
+sys.path.append(str(Path(__file__).resolve().parent.parent / "peers"))
 
 
 def main():
     folder, rank, addresses = sys.argv[1], int(sys.argv[2]), sys.argv[3].split(",")
-    os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="", TF_CONFIG=json.dumps(
-        {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": rank}}))
-    import tensorflow  # pylint: disable=import-outside-toplevel
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": rank}})
+    from tensorflow_model import Classifier, tensorflow  # pylint: disable=import-outside-toplevel
     strategy = tensorflow.distribute.MultiWorkerMirroredStrategy()
     with strategy.scope():
-        model, optimizer, step = build(tensorflow)
+        network = Classifier()
         done = tensorflow.Variable(0, dtype=tensorflow.int64, trainable=False)
-    checkpoint = tensorflow.train.Checkpoint(model=model, optimizer=optimizer, done=done)
+    checkpoint = tensorflow.train.Checkpoint(model=network.model, optimizer=network.optimizer, done=done)
     # Each worker saves, as saving needs all of them; only the folder of the first one is read.
     manager = tensorflow.train.CheckpointManager(checkpoint, f"{folder}/checkpoints-{rank}", 2)
     checkpoint.restore(tensorflow.train.latest_checkpoint(f"{folder}/checkpoints-0"))
@@ -42,7 +27,7 @@ def main():
 
     @tensorflow.function
     def together(images, labels):
-        return strategy.run(step, args=(images, labels))
+        return strategy.run(network.step, args=(images, labels))
 
     number = int(done.numpy())
     while True:

@@ -1,7 +1,9 @@
 """The data of the job and the conversation with bench/run, for all peers.
 
 A peer is started as `SCRIPT BATCH FOLDER`, trains 784-128-10 with Adam on the IDX files in FOLDER, prints its name and
-version, and then for each line with a number of seconds the examples per second of about so long.
+version, and then for each line with a number of seconds the examples per second of about so long. Those of TensorFlow also
+train a model of clicks if FOLDER has a file of bench_clicks: for the first line, `area STEPS`, they train so many steps and
+print the area under the ROC curve.
 """
 
 import gzip
@@ -30,11 +32,15 @@ def load():
     return read_idx("train-images-idx3-ubyte", 16).reshape(len(labels), 784), labels
 
 
-def serve(name, run_steps, examples_per_step):
-    """`run_steps(n)` returns when n steps are done."""
+def serve(name, run_steps, examples_per_step, area=None):
+    """`run_steps(n)` returns when n steps are done; `area()` is that after the steps so far."""
     run_steps(BLOCK)  # Compilation and allocation.
     print(name, flush=True)
     for line in sys.stdin:
+        if line.startswith("area "):
+            run_steps(int(line.split()[1]) - BLOCK)
+            print(area(), flush=True)
+            continue
         start, steps = time.monotonic(), 0
         while time.monotonic() - start < float(line):
             run_steps(BLOCK)
@@ -53,7 +59,7 @@ def free_addresses(count):
     return addresses
 
 
-def start_again(*arguments):
-    """This script in another process, with further arguments; its output goes to stderr."""
+def start_again(*arguments, folder=None):
+    """This script in another process, with further arguments, in `folder`; its output goes to stderr."""
     return subprocess.Popen([sys.executable, "-B", *sys.argv, *arguments], stdin=subprocess.PIPE, stdout=sys.stderr,
-                            text=True)
+                            text=True, cwd=folder)

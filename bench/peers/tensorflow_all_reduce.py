@@ -11,16 +11,17 @@ import job
 def train(index, addresses, second):
     """The first process serves; it writes to the second how many steps to do."""
     os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}})
-    import tensorflow_model  # pylint: disable=import-outside-toplevel
-    tensorflow = tensorflow_model.tensorflow
+    import tensorflow_job  # pylint: disable=import-outside-toplevel
+    tensorflow = tensorflow_job.tensorflow
     strategy = tensorflow.distribute.MultiWorkerMirroredStrategy()
+    network = tensorflow_job.Images(1)
     with strategy.scope():
-        step = tensorflow_model.build()
-    data = iter(tensorflow_model.batches(*job.load(), job.BATCH // 2))
+        network.build()
+    data = iter(network.batches(job.BATCH // 2))
 
     @tensorflow.function
     def together(images, labels):
-        return strategy.run(step, args=(images, labels))
+        return strategy.run(network.step, args=(images, labels))
 
     def run_steps(count):
         if second is not None:
@@ -31,7 +32,7 @@ def train(index, addresses, second):
         strategy.experimental_local_results(loss)[0].numpy()
 
     if second is not None:
-        job.serve(tensorflow_model.NAME, run_steps, job.BATCH)
+        job.serve(tensorflow_job.NAME, run_steps, job.BATCH)
         return
     for line in sys.stdin:
         run_steps(int(line))

@@ -5,9 +5,9 @@ import json
 import sys
 
 import job
-import tensorflow_model
+import tensorflow_job
 
-tensorflow = tensorflow_model.tensorflow
+tensorflow = tensorflow_job.tensorflow
 
 
 def serve_task(role, index, cluster):
@@ -15,26 +15,25 @@ def serve_task(role, index, cluster):
                                  protocol="grpc").join()
 
 
-def coordinate(cluster):
+def coordinate(cluster, network):
     resolver = tensorflow.distribute.cluster_resolver.SimpleClusterResolver(
         tensorflow.train.ClusterSpec(cluster), rpc_layer="grpc")
     strategy = tensorflow.distribute.ParameterServerStrategy(resolver)
     coordinator = tensorflow.distribute.coordinator.ClusterCoordinator(strategy)
     with strategy.scope():
-        step = tensorflow_model.build()
-    images, labels = job.load()
-    data = iter(coordinator.create_per_worker_dataset(lambda: tensorflow_model.batches(images, labels, job.BATCH)))
+        network.build()
+    data = iter(coordinator.create_per_worker_dataset(lambda: network.batches(job.BATCH)))
 
     @tensorflow.function
     def one(batches):
-        return strategy.run(step, args=next(batches))
+        return strategy.run(network.step, args=next(batches))
 
     def run_steps(count):
         for _ in range(count):
             coordinator.schedule(one, args=(data,))
         coordinator.join()
 
-    job.serve(tensorflow_model.NAME, run_steps, job.BATCH)
+    job.serve(tensorflow_job.NAME, run_steps, job.BATCH, network.area)
 
 
 def main():
@@ -43,9 +42,10 @@ def main():
         return
     addresses = job.free_addresses(4)
     cluster = {"ps": addresses[:2], "worker": addresses[2:]}
-    tasks = [job.start_again(role, str(i), json.dumps(cluster)) for role in cluster for i in range(2)]
+    network = tensorflow_job.of_folder(2)
+    tasks = [job.start_again(role, str(i), json.dumps(cluster), folder=network.folders[i]) for role in cluster for i in range(2)]
     try:
-        coordinate(cluster)
+        coordinate(cluster, network)
     finally:
         for task in tasks:
             task.kill()

@@ -5,25 +5,12 @@ example once and prints its version, examples/s of the training, and the area un
 import sys
 import time
 
-import numpy
 import torch
 from torch import nn
 
-NUMBERS, CATEGORIES, WIDTH = 13, 26, 16
-ROW = numpy.dtype([("click", "<f4"), ("numbers", "<f4", NUMBERS), ("keys", "<u8", CATEGORIES)])
-DEVIATION, RATE = 0.02, 0.001
+from clicks import CATEGORIES, NUMBERS, area_of, load
 
-
-def load(path):
-    """Clicks, numbers, and the keys of each column as consecutive rows of one table; the number of its rows."""
-    rows = numpy.fromfile(path, ROW)
-    ids = numpy.empty((len(rows), CATEGORIES), numpy.int64)
-    first = 0
-    for column in range(CATEGORIES):
-        values, ids[:, column] = numpy.unique(rows["keys"][:, column], return_inverse=True)
-        ids[:, column] += first
-        first += len(values)
-    return [torch.from_numpy(array) for array in (rows["click"].copy(), rows["numbers"].copy(), ids)], first
+WIDTH, DEVIATION, RATE = 16, 0.02, 0.001
 
 
 class Clicks(nn.Module):
@@ -39,21 +26,12 @@ class Clicks(nn.Module):
         return self.dense(torch.cat([numbers, rows], 1)).squeeze(1)
 
 
-def area_of(scores, clicks):
-    """The area under the ROC curve, by the ranks of the clicks."""
-    order = numpy.argsort(scores, kind="stable")
-    ranks = numpy.empty(len(scores))
-    ranks[order] = numpy.arange(1, len(scores) + 1)
-    hits = clicks > 0
-    count = hits.sum()
-    return (ranks[hits].sum() - count * (count + 1) / 2) / (count * (len(clicks) - count))
-
-
 def main():
     path, train, test, batch = sys.argv[1], *(int(text) for text in sys.argv[2:5])
     torch.manual_seed(1)
-    (clicks, numbers, ids), rows = load(path)
-    model = Clicks(rows)
+    *arrays, counts = load(path)
+    clicks, numbers, ids = (torch.from_numpy(array) for array in arrays)
+    model = Clicks(sum(counts))
     sparse = torch.optim.SparseAdam(list(model.table.parameters()), RATE)
     dense = torch.optim.Adam(model.dense.parameters(), RATE)
     loss_of = nn.BCEWithLogitsLoss()

@@ -61,6 +61,14 @@ static struct component *component_of(struct target_cluster *cluster, pid_t pid)
     return target_cluster_component(cluster, name);
 }
 
+/* The component by which a process is known: of several workers in one process the first one. */
+static uint32_t process_component(const struct target_cluster *cluster, uint32_t index)
+{
+    const struct component *component = &cluster->components[index];
+    if (!component->is_node || component->task.role != ROLE_WORKER) { return index; }
+    return index - component->task.index % cluster->job->cluster.workers_per_process;
+}
+
 void target_cluster_refresh(struct target_cluster *cluster)
 {
     assert(cluster->count > 0);
@@ -78,7 +86,8 @@ void target_cluster_refresh(struct target_cluster *cluster)
         }
     }
     for (uint32_t i = 0; i < cluster->count; i++) {
-        cluster->components[i].pid = proc_state(found[i]) ? found[i] : 0;
+        const pid_t pid = found[process_component(cluster, i)];
+        cluster->components[i].pid = proc_state(pid) ? pid : 0;
     }
 }
 

@@ -1,5 +1,5 @@
-/* chaos/inject/inject_damage.c: a ps is stopped, files of the newest checkpoint are damaged, and
- * the ps is killed: its successor must not load them. */
+/* chaos/inject/inject_damage.c: a node that keeps parameters is stopped, files of the newest
+ * checkpoint are damaged, and the node is killed: its successor must not load them. */
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -194,7 +194,7 @@ static enum tn_status choose_two_ps(struct target_cluster *cluster, struct targe
                                     struct error *error)
 {
     uint32_t count = cluster->job->cluster.ps;
-    if (count < 2) { return error_set(error, TN_ENOTSUP, "the cluster has only one ps"); }
+    if (count < 2) { return error_set(error, TN_ENOTSUP, "the cluster has fewer than two ps"); }
     uint32_t first = (uint32_t)random_below(&cluster->random, count);
     for (targets->count = 0; targets->count < 2; targets->count++) {
         char name[COMPONENT_NAME_MAX];
@@ -204,12 +204,21 @@ static enum tn_status choose_two_ps(struct target_cluster *cluster, struct targe
     return TN_OK;
 }
 
-static enum tn_status check_targets(const struct target_list *targets, struct error *error)
+/* A ps; where none are, a worker. */
+static bool keeps_parameters(const struct target_cluster *cluster,
+                             const struct component *component)
+{
+    const enum role role = cluster->job->cluster.ps > 0 ? ROLE_PS : ROLE_WORKER;
+    return component->is_node && component->task.role == role;
+}
+
+static enum tn_status check_targets(const struct target_cluster *cluster,
+                                    const struct target_list *targets, struct error *error)
 {
     for (uint32_t i = 0; i < targets->count; i++) {
         const struct component *component = targets->components[i];
-        if (!component->is_node || component->task.role != ROLE_PS) {
-            return error_set(error, TN_EINVAL, "%s is not a ps: it has no shard", component->name);
+        if (!keeps_parameters(cluster, component)) {
+            return error_set(error, TN_EINVAL, "%s does not keep parameters", component->name);
         }
         if (component->pid <= 0) {
             return error_set(error, TN_EAGAIN, "%s is not running", component->name);
@@ -239,14 +248,15 @@ static enum tn_status begin_damage(struct target_cluster *cluster, struct active
     if (fault->injection.fault == FAULT_SWAP_SHARDS) {
         status = choose_two_ps(cluster, &fault->targets, error);
     }
-    if (status == TN_OK) { status = check_targets(&fault->targets, error); }
+    if (status == TN_OK) { status = check_targets(cluster, &fault->targets, error); }
     if (status == TN_OK) { status = find_committed(cluster, fault->state, error); }
     if (status != TN_OK) { return status; }
     stop_targets(cluster, fault);
     /* Once more: a checkpoint may have been committed or removed in the meantime. */
     status = find_committed(cluster, fault->state, error);
     if (status == TN_OK) {
-        status = damage(cluster, fault, fault->targets.components[0]->task.index, error);
+        const uint32_t index = fault->targets.components[0]->task.index;
+        status = damage(cluster, fault, index % strategy_shards(cluster->job), error);
     }
     (void)fault_signal_targets(cluster, fault, status == TN_OK ? SIGKILL : SIGCONT);
     return status;

@@ -70,6 +70,11 @@ struct cluster_shape {
 };
 struct cluster_shape cluster_shape_of(const struct job *job);
 
+/* Whether the cluster has a target for each selector of the plan. TN_EINVAL: it has not; the error
+ * names the line. */
+MUST_CHECK enum tn_status schedule_check(const struct plan *plan, const struct cluster_shape *shape,
+                                         struct error *error);
+
 /*
  * The faults of a round, a function of the arguments alone: ordered by type of trigger, then by
  * when they are due. Free with schedule_free().

@@ -204,6 +204,21 @@ static void put_in_order(struct schedule *schedule)
     for (uint32_t i = 0; i < schedule->count; i++) { schedule->list[i].id = i + 1; }
 }
 
+enum tn_status schedule_check(const struct plan *plan, const struct cluster_shape *shape,
+                              struct error *error)
+{
+    for (uint32_t i = 0; i < plan->fault_count; i++) {
+        for (uint32_t s = 0; s < plan->faults[i].selector_count; s++) {
+            struct random random = {0};
+            char target[SELECTOR_MAX];
+            enum tn_status status =
+                selector_draw(plan->faults[i].selectors[s], shape, &random, target, error);
+            if (status != TN_OK) { return error_context(error, "faults[%u].selector", i); }
+        }
+    }
+    return TN_OK;
+}
+
 enum tn_status schedule_draw(const struct plan *plan, uint64_t seed, uint32_t round,
                              const struct cluster_shape *shape, struct schedule *out,
                              struct error *error)

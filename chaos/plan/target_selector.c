@@ -164,6 +164,12 @@ static enum tn_status draw_server(const char *selector, const struct cluster_sha
     return TN_OK;
 }
 
+/* The role that has the targets of a selector for `role`. */
+static enum role role_in(const struct cluster_shape *shape, enum role role)
+{
+    return role == ROLE_PS && shape->ps == 0 ? ROLE_WORKER : role;
+}
+
 enum tn_status selector_draw(const char *selector, const struct cluster_shape *shape,
                              struct random *random, char out[static SELECTOR_MAX],
                              struct error *error)
@@ -177,6 +183,7 @@ enum tn_status selector_draw(const char *selector, const struct cluster_shape *s
         enum tn_status status = draw_node(shape, random, &task, error);
         if (status != TN_OK) { return status; }
     } else if (role_parse(selector, &role)) {
+        role = role_in(shape, role);
         if (count_of(shape, role) == 0) { return refuse_count(selector, 0, selector, error); }
         task = (struct task){role, (uint32_t)random_below(random, count_of(shape, role))};
     } else if (!is_task(selector, &task)) {

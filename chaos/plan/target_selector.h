@@ -3,7 +3,8 @@
  * "selector"). Pure.
  *
  *   coordinator, ps, worker, evaluator, any, zookeeper
- *                                            one of them, drawn from the seed
+ *                                            one of them, drawn from the seed; where no ps are,
+ *                                            workers keep the parameters, so ps selects a worker
  *   ps:1, coordinator:0, zookeeper:2         that one
  *   chief, zookeeper-leader, zookeeper-follower (one of them), zookeeper-majority, zookeeper-all,
  *   agent, everything (all processes of the run), cluster

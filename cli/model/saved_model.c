@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/files.h"
+#include "common/job/variable_order.h"
 #include "data/source/index.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
@@ -88,15 +89,19 @@ static enum tn_status check_model(const struct saved_model *saved, struct error 
     const struct manifest *manifest = &saved->manifest;
     const struct variable_table *table = &saved->model->table;
     const bool started = saved->warm_started; /* Then the hash covers the values as well. */
-    if (manifest->parameter_count == table->parameter_count &&
-        (started || manifest->variables_hash == variable_table_hash(table))) {
-        return TN_OK;
+    uint32_t moves;
+    enum tn_status status = TN_EINVAL;
+    if (manifest->parameter_count == table->parameter_count) {
+        if (started) { return TN_OK; }
+        status = variable_order_of(manifest, &saved->job, table, NULL, &moves, error);
     }
-    return error_set(error, TN_EINVAL,
-                     "checkpoint %" PRIu64 " has %" PRIu64
-                     " parameters of another model than the job's, which has %" PRIu64
-                     ": use the program, library or file that the run was trained with",
-                     manifest->id, manifest->parameter_count, table->parameter_count);
+    return status != TN_EINVAL
+               ? status
+               : error_set(error, TN_EINVAL,
+                           "checkpoint %" PRIu64 " has %" PRIu64
+                           " parameters of another model than the job's, which has %" PRIu64
+                           ": use the program, library or file that the run was trained with",
+                           manifest->id, manifest->parameter_count, table->parameter_count);
 }
 
 static enum tn_status read_array(const struct saved_model *saved, uint32_t array,
@@ -111,10 +116,20 @@ static enum tn_status read_array(const struct saved_model *saved, uint32_t array
         return error_set(error, TN_ENOMEM, "out of memory for %zu bytes of parameters", bytes);
     }
     (*out)->size = bytes;
-    struct store_read_request request = {
-        .manifest = &saved->manifest, .count = saved->manifest.parameter_count, .rows = *rows};
+    struct variable_move moves[VARIABLES_MAX];
+    struct store_read_request request = {.manifest = &saved->manifest,
+                                         .count = saved->manifest.parameter_count,
+                                         .moves = {.list = moves},
+                                         .rows = *rows};
     request.arrays[array].buffer = *out;
-    enum tn_status status = store_read_range(saved->checkpoints, &request, NULL, &metadata, error);
+    enum tn_status status = TN_OK;
+    if (!saved->warm_started) {
+        status = variable_order_of(&saved->manifest, &saved->job, &saved->model->table, moves,
+                                   &request.moves.count, error);
+    }
+    if (status == TN_OK) {
+        status = store_read_range(saved->checkpoints, &request, NULL, &metadata, error);
+    }
     if (status == TN_OK) { return TN_OK; }
     buffer_release(*out);
     *out = NULL;

@@ -7,23 +7,31 @@
 #include "cli/run/cluster_create.h"
 #include "common/base/clock.h"
 #include "common/base/text.h"
+#include "common/job/job_resume.h"
 
 enum tn_status change_writes_init(struct change_writes *writes, const struct spec *spec,
-                                  const struct run *now, const struct job *job, const char *text,
-                                  uint64_t step, struct error *error)
+                                  const struct run *now, const struct cluster_change *change,
+                                  struct error *error)
 {
     struct history_entry entry = {.kind = HISTORY_CHANGED,
                                   .wall_ms = clock_wall_ms(),
                                   .epoch = now->epoch,
                                   .generation = now->generation,
-                                  .step = step};
-    assert(text != NULL);
-    text_set(entry.cause, sizeof entry.cause, text);
+                                  .step = change->step};
+    const char *name = change->after->name;
+    struct spec base = *spec;
+    assert(change->text != NULL);
+    /* Nodes of another layout are nodes of another cluster (T1). */
+    if (job_layout_differs(change->before, change->after)) {
+        base.key = clock_new_incarnation();
+        base.variables_hash = change->variables_hash;
+    }
+    text_set(entry.cause, sizeof entry.cause, change->text);
     *writes = (struct change_writes){0};
-    writes->spec_text = cluster_spec_of(spec, job, &writes->changed);
+    writes->spec_text = cluster_spec_of(&base, change->after, &writes->changed);
     if (writes->spec_text == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    znode_path(writes->spec_path, job->name, "spec");
-    znode_path(writes->history_path, job->name, "history/n-");
+    znode_path(writes->spec_path, name, "spec");
+    znode_path(writes->history_path, name, "history/n-");
     writes->list[0] = (struct zk_write){.kind = ZK_SET,
                                         .path = writes->spec_path,
                                         .data = writes->spec_text,

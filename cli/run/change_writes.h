@@ -22,12 +22,20 @@ struct change_writes {
     char spec_path[256], history_path[256], entry[ZNODE_JSON_MAX];
 };
 
-/* The writes that make `job` that of the cluster whose /spec and /run were read as `spec` and
- * `now`. `text` names the change, which counts from `step` on. The caller frees them, also after a
- * failure. TN_ENOMEM. */
+struct cluster_change {
+    const struct job *before, *after;
+    uint64_t variables_hash; /* In the order of `after`. */
+    const char *text;        /* For people. */
+    uint64_t step;           /* It counts from this step on. */
+};
+
+/* The writes that change the job of the cluster whose /spec and /run were read as `spec` and `now`.
+ * Another layout gives the cluster another key. The caller frees them, also after a failure.
+ * TN_ENOMEM. */
 MUST_CHECK enum tn_status change_writes_init(struct change_writes *writes, const struct spec *spec,
-                                             const struct run *now, const struct job *job,
-                                             const char *text, uint64_t step, struct error *error);
+                                             const struct run *now,
+                                             const struct cluster_change *change,
+                                             struct error *error);
 void change_writes_free(struct change_writes *writes);
 
 #endif

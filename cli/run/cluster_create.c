@@ -11,7 +11,6 @@
 #include "common/base/log.h"
 #include "common/cluster/bootstrap.h"
 #include "common/cluster/reachability.h"
-#include "common/job/job_resume.h"
 
 static enum tn_status create_znode(struct zk_sync *sync, const char *path, struct error *error)
 {
@@ -57,10 +56,7 @@ static enum tn_status name_difference(const struct job *job, const struct spec *
                                                  strlen(found->job_json), "/spec", NULL) != TN_OK) {
         return error->status;
     }
-    if (!job_difference(&existing, job, difference)) {
-        const enum tn_status status = job_resume_check_order(&existing, job, error);
-        return status != TN_OK ? status : error->status;
-    }
+    if (!job_difference(&existing, job, difference)) { return error->status; }
     return error_set(
         error, TN_EINVAL,
         "the cluster \"%s\" was created for another job: %s; rename the job (--set name=...), or "
@@ -177,10 +173,6 @@ char *cluster_spec_of(const struct spec *spec, const struct job *job, struct spe
     *out = *spec;
     out->job_json = job_to_json(job);
     out->job_hash = job_hash(job);
-    /* Nodes of another division of the parameters are nodes of another cluster (T1). */
-    if (spec->ps != job->cluster.ps || !row_borders_equal(&spec->rows, &job->placement.rows)) {
-        out->key = clock_new_incarnation();
-    }
     out->coordinators = job->cluster.coordinators;
     out->ps = job->cluster.ps;
     out->rows = job->placement.rows;

@@ -14,25 +14,34 @@
 #include "common/job/strategy.h"
 #include "model/model.h"
 
+/* The job that is requested. */
+struct wanted {
+    struct job job;
+    struct variable_table variables;
+};
+
+/* TN_ENOMEM, or the error of the model. The caller frees `*out`, also after an error. */
+static enum tn_status make_wanted(const struct local_run *run, const struct change_request *request,
+                                  struct wanted **out, struct error *error)
+{
+    *out = calloc(1, sizeof **out);
+    if (*out == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    (*out)->job = run->job;
+    live_plan_job(&(*out)->job, request);
+    enum tn_status status = job_check(&(*out)->job, error);
+    if (status == TN_OK) { status = job_resume_check(&run->job, &(*out)->job, error); }
+    return status == TN_OK ? model_describe(&(*out)->job, &(*out)->variables, error) : status;
+}
+
 /* -------------------------------------------------------------- the check */
 
-/* The checks of `tanist run` before it starts the job. */
-static enum tn_status check_job(const struct local_run *run, struct job *wanted,
-                                struct error *error)
+/* The other checks of `tanist run` before it starts the job. */
+static enum tn_status check_wanted(struct wanted *wanted, struct error *error)
 {
-    struct variable_table *variables = calloc(1, sizeof *variables);
-    if (variables == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    enum tn_status status = job_check(wanted, error);
-    if (status == TN_OK) { status = job_resume_check(&run->job, wanted, error); }
-    if (status == TN_OK) { status = model_describe(wanted, variables, error); }
-    if (status == TN_OK) {
-        status = variable_table_check_ps(variables, strategy_shards(wanted), error);
-    }
-    if (status == TN_OK) {
-        status = memory_plan_check(wanted, variables, memory_of_machine(), error);
-    }
-    free(variables);
-    return status;
+    enum tn_status status =
+        variable_table_check_ps(&wanted->variables, strategy_shards(&wanted->job), error);
+    if (status != TN_OK) { return status; }
+    return memory_plan_check(&wanted->job, &wanted->variables, memory_of_machine(), error);
 }
 
 enum tn_status live_change_check(const struct local_run *run, const struct change_request *request,
@@ -47,12 +56,10 @@ enum tn_status live_change_check(const struct local_run *run, const struct chang
                          "ps has none: give at most cluster.ps %" PRIu32,
                          run->job.cluster.ps);
     }
-    struct job *wanted = malloc(sizeof *wanted);
-    if (wanted == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    *wanted = run->job;
-    live_plan_job(wanted, request);
-    status = check_job(run, wanted, error);
-    if (status == TN_OK) { job_resume_text(&run->job, wanted, text, CHANGE_TEXT_MAX); }
+    struct wanted *wanted = NULL;
+    status = make_wanted(run, request, &wanted, error);
+    if (status == TN_OK) { status = check_wanted(wanted, error); }
+    if (status == TN_OK) { job_resume_text(&run->job, &wanted->job, text, CHANGE_TEXT_MAX); }
     free(wanted);
     return status;
 }
@@ -75,12 +82,13 @@ static enum tn_status read_run(struct zk_sync *sync, const char *cluster, struct
 
 /* /run, /spec and the entry of the history: all or nothing. */
 static enum tn_status write_all(const struct local_run *run, struct zk_sync *sync,
-                                struct live_view *view, const struct job *wanted,
+                                struct live_view *view, const struct wanted *wanted,
                                 struct error *error)
 {
     struct live_writes writes;
     enum tn_status status =
-        live_writes_init(&writes, view, &run->job, wanted, clock_wall_ms(), error);
+        live_writes_init(&writes, view, &run->job, &wanted->job,
+                         variable_table_hash(&wanted->variables), clock_wall_ms(), error);
     if (status == TN_OK) { status = zk_sync_write(sync, writes.list, LIVE_WRITES, error); }
     if (status == TN_OK) {
         free(view->spec.job_json);
@@ -92,14 +100,14 @@ static enum tn_status write_all(const struct local_run *run, struct zk_sync *syn
 }
 
 static enum tn_status write_once(const struct local_run *run, struct zk_sync *sync,
-                                 struct live_view *view, const struct job *wanted,
+                                 struct live_view *view, const struct wanted *wanted,
                                  struct error *error)
 {
     const char *cluster = run->job.name;
     enum tn_status status = bootstrap_read_spec(sync, cluster, &view->spec, error);
     if (status == TN_OK) { status = read_run(sync, cluster, view, error); }
     if (status != TN_OK) { return status; }
-    switch (live_plan_judge(view, &run->job, wanted)) {
+    switch (live_plan_judge(view, &run->job, &wanted->job)) {
     case LIVE_MADE: return TN_OK;
     case LIVE_OVER: return error_set(error, TN_EUNHEALTHY, "the run ends: nothing was changed");
     case LIVE_WRITE: break;
@@ -112,17 +120,16 @@ enum tn_status live_change_write(struct local_run *run, struct zk_sync *sync,
                                  const struct change_request *request, struct spec *spec,
                                  uint64_t *generation, struct error *error)
 {
-    struct job *wanted = malloc(sizeof *wanted);
-    if (wanted == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    *wanted = run->job;
-    live_plan_job(wanted, request);
+    struct wanted *wanted = NULL;
     struct live_view view = {.run_version = 0};
-    enum tn_status status = write_once(run, sync, &view, wanted, error);
+    enum tn_status status = make_wanted(run, request, &wanted, error);
+    if (status == TN_OK) { status = write_once(run, sync, &view, wanted, error); }
     *spec = view.spec;
     *generation = view.run.generation;
     if (status == TN_OK) {
-        metrics_collector_change(&run->recorder.collector, &run->job, wanted);
-        run->job = *wanted;
+        metrics_collector_change(&run->recorder.collector, &run->job, &wanted->job);
+        run->job = wanted->job;
+        run->variables = wanted->variables;
     }
     free(wanted);
     return status;

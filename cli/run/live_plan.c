@@ -90,16 +90,21 @@ static void reform(const struct run *now, const char *text, uint64_t wall_ms, st
 }
 
 enum tn_status live_writes_init(struct live_writes *writes, const struct live_view *view,
-                                const struct job *job, const struct job *wanted, uint64_t wall_ms,
-                                struct error *error)
+                                const struct job *job, const struct job *wanted,
+                                uint64_t variables_hash, uint64_t wall_ms, struct error *error)
 {
     char change[RUN_TEXT_MAX];
     struct run formed;
     job_resume_text(job, wanted, change, sizeof change);
     reform(&view->run, change, wall_ms, &formed);
     znode_path(writes->path, wanted->name, "run");
-    const enum tn_status status = change_writes_init(
-        &writes->changes, &view->spec, &view->run, wanted, change, view->run.committed_step, error);
+    const struct cluster_change made = {.before = job,
+                                        .after = wanted,
+                                        .variables_hash = variables_hash,
+                                        .text = change,
+                                        .step = view->run.committed_step};
+    const enum tn_status status =
+        change_writes_init(&writes->changes, &view->spec, &view->run, &made, error);
     if (status != TN_OK) { return status; }
     writes->list[0] = (struct zk_write){.kind = ZK_SET,
                                         .path = writes->path,

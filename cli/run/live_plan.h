@@ -48,11 +48,12 @@ enum live_verdict live_plan_judge(const struct live_view *view, const struct job
                                   const struct job *wanted);
 
 /* The transaction, which fails if /spec or /run was changed since they were read. The pause began
- * when the nodes were asked to leave, or at `wall_ms`. The caller frees it, also after a failure.
- * TN_ENOMEM. */
+ * when the nodes were asked to leave, or at `wall_ms`. `variables_hash`: in the order of `wanted`.
+ * The caller frees it, also after a failure. TN_ENOMEM. */
 MUST_CHECK enum tn_status live_writes_init(struct live_writes *writes, const struct live_view *view,
                                            const struct job *job, const struct job *wanted,
-                                           uint64_t wall_ms, struct error *error);
+                                           uint64_t variables_hash, uint64_t wall_ms,
+                                           struct error *error);
 void live_writes_free(struct live_writes *writes);
 
 #endif

@@ -24,6 +24,7 @@
 #include "common/cluster/report.h"
 #include "common/faults/failpoint.h"
 #include "common/job/cluster_spec.h"
+#include "common/job/job_strategy.h"
 #include "common/job/strategy.h"
 #include "common/job/table_rules.h"
 #include "common/job/variable_rules.h"
@@ -37,16 +38,20 @@ struct node_options {
     const char *job_name, *task_index, *ps_hosts, *worker_hosts;
     struct log_options log;
     struct option_texts set;
-    struct option_number index, incarnation, wait, log_bytes, memory;
+    struct option_number index, incarnation, wait, log_bytes, memory, workers;
 };
 
-static void add_options(struct options *options, struct node_options *o)
+static void add_options(struct options *options, enum role role, struct node_options *o)
 {
     options_text(options, "job", &o->job, "FILE", "The job file.");
     options_texts(options, "set", &o->set, "KEY=VALUE",
                   "Override a key of the job file (see `tanist help job`).");
     options_number(options, "index", &o->index, "I",
                    "Index of the task among those of its role, from 0.");
+    if (role == ROLE_WORKER) {
+        options_number(options, "workers", &o->workers, "N",
+                       "Run N workers in this process, the indexes I to I + N - 1; default 1.");
+    }
     zk_options_add(options, &o->zk);
     options_text(options, "cluster", &o->cluster, "NAME",
                  "Name of the cluster; default: the name of the job.");
@@ -145,6 +150,23 @@ static enum tn_status resolve_job(const struct node_options *o, enum role role,
     return status;
 }
 
+/* Only workers with ps share a process: the others have a store or a part of a model each. */
+static enum tn_status check_nodes(const struct node_setup *setup, struct error *error)
+{
+    const struct job *job = &setup->job;
+    if (setup->nodes == 1) { return TN_OK; }
+    if (setup->nodes == 0 || setup->nodes > NODE_HOST_NODES_MAX ||
+        setup->task.index + setup->nodes > job->cluster.workers) {
+        return error_set(error, TN_EINVAL,
+                         "--workers is %" PRIu32 " from worker:%" PRIu32
+                         " on, but cluster.workers is %" PRIu32 ": give at least 1, and fewer",
+                         setup->nodes, setup->task.index, job->cluster.workers);
+    }
+    struct job grouped = *job;
+    grouped.cluster.workers_per_process = setup->nodes;
+    return job_check_workers_per_process(&grouped, error);
+}
+
 static enum tn_status resolve(const struct node_options *o, enum role role,
                               struct node_setup *setup, struct error *error)
 {
@@ -152,10 +174,12 @@ static enum tn_status resolve(const struct node_options *o, enum role role,
     setup->session_file = o->session_file;
     setup->under_agent = o->session_file != NULL;
     setup->memory = o->memory.given && o->memory.value <= INT_MAX ? (int)o->memory.value : -1;
+    setup->nodes = o->workers.given ? (uint32_t)u64_min(o->workers.value, UINT32_MAX) : 1;
     setup->wait_ms = (uint32_t)(o->wait.given ? o->wait.value : WAIT_S) * 1000;
     setup->identity.incarnation =
         o->incarnation.given ? o->incarnation.value : clock_new_incarnation();
     enum tn_status status = resolve_job(o, role, setup, error);
+    if (status == TN_OK) { status = check_nodes(setup, error); }
     if (status == TN_OK) { status = zk_options_connect(&o->zk, setup->connect, error); }
     if (status == TN_OK && !*setup->connect) {
         status = error_set(error, TN_EINVAL,
@@ -202,7 +226,7 @@ static enum tn_status check_declared(const struct node_setup *setup, const struc
 {
     const enum role role = setup->task.role;
     const uint32_t count = declared(spec, role);
-    if (setup->task.index < count) { return TN_OK; }
+    if (setup->task.index + setup->nodes <= count) { return TN_OK; }
     return error_set(error, TN_EINVAL,
                      "%s:%" PRIu32 " is not declared: the cluster \"%s\" was started with %" PRIu32
                      " tasks of that role (cluster.%s): use a lower index, or stop the cluster and "
@@ -347,11 +371,15 @@ static bool dials_only(const struct node_setup *setup)
            role == ROLE_EVALUATOR;
 }
 
-static enum tn_status open_runtime(struct node_setup *setup, struct error *error)
+enum tn_status node_open_runtime(const struct node_setup *setup, struct node_host *host,
+                                 uint32_t place, struct node_identity *identity,
+                                 struct runtime **out, struct error *error)
 {
-    struct node_identity *identity = &setup->identity;
-    assert(setup->runtime == NULL);
-    const struct runtime_config config = {.zk_connect = setup->connect,
+    assert(place < setup->nodes);
+    identity->incarnation = node_incarnation(setup->identity.incarnation, place);
+    const struct runtime_config config = {.host = host,
+                                          .place = place,
+                                          .zk_connect = setup->connect,
                                           .zk_credentials = text_or_null(setup->credentials),
                                           .session_timeout_ms =
                                               setup->job.zookeeper.session_timeout_ms,
@@ -363,15 +391,14 @@ static enum tn_status open_runtime(struct node_setup *setup, struct error *error
                                           .body_max = largest_body(setup),
                                           .session_file = setup->session_file};
     identity->task = setup->task;
+    identity->task.index += place;
     identity->pid = (uint64_t)getpid();
     identity->session_timeout_ms = setup->job.zookeeper.session_timeout_ms;
     snprintf(identity->cluster, sizeof identity->cluster, "%s", setup->job.name);
     machine_identity(identity->machine);
     if (gethostname(identity->host, sizeof identity->host - 1) != 0) { identity->host[0] = '\0'; }
-    enum tn_status status = runtime_open(&config, &setup->runtime, error);
-    if (status == TN_OK) {
-        runtime_address(setup->runtime, identity->address, sizeof identity->address);
-    }
+    enum tn_status status = runtime_open(&config, out, error);
+    if (status == TN_OK) { runtime_address(*out, identity->address, sizeof identity->address); }
     return status;
 }
 
@@ -380,7 +407,7 @@ static void share_times(const struct node_setup *setup)
 {
     char name[TASK_NAME_MAX], path[PATH_MAX];
     struct error error;
-    task_format(setup->task, '-', name, sizeof name);
+    task_format_range(setup->task, setup->nodes, '-', name, sizeof name);
     snprintf(path, sizeof path, "%s/times", setup->dir);
     if (setup->task.role == ROLE_COORDINATOR || setup->session_file == NULL) { return; }
     if (access(path, W_OK) != 0) { return; }
@@ -398,7 +425,9 @@ static int run_node(const struct node_role *role, struct node_setup *setup)
     assert(setup->runtime == NULL);
     enum tn_status status = role->open(setup, &opened, &error);
     if (status == TN_OK) { status = find_cluster(setup, role->role, &error); }
-    if (status == TN_OK) { status = open_runtime(setup, &error); }
+    if (status == TN_OK && setup->nodes == 1) {
+        status = node_open_runtime(setup, NULL, 0, &setup->identity, &setup->runtime, &error);
+    }
     if (status == TN_OK) { status = role->run(setup, opened, &exit_code, &error); }
     runtime_close(setup->runtime);
     role->close(opened);
@@ -420,7 +449,7 @@ int node_command(const struct node_role *role, int argc, char **argv)
                               .synopsis = "--job JOB.json --index I --zk CONNECT [OPTION]...",
                               .about = role->about,
                               .examples = role->examples};
-    add_options(&options, &given);
+    add_options(&options, role->role, &given);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     struct node_setup *setup = calloc(1, sizeof *setup);
     struct error error = {0};
@@ -431,9 +460,10 @@ int node_command(const struct node_role *role, int argc, char **argv)
     }
     enum tn_status status = resolve(&given, role->role, setup, &error);
     if (status == TN_OK) {
-        task_format(setup->task, ':', name, sizeof name);
+        task_format_range(setup->task, setup->nodes, ':', name, sizeof name);
         log_options_start(&given.log, LOG_INFO, name);
         (void)prctl(PR_SET_NAME, "tanist");
+        task_format(setup->task, ':', name, sizeof name);
         failpoint_init(name);
         share_times(setup);
         exit_code = run_node(role, setup);

@@ -21,6 +21,7 @@
 struct node_setup {
     struct job job;
     struct task task;
+    uint32_t nodes; /* Tasks of this process: `task` and those that follow it. */
     struct node_identity identity;
     struct model *model;             /* Has the initial values. */
     struct variable_table variables; /* That of the model. */
@@ -31,7 +32,7 @@ struct node_setup {
     bool under_agent;
     int memory; /* A ps: memory that its agent keeps; -1: none. */
     uint32_t wait_ms;
-    struct runtime *runtime;
+    struct runtime *runtime; /* NULL: there are several nodes, and the role opens one for each. */
 };
 
 /* The differences between the roles. */
@@ -46,6 +47,12 @@ struct node_role {
                           struct error *error);
     void (*close)(void *role); /* Called after the runtime is closed. `role` may be NULL. */
 };
+
+/* Open the runtime of the node with this place in the process, and complete its identity. `host`:
+ * as in struct runtime_config. Errors: those of runtime_open(). */
+MUST_CHECK enum tn_status node_open_runtime(const struct node_setup *setup, struct node_host *host,
+                                            uint32_t place, struct node_identity *identity,
+                                            struct runtime **out, struct error *error);
 
 /* Run the whole command. Returns the exit code of the program. */
 int node_command(const struct node_role *role, int argc, char **argv);

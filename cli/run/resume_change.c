@@ -15,8 +15,7 @@
 #include "common/cluster/bootstrap.h"
 #include "common/job/job_rate.h"
 #include "common/job/job_resume.h"
-#include "common/job/strategy.h"
-#include "model/model.h"
+#include "common/job/variable_order.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
 
@@ -92,12 +91,16 @@ static enum tn_status refuse(const struct local_run *run, const struct job *stor
 
 /* Write the changed job, and /run as it was read or to be continued. */
 static enum tn_status write_change(const struct local_run *run, struct zk_sync *sync,
-                                   const struct spec *spec, const struct run *now,
-                                   struct error *error)
+                                   const struct spec *spec, const struct job *stored,
+                                   const struct run *now, struct error *error)
 {
     struct change_writes writes;
-    enum tn_status status = change_writes_init(&writes, spec, now, &run->job, run->change_text,
-                                               run->change_step, error);
+    const struct cluster_change made = {.before = stored,
+                                        .after = &run->job,
+                                        .variables_hash = variable_table_hash(&run->variables),
+                                        .text = run->change_text,
+                                        .step = run->change_step};
+    enum tn_status status = change_writes_init(&writes, spec, now, &made, error);
     if (status == TN_OK) {
         status = bootstrap_reform(sync, run->job.name, writes.list, CHANGE_WRITES,
                                   run->started_wall_ms, error);
@@ -116,30 +119,30 @@ static enum tn_status change_cluster(struct local_run *run, struct zk_sync *sync
     if (!run->resume || (run->one_of_many && !run_is_over(&now))) {
         return refuse(run, stored, error);
     }
-    if (run->one_of_many && !job_has_same_parts(&run->job, stored)) {
+    if (run->one_of_many && job_layout_differs(stored, &run->job)) {
         status = cluster_check_no_nodes(sync, run->job.name, error);
     }
     if (status == TN_OK) { status = change(run, stored, now.committed_step, error); }
-    if (status == TN_OK) { status = write_change(run, sync, spec, &now, error); }
+    if (status == TN_OK) { status = write_change(run, sync, spec, stored, &now, error); }
     if (status != TN_OK) { return status; }
     progress_print(&run->progress, clock_monotonic_ms(), "changed from step %" PRIu64 " on: %s",
                    run->change_step, run->change_text);
     return TN_OK;
 }
 
-/* The checkpoints in the folder are those of a run in one process: whether the ps can load them. */
-static enum tn_status check_order(const struct local_run *run, struct error *error)
+/* TN_EINVAL: the cluster has the variables of another model. */
+static enum tn_status check_variables(const struct local_run *run, const struct spec *spec,
+                                      struct error *error)
 {
-    const struct job *before = &run->folder.before;
-    const bool is_equal = strategy_members(before) == strategy_members(&run->job);
-    if (!run->folder.continued || is_equal || recorded_step(run) == 0) { return TN_OK; }
-    struct variable_table *table = calloc(1, sizeof *table);
-    if (table == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a model"); }
-    enum tn_status status = model_describe(before, table, error);
-    if (status == TN_OK && variable_table_hash(table) != variable_table_hash(&run->variables)) {
-        status = job_resume_check_order(before, &run->job, error);
-    }
-    free(table);
+    uint32_t moves;
+    struct manifest *former = calloc(1, sizeof *former);
+    if (former == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a manifest"); }
+    former->variables_hash = spec->variables_hash;
+    former->parameter_count = run->variables.parameter_count;
+    former->shard_count = u32_max(spec->ps, 1);
+    const enum tn_status status =
+        variable_order_of(former, &run->job, &run->variables, NULL, &moves, error);
+    free(former);
     return status;
 }
 
@@ -155,11 +158,9 @@ static enum tn_status follow_cluster(struct local_run *run, struct zk_sync *sync
         return TN_OK;
     }
     job_resume_adopt(&run->job, &stored);
-    if (spec->variables_hash != variable_table_hash(&run->variables)) {
-        const enum tn_status status = job_resume_check_order(&stored, &run->job, error);
-        if (status != TN_OK) { return status; }
-    }
     if (!job_resume_allows(&stored, &run->job)) { return TN_OK; }
+    const enum tn_status status = check_variables(run, spec, error);
+    if (status != TN_OK) { return status == TN_EINVAL ? TN_OK : status; }
     return change_cluster(run, sync, spec, &stored, error);
 }
 
@@ -178,8 +179,7 @@ enum tn_status resume_change_of_cluster(struct local_run *run, struct zk_sync *s
         free(spec.job_json);
     }
     if (status != TN_ENOENT) { return status; }
-    status = check_order(run, error);
-    if (status != TN_OK || !run->folder.job_changes) { return status; }
+    if (!run->folder.job_changes) { return TN_OK; }
     return change(run, &run->folder.before, recorded_step(run), error);
 }
 

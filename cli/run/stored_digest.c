@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/buffer.h"
+#include "common/job/variable_order.h"
 #include "local/tables.h"
 #include "model/model.h"
 #include "ps/store/store.h"
@@ -31,15 +32,20 @@ static enum tn_status compare(const struct run *run, struct digest stored, struc
 }
 
 static enum tn_status read_and_digest(const char *folder, const struct manifest *manifest,
-                                      const struct variable_table *variables,
+                                      const struct variable_table *variables, const struct job *job,
                                       struct buffer_pool *pool, struct digest *out,
                                       struct error *error)
 {
     assert(manifest->state_arrays >= 1);
-    struct store_read_request request = {.manifest = manifest, .count = manifest->parameter_count};
+    struct variable_move moves[VARIABLES_MAX];
+    struct store_read_request request = {
+        .manifest = manifest, .count = manifest->parameter_count, .moves = {.list = moves}};
     struct store_metadata metadata;
     enum tn_status status = TN_OK;
-    for (uint32_t a = 0; a < manifest->state_arrays; a++) {
+    if (job != NULL) {
+        status = variable_order_of(manifest, job, variables, moves, &request.moves.count, error);
+    }
+    for (uint32_t a = 0; a < manifest->state_arrays && status == TN_OK; a++) {
         size_t bytes = manifest->parameter_count * sizeof(float);
         request.arrays[a].buffer = buffer_acquire(pool, bytes);
         if (request.arrays[a].buffer == NULL) {
@@ -60,13 +66,16 @@ static enum tn_status read_and_digest(const char *folder, const struct manifest 
 
 /* Shards of placed variables are in another order than that of the digest. */
 static enum tn_status digest_stored(const char *folder, const struct manifest *manifest,
-                                    const struct variable_table *variables, struct digest *out,
-                                    struct error *error)
+                                    const struct variable_table *variables, const struct job *job,
+                                    struct digest *out, struct error *error)
 {
-    if (variables->shard_count == 0) { return store_digest_values(folder, manifest, out, error); }
+    const bool in_order =
+        variables->shard_count == 0 &&
+        (job == NULL || manifest->variables_hash == variable_table_hash(variables));
+    if (in_order) { return store_digest_values(folder, manifest, out, error); }
     struct buffer_pool *pool = buffer_pool_create(0);
     if (pool == NULL) { return error_set(error, TN_ENOMEM, "out of memory to read a checkpoint"); }
-    enum tn_status status = read_and_digest(folder, manifest, variables, pool, out, error);
+    enum tn_status status = read_and_digest(folder, manifest, variables, job, pool, out, error);
     buffer_pool_destroy(pool);
     return status;
 }
@@ -125,7 +134,7 @@ static enum tn_status digest_all(const char *folder, const struct run *run,
                                  struct error *error)
 {
     struct digest digest;
-    enum tn_status status = digest_stored(folder, manifest, variables, &digest, error);
+    enum tn_status status = digest_stored(folder, manifest, variables, job, &digest, error);
     if (status == TN_OK && manifest->chain_count > 0 && job != NULL) {
         status = add_chain(folder, manifest, job, &digest, error);
     }

@@ -39,12 +39,14 @@ static void add_file(struct totals *totals, int folder, const char *path, const 
     char file[PATH_BYTES + 300];
     uint64_t counts[TIME_PHASES];
     const bool worker = strncmp(name, "worker-", 7) == 0;
+    unsigned first = 0, last = 0;
     if (!worker && strncmp(name, "ps-", 3) != 0) { return; }
     if (remove) { (void)unlinkat(folder, name, 0); }
     snprintf(file, sizeof file, "%s/%s", path, name);
     if (remove || !time_spent_read(file, counts)) { return; }
     for (int p = 0; p < TIME_PHASES; p++) { totals->counts[p] += counts[p]; }
-    totals->workers += worker;
+    const bool several = sscanf(name, "worker-%u-%u", &first, &last) == 2 && last > first;
+    totals->workers += worker ? (several ? last - first + 1 : 1) : 0;
     totals->ps += !worker;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/commands.h"
+#include "cli/run/hosted_workers.h"
 #include "cli/run/node.h"
 #include "cli/run/node_store.h"
 #include "cli/run/training_parts.h"
@@ -78,9 +79,9 @@ static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit
                                  struct error *error)
 {
     struct worker_parts *parts = role;
-    assert(setup->runtime != NULL);
+    const bool alone = setup->runtime != NULL;
     const struct worker_config config = {.identity = setup->identity,
-                                         .ports = runtime_ports(setup->runtime),
+                                         .ports = alone ? runtime_ports(setup->runtime) : NULL,
                                          .job = &setup->job,
                                          .model = parts->training.model,
                                          .programs = parts->training.programs,
@@ -90,6 +91,7 @@ static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit
                                          .inputs = parts->training.inputs,
                                          .details =
                                              setup->session_file != NULL ? setup->dir : NULL};
+    if (!alone) { return hosted_workers_run(setup, &config, exit_code, error); }
     if (strategy_members(&setup->job) > 1) { return run_group(setup, &config, exit_code, error); }
     return strategy_of_job(&setup->job)->has_ps
                ? run_with_ps(setup, &config, exit_code, error)

@@ -30,6 +30,7 @@ struct line {
 static enum log_level minimum = LOG_INFO;
 static enum log_format output = LOG_TEXT;
 static char our_task[TASK_MAX_BYTES];
+static _Thread_local char thread_task[TASK_MAX_BYTES]; /* "": `our_task`. */
 static _Atomic uint64_t our_epoch;
 static _Atomic uint64_t our_generation;
 static _Atomic uint64_t left_out; /* Lines, since the last one that was written. */
@@ -39,6 +40,17 @@ void log_init(enum log_level level, enum log_format format, const char *task)
     minimum = level;
     output = format;
     snprintf(our_task, sizeof our_task, "%s", task != NULL ? task : "");
+}
+
+void log_set_thread_task(const char *task)
+{
+    assert(task != NULL);
+    snprintf(thread_task, sizeof thread_task, "%s", task);
+}
+
+static const char *task_of_line(void)
+{
+    return thread_task[0] != '\0' ? thread_task : our_task;
 }
 
 bool log_is_json(void)
@@ -71,7 +83,8 @@ static void format_text(struct line *line, enum log_level level, char *message)
     char time[TIME_TEXT_MAX];
     clock_format(clock_wall_ms(), time);
     append(line, "%s %s", time, names[level]);
-    if (our_task[0] != '\0') { append(line, " %s", our_task); }
+    const char *task = task_of_line();
+    if (task[0] != '\0') { append(line, " %s", task); }
     uint64_t epoch = atomic_load_explicit(&our_epoch, memory_order_relaxed);
     uint64_t generation = atomic_load_explicit(&our_generation, memory_order_relaxed);
     if (epoch != 0) { append(line, " epoch=%" PRIu64, epoch); }
@@ -90,7 +103,7 @@ static bool format_json(struct line *line, enum log_level level, char *message)
     clock_format(clock_wall_ms(), time);
     json_t *object =
         json_pack("{s:s, s:s, s:o, s:I, s:I, s:o}", "time", time, "level", names[level], "task",
-                  json_text(our_task), "epoch",
+                  json_text(task_of_line()), "epoch",
                   (json_int_t)atomic_load_explicit(&our_epoch, memory_order_relaxed), "generation",
                   (json_int_t)atomic_load_explicit(&our_generation, memory_order_relaxed),
                   "message", json_text(message));

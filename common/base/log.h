@@ -17,6 +17,10 @@ enum log_format { LOG_TEXT, LOG_JSON };
 /* Set once at start, before threads exist. `task` ("ps:1", "agent") is copied. */
 void log_init(enum log_level level, enum log_format format, const char *task);
 
+/* The task of the lines that the calling thread writes from now on: one of several in the process.
+ * It is copied. */
+void log_set_thread_task(const char *task);
+
 /* stderr is the file `path` (copied), which this process began or continues: rotate it
  * (common/base/log_file.h) before a line would make it larger than `limit` bytes. stdout and stderr
  * are the new file then. Call it once, before threads exist. A path that is too long is ignored. */

@@ -44,6 +44,18 @@ void task_format(struct task task, char separator, char *text, size_t size)
     text_add_number(&name, task.index);
 }
 
+void task_format_range(struct task first, uint32_t count, char separator, char *text, size_t size)
+{
+    char name[TASK_NAME_MAX];
+    assert(count > 0);
+    task_format(first, separator, name, sizeof name);
+    struct text range = text_begin(text, size);
+    text_add(&range, name);
+    if (count == 1) { return; }
+    text_add(&range, "-");
+    text_add_number(&range, first.index + count - 1);
+}
+
 /* A decimal number below `limit`, without leading zeros, and nothing else. */
 static bool parse_index(const char *digits, uint32_t limit, uint32_t *out)
 {

@@ -40,7 +40,9 @@ bool role_parse(const char *text, enum role *out);
 bool task_equal(struct task a, struct task b);
 /* "ps:1" for display, "ps-1" for znodes. */
 void task_format(struct task task, char separator, char *text, size_t size);
-/* Reads either form; false: it is neither, or the index is out of the role's bounds. */
+/* The tasks of one process: "ps:1", or with several "worker:0-15". */
+void task_format_range(struct task first, uint32_t count, char separator, char *text, size_t size);
+/* Reads either form of one task; false: it is neither, or the index is out of the role's bounds. */
 bool task_parse(const char *text, struct task *out);
 /* Append "ps:1" to a text. */
 void task_append(struct text *text, struct task task);

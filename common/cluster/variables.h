@@ -58,7 +58,7 @@ struct variable {
     /* The name of its own optimizer, unless a rule of the job gives it one; "": the job's. */
     char optimizer[OPTIMIZER_NAME_MAX];
     uint32_t pinned;        /* By its device: the index of a ps + 1; 0: any. */
-    uint32_t member;        /* In a group, the member that reads it; else 0. */
+    uint32_t member;        /* The member of a group that reads it. */
     uint32_t number;        /* In the order of variable_table_add(): keys its initial values. */
     uint64_t offset, count; /* In the flat vector. */
     const float

@@ -70,7 +70,8 @@ static void init_plain(struct job *job)
         .checkpoint = {.every_steps = 0, .every_seconds = 10, .keep = 3},
         .metrics = {.every_steps = 100, .summaries = true, .histograms = true},
         .strategy = {.members = 2},
-        .cluster = {.coordinators = 2, .ps = 2, .workers = 2, .min_workers = 1},
+        .cluster =
+            {.coordinators = 2, .ps = 2, .workers = 2, .min_workers = 1, .workers_per_process = 1},
         .zookeeper = {.servers = 3, .session_timeout_ms = 4000},
         .on_chief_failure = CHIEF_FAILURE_CONTINUE,
     };

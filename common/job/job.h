@@ -259,8 +259,9 @@ struct job {
          * 0: a single number. In this order for job_workers_converter. */
         uint32_t workers, workers_least;
         uint32_t min_workers, evaluators;
-        uint32_t table_mib; /* Memory for the rows of tables of a ps; 0: no limit. */
-        bool bind;          /* Bind nodes to processors, if possible: agent/binding.h. */
+        uint32_t table_mib;           /* Memory for the rows of tables of a ps; 0: no limit. */
+        uint32_t workers_per_process; /* An agent starts a process for so many workers. */
+        bool bind;                    /* Bind nodes to processors, if possible: agent/binding.h. */
     } cluster;
     struct {
         enum placement_strategy strategy;

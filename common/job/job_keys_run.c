@@ -98,16 +98,22 @@ static const struct json_field fields[] = {
            "The most memory, in MiB, that the rows of [tables](models.md#tables) may use on each "
            "ps, or in the one process of a local run. A job that needs more fails with an error. "
            "0: no limit."),
+    NUMBER(FIELD_UINT, "cluster.workers_per_process", cluster.workers_per_process, 1, WORKERS_MAX,
+           CHANGEABLE,
+           "Workers that an agent runs in one process, each on a thread: fewer threads, sessions "
+           "and copies of the data than with a process for each, with the same result. They end "
+           "together: [Several workers in one process](#several-workers-in-one-process)."),
     SWITCH(
         "cluster.bind", cluster.bind, CHANGEABLE,
         "Whether an agent binds each of its workers and ps to one processor, if its host has fewer "
         "processors than such nodes and each processor gets as many workers as any other. Steps "
         "of less than a millisecond become faster by a quarter on a machine that does nothing "
         "else, and slower where other programs are busy."),
-    NAME(FIELD_ENUM, "placement.strategy", placement.strategy, placements, FIXED,
+    NAME(FIELD_ENUM, "placement.strategy", placement.strategy, placements, RESUMED,
          "How the parameters are divided among the ps. `ranges`: equal parts, which may cut "
          "variables. `round_robin`: whole variables in turn. `greedy`: whole variables, the "
-         "largest first, each to the ps with the fewest bytes. See `tanist plan`."),
+         "largest first, each to the ps with the fewest bytes. See `tanist plan`. `--resume` may "
+         "[change it](#another-number-of-ps)."),
     {
         .name = "placement.variables",
         .type = FIELD_LIST,

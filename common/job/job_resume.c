@@ -11,12 +11,17 @@
 #include "common/job/job_rate.h"
 #include "common/job/strategy.h"
 
-enum { STRATEGY_TEXT_MAX = 48 };
-
-bool job_has_same_parts(const struct job *a, const struct job *b)
+bool job_strategy_differs(const struct job *from, const struct job *to)
 {
-    return a->cluster.ps == b->cluster.ps &&
-           row_borders_equal(&a->placement.rows, &b->placement.rows);
+    return (from->cluster.ps == 0) != (to->cluster.ps == 0) ||
+           strategy_members(from) != strategy_members(to);
+}
+
+bool job_layout_differs(const struct job *from, const struct job *to)
+{
+    return job_strategy_differs(from, to) || from->cluster.ps != to->cluster.ps ||
+           from->placement.strategy != to->placement.strategy ||
+           !row_borders_equal(&from->placement.rows, &to->placement.rows);
 }
 
 void job_resume_adopt(struct job *job, const struct job *stored)
@@ -32,9 +37,10 @@ bool job_resume_allows(const struct job *from, const struct job *to)
     char text[JOB_DIFFERENCE_MAX];
     const struct job_rate rate = job_rate_of(to);
     struct job same = *from;
-    if (job_has_same_parts(from, to) && !job_rate_differs(from, to)) { return false; }
+    if (!job_layout_differs(from, to) && !job_rate_differs(from, to)) { return false; }
     job_rate_set(&same, &rate);
     same.cluster.ps = to->cluster.ps;
+    same.placement.strategy = to->placement.strategy;
     same.placement.rows = to->placement.rows;
     return !job_difference(&same, to, text);
 }
@@ -44,7 +50,7 @@ bool job_resume_allows(const struct job *from, const struct job *to)
 struct differences {
     char *text; /* Cut where the rest does not fit. */
     size_t size, used;
-    bool of_strategy; /* One of the jobs has no ps: do not name their number as well. */
+    bool without_ps; /* One of the jobs has none: do not name their number as well. */
 };
 
 static void add_text(struct differences *found, const char *text)
@@ -56,9 +62,10 @@ static void add_text(struct differences *found, const char *text)
     found->text[found->used] = '\0';
 }
 
-static const char *strategy_text(const struct job *job)
+const char *job_strategy_text(const struct job *job)
 {
     if (job->strategy.type == STRATEGY_TYPE_GROUP) { return "group"; }
+    if (job->strategy.type == STRATEGY_TYPE_LOCAL) { return "local"; }
     return job->cluster.ps > 0 ? "ps" : "mirror"; /* strategy_settle() */
 }
 
@@ -73,7 +80,7 @@ static void note_difference(void *ctx, const char *key, json_t *from, json_t *to
 {
     struct differences *found = ctx;
     if ((json_codec_find(&job_keys, key)->tags & JOB_KEY_RESUME) == 0) { return; }
-    if (found->of_strategy && strcmp(key, "cluster.ps") == 0) { return; }
+    if (found->without_ps && strcmp(key, "cluster.ps") == 0) { return; }
     add_text(found, found->used > 0 ? ", " : "");
     add_text(found, key);
     add_text(found, " ");
@@ -82,69 +89,46 @@ static void note_difference(void *ctx, const char *key, json_t *from, json_t *to
     add_value(found, to);
 }
 
+/* "group of 2" */
+static void add_strategy(struct differences *found, const struct job *job)
+{
+    char members[24];
+    add_text(found, job_strategy_text(job));
+    if (strategy_members(job) == 1) { return; }
+    (void)snprintf(members, sizeof members, " of %" PRIu32, strategy_members(job));
+    add_text(found, members);
+}
+
 void job_resume_text(const struct job *from, const struct job *to, char *text, size_t size)
 {
     assert(size > 0);
     struct differences found = {
         .text = text,
         .size = size,
-        .of_strategy = (from->cluster.ps == 0) != (to->cluster.ps == 0),
+        .without_ps = (from->cluster.ps == 0) != (to->cluster.ps == 0),
     };
     text[0] = '\0';
-    if (found.of_strategy) {
+    if (job_strategy_differs(from, to)) {
         add_text(&found, "strategy.type ");
-        add_text(&found, strategy_text(from));
+        add_strategy(&found, from);
         add_text(&found, " -> ");
-        add_text(&found, strategy_text(to));
+        add_strategy(&found, to);
     }
     job_changes(from, to, note_difference, &found);
 }
 
 enum tn_status job_resume_check(const struct job *from, const struct job *to, struct error *error)
 {
-    assert(to->placement.strategy == from->placement.strategy);
-    if (from->cluster.ps == to->cluster.ps || from->placement.strategy == PLACEMENT_RANGES) {
+    const bool ordered =
+        from->placement.strategy != PLACEMENT_RANGES || to->placement.strategy != PLACEMENT_RANGES;
+    if (from->model.warm_start[0] == '\0' || !ordered || !job_layout_differs(from, to)) {
         return TN_OK;
     }
-    if (to->cluster.ps == 0 || from->cluster.ps == 0) {
-        return error_set(error, TN_EINVAL,
-                         "strategy.type cannot change from %s to %s with placement.strategy %s, "
-                         "which puts the parameters into another order: keep it, or begin a new "
-                         "run with --warm-start",
-                         strategy_text(from), strategy_text(to),
-                         placement_strategy_name(from->placement.strategy));
-    }
-    return error_set(
-        error, TN_EINVAL,
-        "cluster.ps cannot change from %" PRIu32 " to %" PRIu32
-        " with placement.strategy %s, which puts the parameters into another order for "
-        "each number of ps: keep %" PRIu32 ", or begin a new run with --warm-start",
-        from->cluster.ps, to->cluster.ps, placement_strategy_name(from->placement.strategy),
-        from->cluster.ps);
-}
-
-/* "group with strategy.members 2". */
-static void describe_strategy(const struct job *job, char text[static STRATEGY_TEXT_MAX])
-{
-    const uint32_t members = strategy_members(job);
-    const char *name = strategy_of_job(job)->on_cluster ? strategy_text(job) : "local";
-    if (members == 1) {
-        (void)snprintf(text, STRATEGY_TEXT_MAX, "%s", name);
-    } else {
-        (void)snprintf(text, STRATEGY_TEXT_MAX, "%s with strategy.members %" PRIu32, name, members);
-    }
-}
-
-enum tn_status job_resume_check_order(const struct job *from, const struct job *to,
-                                      struct error *error)
-{
-    char before[STRATEGY_TEXT_MAX], after[STRATEGY_TEXT_MAX];
-    if (strategy_members(from) == strategy_members(to)) { return TN_OK; }
-    describe_strategy(from, before);
-    describe_strategy(to, after);
     return error_set(error, TN_EINVAL,
-                     "strategy.type cannot change from %s to %s: each member of a group has its "
-                     "variables on its own ps, which puts the parameters into another order; keep "
-                     "it, or begin a new run with --warm-start",
-                     before, after);
+                     "cluster.ps, placement.strategy and strategy.type cannot change with "
+                     "placement.strategy %s in a run that began with model.warm_start: keep them, "
+                     "or begin a new run from its checkpoint with --warm-start",
+                     placement_strategy_name(from->placement.strategy != PLACEMENT_RANGES
+                                                 ? from->placement.strategy
+                                                 : to->placement.strategy));
 }

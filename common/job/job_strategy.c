@@ -95,7 +95,30 @@ static enum tn_status check_borders(const struct job *job, struct error *error)
                      fault, job->placement.rows.count, job->cluster.ps);
 }
 
-enum tn_status job_check_strategy(const struct job *job, struct error *error)
+enum tn_status job_check_workers_per_process(const struct job *job, struct error *error)
+{
+    const enum strategy_type type = job->strategy.type;
+    const struct {
+        bool is_refused;
+        const char *reason;
+    } rules[] = {
+        {type == STRATEGY_TYPE_MIRROR, "strategy.type is mirror, where each worker has a store"},
+        {type == STRATEGY_TYPE_GROUP, "strategy.type is group, where workers listen"},
+        {job->cluster.workers_least != 0, "cluster.workers is a range, so workers come and go"},
+        {job->train.kernels == JOB_KERNELS_CUDA, "train.kernels is cuda, with a GPU each"},
+    };
+    if (job->cluster.workers_per_process == 1) { return TN_OK; }
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (!rules[i].is_refused) { continue; }
+        return error_set(error, TN_EINVAL,
+                         "cluster.workers_per_process is %" PRIu32
+                         ", but %s: give --set cluster.workers_per_process=1",
+                         job->cluster.workers_per_process, rules[i].reason);
+    }
+    return TN_OK;
+}
+
+static enum tn_status check_type(const struct job *job, struct error *error)
 {
     if (check_borders(job, error) != TN_OK) { return error->status; }
     if (job->strategy.type == STRATEGY_TYPE_MIRROR) { return check_mirror(job, error); }
@@ -112,4 +135,10 @@ enum tn_status job_check_strategy(const struct job *job, struct error *error)
                      "train.mode is async, but strategy.type is local (--local), which has no "
                      "workers that could be ahead of one another: give --set train.mode=sync, "
                      "or --set strategy.type=ps without --local");
+}
+
+enum tn_status job_check_strategy(const struct job *job, struct error *error)
+{
+    const enum tn_status status = check_type(job, error);
+    return status == TN_OK ? job_check_workers_per_process(job, error) : status;
 }

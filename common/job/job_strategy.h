@@ -9,4 +9,7 @@
 /* TN_EINVAL names the key, its value and the remedy. */
 MUST_CHECK enum tn_status job_check_strategy(const struct job *job, struct error *error);
 
+/* Whether a process may have cluster.workers_per_process workers; a part of it. The same errors. */
+MUST_CHECK enum tn_status job_check_workers_per_process(const struct job *job, struct error *error);
+
 #endif

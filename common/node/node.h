@@ -17,6 +17,12 @@
 /* A node that was asked to drain leaves after this time in any case. */
 enum { NODE_DRAIN_MS = 60000 };
 
+/* The incarnation of a node in a process with several: that of the first node is the process's. */
+static inline uint64_t node_incarnation(uint64_t first, uint32_t place)
+{
+    return (first - 1 + place) % INT64_MAX + 1;
+}
+
 /* Measures arithmetic, the one thing by which a node blocks. */
 struct stopwatch_port {
     void *ctx;

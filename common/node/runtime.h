@@ -7,10 +7,17 @@
 #define COMMON_NODE_RUNTIME_H
 
 #include "common/node/node.h"
+#include "common/node/node_host.h"
 
 struct runtime;
 
 struct runtime_config {
+    /* The node is one of several in this process, with this place among them; connect the host when
+     * all have joined, and disconnect it before runtime_close(). NULL: the process has this node
+     * alone, and these members are used: zk_connect, zk_credentials, session_timeout_ms,
+     * session_file. */
+    struct node_host *host;
+    uint32_t place;
     const char *zk_connect;
     const char *zk_credentials; /* NULL: none. */
     uint32_t session_timeout_ms;
@@ -24,10 +31,9 @@ struct runtime_config {
     const char *session_file;  /* Where the agent finds our ZooKeeper session; NULL: not saved. */
 };
 
-/* Open everything; no event is delivered yet. SIGTERM becomes NODE_DRAIN, SIGINT and a second
- * SIGTERM NODE_LEAVE; they are blocked here, so call it before other threads start. Errors: those
- * of zk_open() and transport_open().
- */
+/* Open everything; no event is delivered yet. Without a host, signals are handled from here on as
+ * by node_host_open(), so call it before other threads start. Errors: those of node_host_open(),
+ * zk_open() and transport_open(). */
 MUST_CHECK enum tn_status runtime_open(const struct runtime_config *config, struct runtime **out,
                                        struct error *error);
 

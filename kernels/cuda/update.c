@@ -4,11 +4,17 @@
  * The formulas are those of kernels/optimizer/update.h, in the order written there. Nothing here is
  * fused: each operation is rounded by itself.
  */
+#include "common/base/small_numbers.h"
 #include "kernels/cuda/families.h"
+
+DEVICE_INLINE float state_of(float x)
+{
+    return ZERO_IF_BELOW(SMALLEST_STATE, x);
+}
 
 DEVICE_INLINE float limited(const struct cuda_constants *c, float gradient)
 {
-    const float g = c->scale * gradient;
+    const float g = c->scale * ZERO_IF_BELOW(SMALLEST_GRADIENT, gradient);
     if (g > c->limit) { return c->limit; }
     if (g < -c->limit) { return -c->limit; }
     return g;
@@ -23,8 +29,8 @@ DEVICE_INLINE float decayed(const struct cuda_constants *c, float gradient, floa
 /* The new moments of Adam, AdamW and LAMB. */
 DEVICE_INLINE void next_moments(const struct cuda_constants *c, float g, float *m, float *v)
 {
-    *m = c->beta1 * *m + c->one_minus_beta1 * g;
-    *v = c->beta2 * *v + c->one_minus_beta2 * (g * g);
+    *m = state_of(c->beta1 * *m + c->one_minus_beta1 * g);
+    *v = state_of(c->beta2 * *v + c->one_minus_beta2 * (g * g));
 }
 
 /* A kernel NAME_update; `body` computes the values w from g, w and the state p, q of element i. */
@@ -49,13 +55,13 @@ DEVICE_INLINE void next_moments(const struct cuda_constants *c, float g, float *
 UPDATE(sgd, { w = w - c->rate * decayed(c, gradient, w); })
 
 UPDATE(momentum, {
-    const float next = c->momentum * a.in[1][i] + decayed(c, gradient, w);
+    const float next = state_of(c->momentum * a.in[1][i] + decayed(c, gradient, w));
     a.out[1][i] = next;
     w = w - c->rate * next;
 })
 
 UPDATE(nesterov, {
-    const float g = decayed(c, gradient, w), next = c->momentum * a.in[1][i] + g;
+    const float g = decayed(c, gradient, w), next = state_of(c->momentum * a.in[1][i] + g);
     a.out[1][i] = next;
     w = w - c->rate * (c->momentum * next + g);
 })
@@ -68,7 +74,7 @@ UPDATE(adagrad, {
 
 UPDATE(rmsprop, {
     const float g = decayed(c, gradient, w);
-    const float next = c->beta2 * a.in[1][i] + c->one_minus_beta2 * (g * g);
+    const float next = state_of(c->beta2 * a.in[1][i] + c->one_minus_beta2 * (g * g));
     a.out[1][i] = next;
     w = w - c->rate * g / (sqrtf(next) + c->epsilon);
 })
@@ -90,7 +96,7 @@ UPDATE(adamw, {
 })
 
 UPDATE(lars, {
-    const float next = c->momentum * a.in[1][i] + c->rate * decayed(c, gradient, w);
+    const float next = state_of(c->momentum * a.in[1][i] + c->rate * decayed(c, gradient, w));
     a.out[1][i] = next;
     w = w - next;
 })

@@ -1,11 +1,22 @@
 /* Every optimizer in plain C. The tests compare the other backends with it. */
 #include <math.h>
 
+#include "common/base/small_numbers.h"
 #include "kernels/optimizer/update.h"
+
+static float gradient_of(float x)
+{
+    return ZERO_IF_BELOW(SMALLEST_GRADIENT, x);
+}
+
+static float state_of(float x)
+{
+    return ZERO_IF_BELOW(SMALLEST_STATE, x);
+}
 
 static float limited(const struct optimizer_constants *c, float gradient)
 {
-    float scaled = c->scale * gradient;
+    float scaled = c->scale * gradient_of(gradient);
     if (scaled > c->limit) { return c->limit; }
     if (scaled < -c->limit) { return -c->limit; }
     return scaled;
@@ -33,7 +44,7 @@ static void reference_momentum(size_t count, const struct optimizer_constants *c
                                float *const out[static OPTIMIZER_ARRAYS_MAX])
 {
     for (size_t i = 0; i < count; i++) {
-        out[1][i] = c->momentum * in[1][i] + decayed(c, gradient[i], in[0][i]);
+        out[1][i] = state_of(c->momentum * in[1][i] + decayed(c, gradient[i], in[0][i]));
         out[0][i] = in[0][i] - c->rate * out[1][i];
     }
 }
@@ -45,7 +56,7 @@ static void reference_nesterov(size_t count, const struct optimizer_constants *c
 {
     for (size_t i = 0; i < count; i++) {
         float g = decayed(c, gradient[i], in[0][i]);
-        out[1][i] = c->momentum * in[1][i] + g;
+        out[1][i] = state_of(c->momentum * in[1][i] + g);
         out[0][i] = in[0][i] - c->rate * (c->momentum * out[1][i] + g);
     }
 }
@@ -69,9 +80,19 @@ static void reference_rmsprop(size_t count, const struct optimizer_constants *c,
 {
     for (size_t i = 0; i < count; i++) {
         float g = decayed(c, gradient[i], in[0][i]);
-        out[1][i] = c->beta2 * in[1][i] + c->one_minus_beta2 * (g * g);
+        out[1][i] = state_of(c->beta2 * in[1][i] + c->one_minus_beta2 * (g * g));
         out[0][i] = in[0][i] - c->rate * g / (sqrtf(out[1][i]) + c->epsilon);
     }
+}
+
+static float first_moment(const struct optimizer_constants *c, float m, float g)
+{
+    return state_of(c->beta1 * m + c->one_minus_beta1 * g);
+}
+
+static float second_moment(const struct optimizer_constants *c, float v, float g)
+{
+    return state_of(c->beta2 * v + c->one_minus_beta2 * (g * g));
 }
 
 /* Compute element `i` of m and v; returns the change of its value. */
@@ -79,8 +100,8 @@ static float adam_change(const struct optimizer_constants *c, float g, size_t i,
                          const float *const in[static OPTIMIZER_ARRAYS_MAX],
                          float *const out[static OPTIMIZER_ARRAYS_MAX])
 {
-    out[1][i] = c->beta1 * in[1][i] + c->one_minus_beta1 * g;
-    out[2][i] = c->beta2 * in[2][i] + c->one_minus_beta2 * (g * g);
+    out[1][i] = first_moment(c, in[1][i], g);
+    out[2][i] = second_moment(c, in[2][i], g);
     return c->rate * out[1][i] / (sqrtf(out[2][i]) * c->root + c->epsilon);
 }
 
@@ -110,7 +131,7 @@ static void reference_lars(size_t count, const struct optimizer_constants *c, co
                            float *const out[static OPTIMIZER_ARRAYS_MAX])
 {
     for (size_t i = 0; i < count; i++) {
-        out[1][i] = c->momentum * in[1][i] + c->rate * decayed(c, gradient[i], in[0][i]);
+        out[1][i] = state_of(c->momentum * in[1][i] + c->rate * decayed(c, gradient[i], in[0][i]));
         out[0][i] = in[0][i] - out[1][i];
     }
 }
@@ -120,8 +141,7 @@ void optimizer_lamb_change(size_t count, const struct optimizer_constants *c, co
 {
     for (size_t i = 0; i < count; i++) {
         const float g = limited(c, gradient[i]);
-        const float m = c->beta1 * in[1][i] + c->one_minus_beta1 * g;
-        const float v = c->beta2 * in[2][i] + c->one_minus_beta2 * (g * g);
+        const float m = first_moment(c, in[1][i], g), v = second_moment(c, in[2][i], g);
         change[i] = m * c->correction / (sqrtf(v) * c->root + c->epsilon);
         if (c->decay != 0) { change[i] += c->decay * in[0][i]; }
     }
@@ -137,8 +157,8 @@ static void reference_lamb(size_t count, const struct optimizer_constants *c, co
         float change;
         optimizer_lamb_change(1, c, gradient + i, at, &change);
         out[0][i] = in[0][i] - c->rate * change;
-        out[1][i] = c->beta1 * in[1][i] + c->one_minus_beta1 * g;
-        out[2][i] = c->beta2 * in[2][i] + c->one_minus_beta2 * (g * g);
+        out[1][i] = first_moment(c, in[1][i], g);
+        out[2][i] = second_moment(c, in[2][i], g);
     }
 }
 

@@ -6,7 +6,9 @@
  * computed alone, by IEEE 754 operations in the order written below, without fused multiply-adds.
  *
  * With g = min(max(scale gradient, -limit), limit), and except for AdamW and LAMB g = g + decay
- * values if decay is not 0, in single precision (a' is the new value of a):
+ * values if decay is not 0, in single precision (a' is the new value of a). The gradient and
+ * velocity', m', v' and the squares' of RMSProp count as 0 if they are very small
+ * (common/base/small_numbers.h):
  *
  *   sgd       values' = values - rate g
  *   momentum  velocity' = momentum velocity + g;  values' = values - rate velocity'

@@ -6,15 +6,21 @@
 
 /* A pass over digits costs as much as some hundred comparisons, however few keys there are. */
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, KEY_BITS = 64, FEW_KEYS = 32 };
+enum { MOVES = 8 }; /* For each key: with more, a sort by digits is faster. */
 
-static void sort_few(uint64_t count, struct sparse_place *places)
+/* A stable sort by insertion. False: it would take more than `most` moves; the order is another
+ * one, in which equal keys still have their order. */
+static bool sort_near(uint64_t count, struct sparse_place *places, uint64_t most)
 {
     for (uint64_t i = 1; i < count; i++) {
         const struct sparse_place place = places[i];
         uint64_t at = i;
         for (; at > 0 && places[at - 1].key > place.key; at--) { places[at] = places[at - 1]; }
         places[at] = place;
+        if (i - at > most) { return false; }
+        most -= i - at;
     }
+    return true;
 }
 
 /* The bits in which some keys differ. */
@@ -41,22 +47,50 @@ static void sort_by_digit(uint32_t shift, uint64_t count, const struct sparse_pl
     }
 }
 
+/* Both arrays of a sort. */
+struct arrays {
+    struct sparse_place *sorted, *room;
+};
+
+/* By `digits` digits from the bit `shift` on, without those in which no keys differ. */
+static void sort_by_digits(uint32_t shift, uint32_t digits, uint64_t differing, uint64_t count,
+                           struct arrays *arrays)
+{
+    for (uint32_t d = 0; d < digits; d++, shift += DIGIT_BITS) {
+        if ((differing >> shift & (DIGITS - 1)) == 0) { continue; }
+        sort_by_digit(shift, count, arrays->sorted, arrays->room);
+        struct sparse_place *sorted = arrays->room;
+        arrays->room = arrays->sorted;
+        arrays->sorted = sorted;
+    }
+}
+
+/* So many digits that few of `count` evenly distributed keys have the same ones. */
+static uint32_t digits_of(uint64_t count)
+{
+    uint32_t digits = 1;
+    while (digits < 3 && count >> digits * DIGIT_BITS > 1) { digits++; }
+    return digits;
+}
+
 struct sparse_place *sparse_sort(uint64_t count, struct sparse_place *places,
                                  struct sparse_place *room)
 {
+    struct arrays arrays = {.sorted = places, .room = room};
     if (count <= FEW_KEYS) {
-        sort_few(count, places);
+        (void)sort_near(count, places, UINT64_MAX);
         return places;
     }
+    /* The first digits of hashed keys bring them so near to their places that few moves remain. */
     const uint64_t differing = differing_bits(count, places);
-    for (uint32_t shift = 0; shift < KEY_BITS; shift += DIGIT_BITS) {
-        if ((differing >> shift & (DIGITS - 1)) == 0) { continue; }
-        sort_by_digit(shift, count, places, room);
-        struct sparse_place *sorted = room;
-        room = places;
-        places = sorted;
+    const uint32_t bits = differing == 0 ? 0 : KEY_BITS - (uint32_t)__builtin_clzll(differing);
+    const uint32_t digits = digits_of(count);
+    if (bits > (digits + 1) * DIGIT_BITS) {
+        sort_by_digits(bits - digits * DIGIT_BITS, digits, differing, count, &arrays);
+        if (sort_near(count, arrays.sorted, count * MOVES)) { return arrays.sorted; }
     }
-    return places;
+    sort_by_digits(0, KEY_BITS / DIGIT_BITS, differing, count, &arrays);
+    return arrays.sorted;
 }
 
 static void add_row(uint32_t width, const float *row, float *sum)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/base/small_numbers.h"
 #include "kernels/optimizer/real.h"
 
 const char *const sparse_kind_names[SPARSE_KINDS + 1] = {
@@ -55,9 +56,15 @@ struct sparse_constants sparse_constants_of(const struct sparse_optimizer *optim
     };
 }
 
-/* A NaN is returned as it is. */
-static inline float limited(float g, float limit)
+static inline float state_of(float x)
 {
+    return ZERO_IF_BELOW(SMALLEST_STATE, x);
+}
+
+/* A NaN is returned as it is. */
+static inline float limited(float gradient, float limit)
+{
+    const float g = ZERO_IF_BELOW(SMALLEST_GRADIENT, gradient);
     if (g < -limit) { return -limit; }
     if (g > limit) { return limit; }
     return g;
@@ -81,7 +88,7 @@ static void update_momentum(uint32_t width, const struct sparse_constants *const
 {
     for (uint32_t c = 0; c < width; c++) {
         const float g = limited(gradient[c], constants->limit);
-        const float velocity = constants->momentum * in[width + c] + g;
+        const float velocity = state_of(constants->momentum * in[width + c] + g);
         out[width + c] = velocity;
         out[c] = in[c] - constants->rate * velocity;
     }
@@ -122,8 +129,9 @@ static void update_lazy_adam(uint32_t width, const struct sparse_constants *cons
 {
     for (uint32_t c = 0; c < width; c++) {
         const float g = limited(gradient[c], constants->limit);
-        const float m = constants->beta1 * in[width + c] + constants->one_minus_beta1 * g;
-        const float v = constants->beta2 * in[2 * width + c] + constants->one_minus_beta2 * (g * g);
+        const float m = state_of(constants->beta1 * in[width + c] + constants->one_minus_beta1 * g);
+        const float v =
+            state_of(constants->beta2 * in[2 * width + c] + constants->one_minus_beta2 * (g * g));
         out[width + c] = m;
         out[2 * width + c] = v;
         out[c] = in[c] - constants->rate * m / (sqrtf(v) * constants->root + constants->epsilon);

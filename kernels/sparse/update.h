@@ -4,7 +4,8 @@
  *
  * As those of kernels/optimizer/update.h, they have the same bits on every processor: IEEE 754
  * operations in the order written below, without fused multiply-adds. g is the gradient, limited to
- * [-limit, limit], a' the new value of a; state begins as zeros:
+ * [-limit, limit], a' the new value of a; state begins as zeros. The gradient, velocity', m' and v'
+ * count as 0 if they are very small (common/base/small_numbers.h):
  *
  *   sgd           values' = values - rate g
  *   momentum      velocity' = momentum velocity + g;  values' = values - rate velocity'

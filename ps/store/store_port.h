@@ -17,6 +17,7 @@
 #include "common/base/digest.h"
 #include "common/base/error.h"
 #include "common/cluster/manifest.h"
+#include "common/cluster/variable_moves.h"
 #include "ps/table/rows_chain.h"
 
 enum {
@@ -87,6 +88,10 @@ struct store_read_request {
                                * or from its folder "checkpoints". Copied. NULL or "": nowhere. */
     uint64_t first;           /* The range of the flat parameter vector to read, in floats. */
     uint64_t count;
+    /* If the reader has the variables in another order than the checkpoint: from the vector of the
+     * checkpoint to that of the reader, to which the range belongs. Lent until the answer. Empty:
+     * the orders are the same. */
+    struct variable_moves moves;
     /* `manifest->state_arrays` of them; those without a buffer are checked only:
      * allowed in store_read_range(). */
     struct store_array arrays[STORE_ARRAYS_MAX];

@@ -26,7 +26,9 @@
 struct reader {
     const struct manifest *manifest;
     const struct store_array *arrays;
-    uint64_t first, count; /* The range of the flat vector to read. */
+    uint64_t first, count;       /* The range of the flat vector to read. */
+    struct variable_moves moves; /* To places in the arrays. */
+    bool moved;                  /* The range is not one of the checkpoint's vector. */
     const atomic_bool *cancelled;
     const struct store_rows *rows; /* Get those of the shard; NULL: they are only checked. */
     struct rows_chain chain;       /* The files of its rows. */
@@ -86,8 +88,7 @@ static enum tn_status scan_file(const struct reader *reader, int fd,
         .bytes = part->bytes,
         .values = values,
         .header = &reader->header,
-        .first = reader->first,
-        .count = reader->count,
+        .moves = reader->moves,
         .arrays = reader->arrays,
         .parameters = reader->values,
         .cancelled = reader->cancelled,
@@ -144,7 +145,8 @@ static enum tn_status read_metadata(const struct reader *reader, struct store_me
     const struct store_header *header = &reader->header;
     if (metadata == NULL) { return TN_OK; }
     metadata->optimizer_steps = u64_max(metadata->optimizer_steps, header->optimizer_steps);
-    bool whole = reader->first == header->first && reader->count == header->count;
+    const bool whole =
+        !reader->moved && reader->first == header->first && reader->count == header->count;
     if (!whole || header->blob_bytes == 0) { return TN_OK; }
     enum tn_status status = table_get(&reader->table, STORE_KEY_BLOB, &data, &size, error);
     if (status != TN_OK) { return status; }
@@ -211,13 +213,16 @@ static enum tn_status read_from_fallback(const char *dir, struct reader *reader,
 }
 
 /* Whether shard `index` has some of the floats or rows that are wanted. */
-static bool is_wanted(const struct store_read_request *request, uint32_t index)
+static bool is_wanted(const struct store_read_request *request, const struct variable_moves *moves,
+                      uint32_t index)
 {
+    struct variable_move found;
     const struct manifest *manifest = request->manifest;
     const struct manifest_shard *part = &manifest->shards[index];
     const struct row_part rows = row_part_of(&manifest->rows, manifest->shard_count, index);
-    if (part->first < request->first + request->count &&
-        request->first < part->first + part->count) {
+    const uint32_t at = variable_moves_find(moves, part->first);
+    if (at < moves->count &&
+        variable_move_cut(&moves->list[at], part->first, part->first + part->count, &found)) {
         return true;
     }
     return request->rows.count > 0 &&
@@ -231,6 +236,52 @@ static bool is_same_part(const struct store_read_request *request, uint32_t inde
     const struct manifest *manifest = request->manifest;
     const struct row_part rows = row_part_of(&manifest->rows, manifest->shard_count, index);
     return row_part_equal(&row_table_spec_of(request->rows.tables[0])->part, &rows);
+}
+
+static enum tn_status read_from_shards(const char *dir, const struct store_read_request *request,
+                                       const struct variable_moves *moves,
+                                       const atomic_bool *cancelled,
+                                       struct store_metadata *metadata, struct error *error)
+{
+    const struct manifest *manifest = request->manifest;
+    for (uint32_t i = 0; i < manifest->shard_count; i++) {
+        if (!is_wanted(request, moves, i)) { continue; }
+        struct reader reader = {.manifest = manifest,
+                                .arrays = request->arrays,
+                                .first = request->first,
+                                .count = request->count,
+                                .moves = *moves,
+                                .moved = request->moves.count > 0,
+                                .cancelled = cancelled,
+                                .rows = &request->rows,
+                                .shard = i};
+        enum tn_status status = read_shard(dir, &reader, metadata, error);
+        if (status == TN_OK && is_same_part(request, i)) { *request->rows.chain = reader.chain; }
+        if (status == TN_ENOENT) {
+            status = read_from_fallback(request->fallback_dir, &reader, metadata, error);
+        }
+        if (status != TN_OK) { return status; }
+    }
+    return TN_OK;
+}
+
+static enum tn_status read_shards(const char *dir, const struct store_read_request *request,
+                                  const atomic_bool *cancelled, struct store_metadata *metadata,
+                                  struct error *error)
+{
+    const struct variable_move range = {.from = request->first, .count = request->count};
+    struct variable_moves moves = {.list = &range, .count = range.count > 0};
+    if (request->moves.count == 0) {
+        return read_from_shards(dir, request, &moves, cancelled, metadata, error);
+    }
+    struct variable_move *clipped = malloc(request->moves.count * sizeof *clipped);
+    if (clipped == NULL) { return error_set(error, TN_ENOMEM, "out of memory to read a shard"); }
+    moves.list = clipped;
+    moves.count = variable_moves_clip(&request->moves, request->first, request->count, clipped);
+    const enum tn_status status =
+        read_from_shards(dir, request, &moves, cancelled, metadata, error);
+    free(clipped);
+    return status;
 }
 
 enum tn_status store_read_range(const char *dir, const struct store_read_request *request,
@@ -253,23 +304,7 @@ enum tn_status store_read_range(const char *dir, const struct store_read_request
         row_table_begin_load(request->rows.tables[t]);
     }
     if (request->rows.chain != NULL) { request->rows.chain->count = 0; }
-    for (uint32_t i = 0; i < manifest->shard_count; i++) {
-        if (!is_wanted(request, i)) { continue; }
-        struct reader reader = {.manifest = manifest,
-                                .arrays = request->arrays,
-                                .first = request->first,
-                                .count = request->count,
-                                .cancelled = cancelled,
-                                .rows = &request->rows,
-                                .shard = i};
-        enum tn_status status = read_shard(dir, &reader, metadata, error);
-        if (status == TN_OK && is_same_part(request, i)) { *request->rows.chain = reader.chain; }
-        if (status == TN_ENOENT) {
-            status = read_from_fallback(request->fallback_dir, &reader, metadata, error);
-        }
-        if (status != TN_OK) { return status; }
-    }
-    enum tn_status status = TN_OK;
+    enum tn_status status = read_shards(dir, request, cancelled, metadata, error);
     for (uint32_t t = 0; t < request->rows.count && status == TN_OK; t++) {
         status = row_table_end_load(request->rows.tables[t], manifest->step, error);
     }
@@ -280,11 +315,13 @@ static enum tn_status verify_shards(const char *dir, const struct manifest *mani
                                     uint32_t shard, struct digest_stream *values,
                                     const atomic_bool *cancelled, struct error *error)
 {
+    const struct variable_move all = {.count = manifest->parameter_count};
     assert(shard == STORE_ALL_SHARDS || shard < manifest->shard_count);
     for (uint32_t i = 0; i < manifest->shard_count; i++) {
         if (shard != STORE_ALL_SHARDS && shard != i) { continue; }
         struct reader reader = {.manifest = manifest,
                                 .count = manifest->parameter_count,
+                                .moves = {&all, 1},
                                 .cancelled = cancelled,
                                 .values = values,
                                 .shard = i};

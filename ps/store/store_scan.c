@@ -78,8 +78,14 @@ static struct wanted wanted_of(const struct store_scan *scan)
 {
     const struct store_header *header = scan->header;
     if (scan->values == NULL) { return (struct wanted){0, 0}; }
-    const uint64_t low = u64_max(header->first, scan->first);
-    const uint64_t high = u64_min(header->first + header->count, scan->first + scan->count);
+    const uint64_t end = header->first + header->count;
+    struct variable_move part;
+    uint64_t low = end, high = header->first;
+    for (uint32_t i = 0; i < scan->moves.count; i++) {
+        if (!variable_move_cut(&scan->moves.list[i], header->first, end, &part)) { continue; }
+        low = u64_min(low, part.from);
+        high = u64_max(high, part.from + part.count);
+    }
     if (low >= high) { return (struct wanted){0, 0}; }
     return (struct wanted){(low - header->first) / header->chunk_floats,
                            store_chunks(high - header->first, header->chunk_floats)};
@@ -140,28 +146,50 @@ static uint64_t begin_of(const struct store_value *value)
     return value->large ? value->at - STORE_PAGE_HEADER_BYTES : value->at;
 }
 
-/* The floats of a chunk, and those of them that lie in the range, as places in the flat vector. */
+/* The floats of a chunk, as places in the flat vector. */
 struct floats {
-    uint64_t from, to, low, high;
+    uint64_t from, to;
 };
 
-static struct floats floats_in_range(const struct store_scan *scan, uint64_t chunk)
+static struct floats floats_of_chunk(const struct store_scan *scan, uint64_t chunk)
 {
     struct floats floats;
     floats.from = scan->header->first + chunk * scan->header->chunk_floats;
     floats.to = floats.from + floats_of(scan, chunk);
-    floats.low = u64_max(floats.from, scan->first);
-    floats.high = u64_min(floats.to, scan->first + scan->count);
-    assert(floats.low < floats.high);
     return floats;
 }
 
-/* The place in an array of the first float that is wanted; NULL: the array is not. */
-static uint8_t *target_of(const struct store_scan *scan, uint32_t array,
-                          const struct floats *floats)
+/* NULL: the array is not wanted. */
+static uint8_t *array_bytes(const struct store_scan *scan, uint32_t array)
 {
     if (scan->arrays == NULL || scan->arrays[array].buffer == NULL) { return NULL; }
-    return store_array_bytes(&scan->arrays[array]) + (floats->low - scan->first) * sizeof(float);
+    return store_array_bytes(&scan->arrays[array]);
+}
+
+/* The place of a chunk that one move has as a whole; NULL: there is none. */
+static uint8_t *place_of_whole(const struct store_scan *scan, uint8_t *array,
+                               const struct floats *floats)
+{
+    struct variable_move part;
+    const uint32_t at = variable_moves_find(&scan->moves, floats->from);
+    if (array == NULL || at == scan->moves.count ||
+        !variable_move_cut(&scan->moves.list[at], floats->from, floats->to, &part) ||
+        part.count != floats->to - floats->from) {
+        return NULL;
+    }
+    return array + part.to * sizeof(float);
+}
+
+static void copy_floats(const struct store_scan *scan, const uint8_t *data,
+                        const struct floats *floats, uint8_t *array)
+{
+    struct variable_move part;
+    const struct variable_moves *moves = &scan->moves;
+    for (uint32_t i = variable_moves_find(moves, floats->from); i < moves->count; i++) {
+        if (!variable_move_cut(&moves->list[i], floats->from, floats->to, &part)) { return; }
+        memcpy(array + part.to * sizeof(float), data + (part.from - floats->from) * sizeof(float),
+               (size_t)part.count * sizeof(float));
+    }
 }
 
 /* Where the bytes of an item are read to: the floats of a whole chunk to their array at once. */
@@ -172,9 +200,9 @@ static void choose_pieces(struct slot *slot)
     slot->piece_count = 1;
     slot->pieces[0] = (struct iovec){slot->scratch, item->bytes};
     if (!is_wanted(slot->pass, item->value)) { return; }
-    const struct floats floats = floats_in_range(scan, chunk_of(item->value));
-    uint8_t *target = target_of(scan, array_of(item->value), &floats);
-    if (target == NULL || floats.low != floats.from || floats.high != floats.to) { return; }
+    const struct floats floats = floats_of_chunk(scan, chunk_of(item->value));
+    uint8_t *target = place_of_whole(scan, array_bytes(scan, array_of(item->value)), &floats);
+    if (target == NULL) { return; }
     const size_t bytes = (size_t)(floats.to - floats.from) * sizeof(float);
     slot->piece_count = 2;
     slot->pieces[0] = (struct iovec){slot->head, item->bytes - bytes};
@@ -207,7 +235,7 @@ static enum tn_status read_pieces(struct slot *slot)
 static enum tn_status check_chunk(struct slot *slot, const struct store_value *value)
 {
     const struct store_scan *scan = slot->pass->scan;
-    const struct floats floats = floats_in_range(scan, chunk_of(value));
+    const struct floats floats = floats_of_chunk(scan, chunk_of(value));
     const size_t bytes = (size_t)(floats.to - floats.from) * sizeof(float);
     const uint8_t *digest =
         (const uint8_t *)slot->pieces[0].iov_base + (value->large ? STORE_PAGE_HEADER_BYTES : 0);
@@ -215,11 +243,8 @@ static enum tn_status check_chunk(struct slot *slot, const struct store_value *v
     if (!digest_equal(digest_decode(digest), digest_of(data, bytes))) {
         return damaged_chunk(scan, array_of(value), chunk_of(value), "damaged", &slot->error);
     }
-    uint8_t *target = target_of(scan, array_of(value), &floats);
-    if (slot->piece_count == 1 && target != NULL) {
-        memcpy(target, data + (floats.low - floats.from) * sizeof(float),
-               (size_t)(floats.high - floats.low) * sizeof(float));
-    }
+    uint8_t *array = array_bytes(scan, array_of(value));
+    if (slot->piece_count == 1 && array != NULL) { copy_floats(scan, data, &floats, array); }
     return TN_OK;
 }
 

@@ -16,6 +16,7 @@
 
 #include <stdatomic.h>
 
+#include "common/cluster/variable_moves.h"
 #include "ps/store/store_layout.h"
 #include "ps/store/store_pages.h"
 #include "ps/store/store_port.h"
@@ -29,10 +30,10 @@ struct store_scan {
     /* Its values; NULL: only the digest of the file is wanted. */
     const struct store_values *values;
     const struct store_header *header;
-    /* The chunks with floats of this range of the flat vector are checked. */
-    uint64_t first, count;
-    /* They are copied to these arrays, which begin with the range, except those without a buffer;
-     * NULL: to none. */
+    /* The chunks with floats that these move are checked. */
+    struct variable_moves moves;
+    /* The floats are copied to their places in these arrays, except those without a buffer; NULL:
+     * to none. */
     const struct store_array *arrays;
     struct digest_stream *parameters; /* Gets those of array 0, in their order. NULL: not wanted. */
     const atomic_bool *cancelled;

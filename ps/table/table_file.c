@@ -41,6 +41,18 @@ static uint32_t format_of(const struct row_table *table)
     return spec->expire_after > 0 ? FORMAT_STEPS : FORMAT_PLAIN;
 }
 
+/* The contents of a file of this format, for messages. */
+static const char *contents_of(uint32_t format)
+{
+    static const char *const contents[] = {
+        [FORMAT_PLAIN] = "rows that do not expire",
+        [FORMAT_STEPS] = "rows that expire",
+        [FORMAT_COUNTS] = "counts of keys",
+    };
+    assert(format >= FORMAT_PLAIN && format <= FORMAT_LAST);
+    return contents[format];
+}
+
 static bool has_steps(const struct header *header)
 {
     return header->format != FORMAT_PLAIN;
@@ -188,10 +200,11 @@ static enum tn_status check_header(const struct header *header, const char *path
     }
     if (header->format != format_of(table)) {
         return error_set(error, TN_EINVAL,
-                         "%s has rows of the table '%s' that %s, unlike those of the job: give the "
-                         "expire_after_steps of train.tables with which they were trained",
-                         path, spec->name,
-                         header->format == FORMAT_STEPS ? "expire" : "do not expire");
+                         "%s has %s for the table '%s', but the job needs %s: give the "
+                         "expire_after_steps and admit_after of train.tables with which the file "
+                         "was written",
+                         path, contents_of(header->format), spec->name,
+                         contents_of(format_of(table)));
     }
     return TN_OK;
 }

@@ -7,6 +7,7 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 import json
 import os
 import signal
+import time
 import unittest
 
 from case import LONG, STEADY, Cli
@@ -121,17 +122,66 @@ class Group(Cli):
         self.wait_step(self.live_status()["step"] + 3)
         self.end_as_local(run, job)
 
-    def test_another_strategy_is_refused(self):
-        """The parameters have another order: the error names both strategies and the remedy, and nothing is held."""
+    def test_another_layout_continues(self):
+        """From one process to a group, and between a group, ps and mirror: each reads the order of the other, with all state."""
+        adam = {"train_optimizer": "adam", "train_learning_rate": 0.001, "train_steps": 250}
+        job = self.job_with(**adam)
+        expected = self.local(job)
+        placed = ["--set", "strategy.type=group", "--set", "placement.strategy=greedy"]
+        ranges = ["--set", "placement.strategy=ranges"]
+        self.result(self.spawn("run", job, "--local", "--dir", "run", "-o", "json", "--set", "train.steps=30"))
+        for steps, options in ((60, placed), (90, [*ranges, "--set", "strategy.type=ps", "--set", "cluster.ps=3"]),
+                               (120, [*placed, "--set", "cluster.ps=4", "--set", "cluster.workers=4"]),
+                               (150, [*ranges, "--set", "strategy.type=mirror"]), (180, placed),
+                               (210, ["--set", "strategy.type=ps", "--set", "placement.strategy=round_robin"]),
+                               (250, [*placed, "--set", "cluster.ps=3"])):
+            result = self.result(self.spawn("run", job, "--dir", "run", "-o", "json", "--resume", "--set",
+                                            f"train.steps={steps}", *options))
+            self.assertEqual(result["steps"], steps)
+            self.succeeds("evaluate", "run")
+        for key in ("parameters_digest", "checkpoint_digest", "loss", "accuracy"):
+            self.assertEqual(result[key], expected[key], key)
+        changes = [entry["cause"] for entry in self.history() if entry["kind"] == "changed"]
+        self.assertEqual(changes[0], 'strategy.type group of 2 -> ps, cluster.ps 2 -> 3, placement.strategy "greedy" -> "ranges"')
+        self.assertEqual(len(changes), 6)
+
+    def test_kills_around_a_change(self):
+        """The agent, a ps, a member and the chief are killed before, while and after the nodes of the new layout load."""
+        job = self.job_with(train_optimizer="adam", train_learning_rate=0.0001)
+        placed = ["--set", "strategy.type=group", "--set", "placement.strategy=greedy", "--set", "cluster.workers=4"]
+        mirror = ["--set", "strategy.type=mirror", "--set", "placement.strategy=ranges"]
+        options = []
+        run = self.begin_group(job)
+        for options in ([*mirror, "--set", "cluster.workers=3"], placed):
+            self.wait_for("a checkpoint", lambda: self.newest_checkpoint() > 0)
+            run.kill()
+            run.communicate()
+            self.check_no_process_left()
+            for delay in (0.5, 1.0):  # Before, while or just after they load.
+                run = self.spawn("run", job, "--dir", "run", "-o", "json", "--resume", *LONG, *STEADY, *options)
+                time.sleep(delay)
+                run.kill()
+                run.communicate()
+                self.check_no_process_left()
+                self.succeeds("checkpoints", "verify", "--dir", "run")
+            run = self.spawn("run", job, "--dir", "run", "-o", "json", "--resume", *LONG, *STEADY, *options)
+            self.check_it_continues()
+            for name in ("worker:1", "worker:0", self.live_status()["chief"]["task"], *(["ps:1"] if options == placed else [])):
+                self.kill(name)
+            self.check_it_continues()
+        self.end_as_local(run, job)
+
+    def test_another_layout_needs_resume(self):
+        """Without it the command is refused and names both strategies; tasks of layers are part of the model."""
         job = self.job_with(train_steps=50)
         self.result(self.spawn("run", job, "--dir", "run", "-o", "json"))
-        expected = ["strategy.type", "from group with strategy.members 2 to ps", "--warm-start"]
-        options = ["run", job, "--resume", "--set", "train.steps=100"]
-        self.refused(3, expected, *options, "--dir", "run", "--set", "strategy.type=ps")
-        self.refused(3, expected, *options, "--dir", "run", "--set", "strategy.type=ps", "--set",
-                     "train.learning_rate=0.01")
-        self.local(job)
-        self.refused(3, ["from local to group with strategy.members 2", "--warm-start"], *options, "--dir", "local")
+        (self.folder / "run/result.json").unlink()
+        self.refused(3, ["strategy.type group", "--resume", "strategy.type ps"], "run", job, "--dir", "run", "--set",
+                     "strategy.type=ps")
+        self.refused(3, ["placement.strategy is \"greedy\" there", "--resume"], "run", job, "--dir", "run", "--set",
+                     "placement.strategy=round_robin")
+        other = self.job_with(train_steps=50, model_layers=[{"dense": 5}])
+        self.refused(3, ["model.layers"], "run", other, "--dir", "run", "--resume", "--set", "strategy.type=ps")
 
     def test_divergence_ends_the_job(self):
         """A gradient that is not finite ends it with exit code 3, as without groups."""

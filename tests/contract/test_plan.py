@@ -184,10 +184,15 @@ class Plan(Cli):
         self.refused(3, ["placement.strategy is \"greedy\", but train.clip_norm", "need \"ranges\""], "run", "job.json",
                      "--local", "--set", "placement.strategy=greedy", "--set", "train.clip_norm=1")
 
-    def test_placement_must_not_change(self):
-        self.train("--dir", "run", *LOCAL)
-        self.refused(3, ["placement.strategy is \"ranges\" there and \"greedy\" here"], "run", "job.json", "--dir", "run",
-                     "--resume", "--set", "placement.strategy=greedy", *LOCAL)
+    def test_placement_changes_only_with_resume(self):
+        one = self.train("--local", "--dir", "one", *LOCAL)["parameters_digest"]
+        self.train("--dir", "run", *LOCAL, "--set", "train.steps=20")
+        (self.folder / "run/result.json").unlink()
+        greedy = ["--set", "placement.strategy=greedy"]
+        self.refused(3, ["placement.strategy is \"ranges\" there and \"greedy\" here", "--resume"], "run", "job.json",
+                     "--dir", "run", *greedy, *LOCAL)
+        found = self.train("--dir", "run", "--resume", *greedy, *LOCAL)
+        self.assertEqual((found["parameters_digest"], found["checkpoint_digest"]), (one, one))
 
 
 if __name__ == "__main__":

@@ -368,14 +368,16 @@ class Refusals(Live):
         self.refused(3, ["9 parameters", "1 to 1 ps"], "resize", "ps=3", "--dir", "run")
         self.end(run)
 
-    def test_other_placements_depend_on_the_number(self):
-        greedy = ["--set", "placement.strategy=greedy", "--set", "model.type=layers", "--set",
-                  'model.layers=[{"dense": 8}, {"dense": 1}]', "--set", "model.loss=squared_error"]
-        run = self.spawn("run", QUICK, "--dir", "run", "-q", "-o", "json", *LONG, *greedy, *ps(2))
-        self.wait_step()
-        self.refused(3, ["cluster.ps cannot change from 2 to 3", "placement.strategy greedy"], "resize", "ps=3", "--dir",
-                     "run")
-        self.end(run)
+    def test_whole_variables(self):
+        """Each number of ps has another order of the variables."""
+        self.job_options = ["--set", "placement.strategy=greedy", "--set", "model.type=layers", "--set",
+                            'model.layers=[{"dense": 8}, {"dense": 1}]', "--set", "model.loss=squared_error"]
+        run = self.start_run(*ps(2))
+        self.refused(3, ["placement leaves ps:4 without any"], "resize", "ps=5", "--dir", "run")
+        for count in (3, 4):
+            self.check_it_continues()
+            self.assertEqual(self.change("resize", f"ps={count}")["ps"], count)
+        self.end_as_local(run, 4, ("loss",))
 
     def test_agents_of_many_hosts(self):
         """No agent has all nodes: the request is withdrawn."""

@@ -158,19 +158,11 @@ class Strategies(ResumePs):
     def test_it_is_refused_without_resume(self):
         self.train("run", *ADAM, *steps(400), *ps(2))
         (self.folder / "run/result.json").unlink()
-        self.refused(3, ["run with ps", "--set strategy.type=ps, or --resume to continue it without them"], "run", QUICK,
+        self.refused(3, ["run with strategy.type ps", "--resume to continue it with strategy.type mirror"], "run", QUICK,
                      "--dir", "run", *ADAM, *steps(400), *MIRROR, "-q")
         self.refused(3, ["train.mode", "--set train.mode=sync"], "run", QUICK, "--dir", "run", *steps(400), *MIRROR,
                      "--set", "train.mode=async", "--resume", "-q")
         self.check_intact(2)
-
-    def test_other_placements_depend_on_the_strategy(self):
-        greedy = ["--set", "placement.strategy=greedy", "--set", "model.type=layers", "--set",
-                  'model.layers=[{"dense": 8}, {"dense": 1}]', "--set", "model.loss=squared_error"]
-        self.train("run", *greedy, *steps(100), *ps(2))
-        self.refused(3, ["placement.strategy"], "run", QUICK, "--dir", "run", *greedy, *steps(200), *MIRROR, "--resume",
-                     "-q")
-
 
     def test_a_worker_needs_all_shards(self):
         self.train("run", *ADAM, *steps(400), *ps(3))
@@ -195,12 +187,20 @@ class Refusals(ResumePs):
         self.refused(3, ["9 parameters", "1 to 1 ps"], "run", QUICK, "--dir", "new", *ps(3), "-q")
         self.check_intact(2)
 
-    def test_other_placements_depend_on_the_number(self):
-        greedy = ["--set", "placement.strategy=greedy", "--set", "model.type=layers", "--set",
-                  'model.layers=[{"dense": 8}, {"dense": 1}]', "--set", "model.loss=squared_error"]
-        self.train("run", *greedy, *steps(100), *ps(2))
-        self.refused(3, ["cluster.ps cannot change from 2 to 3", "placement.strategy greedy", "--warm-start"], "run",
-                     QUICK, "--dir", "run", *greedy, *steps(200), *ps(3), "--resume", "-q")
+    def test_whole_variables_continue(self):
+        """Another number of ps orders them differently, and a run without ps does not order them."""
+        greedy = ["--set", "placement.strategy=greedy"]
+        job = ["--set", "model.type=layers", "--set", 'model.layers=[{"dense": 8}, {"dense": 1}]', "--set",
+               "model.loss=squared_error", "--set", "train.optimizer=adam"]
+        self.train("run", *job, *greedy, *steps(100), *ps(2))
+        self.refused(3, ["placement.strategy", "--set placement.strategy=ranges"], "run", QUICK, "--dir", "run", *job,
+                     *greedy, *steps(200), *MIRROR, "--resume", "-q")
+        self.train("run", *job, *greedy, *steps(200), *ps(3), "--resume")
+        self.train("run", *job, *steps(300), *MIRROR, "--resume")
+        result = self.train("run", *job, *greedy, *steps(400), *ps(4), "--resume")
+        self.assertEqual(result["parameters_digest"],
+                         self.train("local", "--local", *job, *steps(400))["parameters_digest"])
+        self.check_intact(4)
 
     def test_a_missing_shard_is_named(self):
         """Both ps need the middle shard of three, and one of them the first one."""

@@ -39,13 +39,14 @@ static void close_shard(struct opened *opened)
 static struct store_scan scan_of(const struct opened *opened, uint64_t first, uint64_t count,
                                  unsigned threads)
 {
+    static struct variable_move range;
+    range = (struct variable_move){.from = first, .count = count};
     return (struct store_scan){.fd = opened->fd,
                                .path = "shard",
                                .bytes = opened->manifest.shards[0].bytes,
                                .values = &opened->values,
                                .header = &opened->header,
-                               .first = first,
-                               .count = count,
+                               .moves = {&range, 1},
                                .threads = threads};
 }
 

@@ -56,9 +56,7 @@ static void build(struct tn_graph *g, const struct tn_build *b, void *user)
 TN_MODEL_WITH("bags", build, "{}", NULL)
 """
 
-
-def sigmoid(x):
-    return 1 / (1 + numpy.exp(-x))
+CRITEO_NUMBERS, CRITEO_CATEGORIES, CRITEO_VALUES = 13, 26, 3
 
 
 def texts(rows, column):
@@ -73,7 +71,98 @@ def numbers(rows, column):
     return numpy.array([[float(row[column])] for row in rows], numpy.float64)
 
 
-class TablesExport(Cli):
+def joined_keys(rows, columns):
+    """The keys of a cross of columns with tables."""
+    joined = [b"".join(key_of(row[column]).to_bytes(8, "little") for column in columns) for row in rows]
+    return numpy.array([[xxh64(key) >> 1] for key in joined], numpy.int64)
+
+
+class Export(Cli):
+    """Trains, predicts and exports."""
+
+    def run_job(self, job):
+        """The rows of the test set, and the predictions for them."""
+        self.succeeds("run", self.job(json.dumps(job)), "--local", "--dir", "run", "--quiet", timeout=patience(120))
+        self.succeeds("predict", "run", "--data", "test.csv", "-o", "npy", "--to", "out.npy")
+        with open(self.folder / "test.csv", encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file)), numpy.load(self.folder / "out.npy")
+
+    def export(self, *options):
+        """The result of the command, and a session of the file."""
+        result = json.loads(self.succeeds("export", "run", "--to", "m.onnx", "-o", "json", *options))
+        onnx.checker.check_model(onnx.load(self.folder / "m.onnx"), full_check=True)
+        return result, onnxruntime.InferenceSession(self.folder / "m.onnx")
+
+    def check(self, session, wanted, fields):
+        """The probability of a click is that of `tanist predict`."""
+        found = session.run(["probabilities"], fields)[0]
+        numpy.testing.assert_allclose(found[:, -1], wanted[:, -1], rtol=2e-5, atol=1e-7)
+
+
+class ExamplesExport(Export):
+    """The models of examples/ctr, trained on a file with the columns of their data."""
+
+    def setUp(self):
+        super().setUp()
+        draw = random.Random(6)
+        numbers_of, categories = ([f"{letter}{k + 1}" for k in range(count)]
+                                  for letter, count in (("I", CRITEO_NUMBERS), ("C", CRITEO_CATEGORIES)))
+        for name, count in (("train", 2000), ("test", 300)):
+            with open(self.folder / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
+                rows = csv.writer(file)
+                rows.writerow(["click", *numbers_of, *categories])
+                for _ in range(count):
+                    inputs = [draw.gauss(0, 1) for _ in numbers_of]
+                    ranks = [draw.randrange(CRITEO_VALUES) for _ in categories]
+                    click = int(inputs[0] + ranks[0] - ranks[1] * (ranks[2] - 1) + draw.gauss(0, 1) > 0)
+                    texts_of = [f"{column}-{rank:x}" for column, rank in zip(categories, ranks)]
+                    rows.writerow([click, *(f"{number:.4f}" for number in inputs), *texts_of])
+
+    def fields(self, session, columns, rows):
+        """The inputs of the file; columns like `wide1..wide26` have the input of one column each."""
+        sources = {name: rule["of"] for name, rule in columns.items() if "of" in rule}
+        found = {}
+        for field in session.get_inputs():
+            column = field.name.removesuffix(":key")
+            if column in sources:
+                found[field.name] = joined_keys(rows, sources[column])
+            elif column == field.name:
+                found[field.name] = numbers(rows, column)
+            else:
+                found[field.name] = keys(rows, column.replace("wide", "C"))
+        return found
+
+    def check_example(self, name, tables):
+        job = json.loads((ROOT / f"examples/ctr/{name}.json").read_text(encoding="utf-8"))
+        columns = job["data"]["columns"]
+        job["data"] = {"format": "csv", "train": "train.csv", "test": "test.csv", "label": "click", "columns": columns}
+        job["train"].update(steps=100, batch=64, learning_rate=0.01, decay_steps=100)
+        job["evaluate"] = {}
+        rows, wanted = self.run_job(job)
+        session = self.export()[1]
+        stored = [tensor.name for tensor in onnx.load(self.folder / "m.onnx").graph.initializer]
+        self.assertEqual(sum(tensor.endswith("/keys") for tensor in stored), tables)
+        self.assertGreater(numpy.std(wanted[:, -1]), 0.05)
+        self.check(session, wanted, self.fields(session, columns, rows))
+
+    def test_wide_and_deep(self):
+        """Three columns have the keys of each category: the wide one, the deep one and, of eight categories, a cross."""
+        self.check_example("wide-deep", 56)
+
+    def test_deepfm(self):
+        """The products of a factorization machine."""
+        self.check_example("deepfm", 52)
+
+    def test_dlrm(self):
+        """The dot products of all pairs of embeddings."""
+        self.check_example("dlrm", 26)
+
+    def test_two_tower(self):
+        """The score of a query and its item is the prediction; the loss over the items of a slice is not exported."""
+        self.check_example("two-tower", 26)
+
+
+class TablesExport(Export):
     def setUp(self):
         super().setUp()
         draw = random.Random(5)
@@ -91,26 +180,12 @@ class TablesExport(Cli):
         job = {"name": "tables", "model": model or MODEL, "train": {"steps": 120, "batch": 32, "slices": 4, **train},
                "data": {"format": "csv", "train": "train.csv", "test": "test.csv", "label": "click",
                         "columns": {**columns, "price": "number"}}, "checkpoint": {"every_steps": 50}, "cluster": {"ps": 1}}
-        self.succeeds("run", self.job(json.dumps(job)), "--local", "--dir", "run", "--quiet", timeout=patience(120))
-        self.succeeds("predict", "run", "--data", "test.csv", "-o", "npy", "--to", "out.npy")
-        with open(self.folder / "test.csv", encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file)), numpy.load(self.folder / "out.npy")
-
-    def export(self, *options):
-        """The result of the command, and a session of the file."""
-        result = json.loads(self.succeeds("export", "run", "--to", "m.onnx", "-o", "json", *options))
-        onnx.checker.check_model(onnx.load(self.folder / "m.onnx"), full_check=True)
-        return result, onnxruntime.InferenceSession(self.folder / "m.onnx")
+        return self.run_job(job)
 
     def tensors(self):
         self.succeeds("export", "run", "--to", "m.npz")
         with numpy.load(self.folder / "m.npz") as file:
             return {name: file[name] for name in file if name != "columns.json"}
-
-    def check(self, session, wanted, fields):
-        """The probability of a click is that of `tanist predict`."""
-        found = session.run(["probabilities"], fields)[0]
-        numpy.testing.assert_allclose(found[:, -1], wanted[:, -1], rtol=2e-5, atol=1e-7)
 
     def test_keys_of_texts(self):
         """The rows are initializers in ascending order of their keys, and all keys of the test set have one."""

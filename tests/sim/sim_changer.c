@@ -145,7 +145,7 @@ static void write_all(struct sim_cluster *cluster)
     live_writes_free(&changer->writes);
     const enum tn_status status =
         live_writes_init(&changer->writes, &changer->view, &cluster->setup.job, &changer->wanted,
-                         world_ms(&cluster->world), &error);
+                         changer->view.spec.variables_hash, world_ms(&cluster->world), &error);
     assert(status == TN_OK);
     changer->port.write(changer->port.ctx, ++changer->op, changer->writes.list, LIVE_WRITES);
 }

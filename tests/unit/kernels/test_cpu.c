@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "common/base/random.h"
+#include "common/base/small_numbers.h"
 #include "common/cluster/slices.h"
 #include "kernels/cpu.h"
 
@@ -269,6 +270,64 @@ static void test_state_is_updated_in_place(void **state)
     free(g);
 }
 
+/* Numbers of all magnitudes, most of them tiny; both signs. */
+static float *tiny_floats(uint64_t stream)
+{
+    float *values = random_floats(stream, COUNT);
+    for (size_t i = 0; i < COUNT; i++) { values[i] = ldexpf(values[i], -(int)(i % 150)); }
+    return values;
+}
+
+/* A gradient below the bound is 0, and state below its bound becomes 0 (A19), in all backends. Only
+ * state that never decays, Adagrad's, may stay small. */
+static void test_small_numbers_count_as_zero(void **state)
+{
+    (void)state;
+    const struct optimizer_constants step = {.rate = 0.1F,
+                                             .scale = 1,
+                                             .limit = INFINITY,
+                                             .momentum = 0.5F,
+                                             .beta1 = 0.5F,
+                                             .one_minus_beta1 = 0.5F,
+                                             .beta2 = 0.5F,
+                                             .one_minus_beta2 = 0.5F,
+                                             .root = 1,
+                                             .epsilon = 1e-8F,
+                                             .correction = 1};
+    float *g = tiny_floats(20), *zeroed = tiny_floats(20);
+    for (size_t i = 0; i < COUNT; i++) {
+        if (fabsf(zeroed[i]) < SMALLEST_GRADIENT) { zeroed[i] = 0; }
+    }
+    float *in[OPTIMIZER_ARRAYS_MAX];
+    for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) {
+        in[a] = tiny_floats(21 + a);
+        for (size_t i = 0; a > 1 && i < COUNT; i++) { in[a][i] = fabsf(in[a][i]); }
+    }
+    for (uint32_t run = 0; run < 4 * OPTIMIZER_KINDS; run++) {
+        const uint32_t k = run / OPTIMIZER_KINDS, kind = run % OPTIMIZER_KINDS;
+        const struct kernels *kernels =
+            k == 3 ? kernels_reference() : backends[k % (uint32_t)backend_count];
+        static float out[2][OPTIMIZER_ARRAYS_MAX][COUNT];
+        memset(out, 0, sizeof out);
+        for (uint32_t i = 0; i < 2; i++) {
+            kernels->optimizers->update[kind](
+                COUNT, &step, i == 0 ? g : zeroed,
+                (const float *const[]){in[0], in[2], in[3], in[3]},
+                (float *const[]){out[i][0], out[i][1], out[i][2], out[i][3]});
+        }
+        assert_memory_equal(out[0], out[1], sizeof out[0]);
+        if (kind == OPTIMIZER_ADAGRAD) { continue; }
+        for (uint32_t a = 1; a < OPTIMIZER_ARRAYS_MAX; a++) {
+            for (size_t i = 0; i < COUNT; i++) {
+                assert_true(out[0][a][i] == 0 || fabsf(out[0][a][i]) >= SMALLEST_STATE);
+            }
+        }
+    }
+    for (uint32_t a = 0; a < OPTIMIZER_ARRAYS_MAX; a++) { free(in[a]); }
+    free(g);
+    free(zeroed);
+}
+
 /* Averages are exact, too. */
 static void test_averages_are_exact(void **state)
 {
@@ -383,7 +442,7 @@ static void test_backends_are_found_by_name(void **state)
     assert_non_null(strstr(text, "OpenBLAS"));
     assert_int_equal(kernels_open("portable", &found, &error), TN_OK);
     found->fingerprint(text, sizeof text);
-    assert_string_equal(text, "portable: version 1");
+    assert_string_equal(text, "portable: version 2");
     assert_int_equal(kernels_open("cuda", &found, &error), TN_ENOENT);
     assert_string_equal(error.text,
                         "kernels 'cuda': this build has no CUDA backend: use 'portable'");
@@ -402,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_sums_over_trees_are_exact),
         cmocka_unit_test(test_streams_are_copies),
         cmocka_unit_test(test_state_is_updated_in_place),
+        cmocka_unit_test(test_small_numbers_count_as_zero),
         cmocka_unit_test(test_averages_are_exact),
         cmocka_unit_test(test_softmax_agrees),
         cmocka_unit_test(test_softmax_does_not_depend_on_the_processor),

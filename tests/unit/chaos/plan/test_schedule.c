@@ -204,6 +204,27 @@ static void evaluator_is_drawn(void **state)
     plan_free(&plan);
 }
 
+/* Where no ps are, a worker keeps the parameters. */
+static void workers_stand_for_absent_ps(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct error error = {0};
+    struct schedule schedule;
+    const struct cluster_shape without = {.workers = 3, .coordinators = 1, .steps = 1000};
+    json_t *json = json_pack("{s:[{s:s, s:s, s:i, s:i}]}", "faults", "fault", "flip-bits",
+                             "selector", "ps", "every_s", 1, "times", 10);
+    assert_int_equal(plan_from_json(json, &plan, &error), TN_OK);
+    json_decref(json);
+    assert_int_equal(schedule_check(&plan, &without, &error), TN_OK);
+    assert_int_equal(schedule_draw(&plan, 1, 1, &without, &schedule, &error), TN_OK);
+    for (uint32_t i = 0; i < schedule.count; i++) {
+        assert_int_equal(strncmp(schedule.list[i].selector, "worker:", 7), 0);
+    }
+    schedule_free(&schedule);
+    plan_free(&plan);
+}
+
 /* An added line does not change the faults of the others. */
 static void lines_are_independent(void **state)
 {
@@ -233,6 +254,8 @@ static void absent_targets_are_refused(void **state)
         json_t *json = json_pack("{s:[{s:s, s:s, s:i}]}", "faults", "fault", "kill", "selector",
                                  absent[i], "after_s", 1);
         assert_int_equal(plan_from_json(json, &plan, &error), TN_OK);
+        assert_int_equal(schedule_check(&plan, &shape, &error), TN_EINVAL);
+        assert_non_null(strstr(error.text, "faults[0].selector: "));
         assert_int_equal(schedule_draw(&plan, 1, 1, &shape, &schedule, &error), TN_EINVAL);
         assert_non_null(strstr(error.text, "faults[0].selector: "));
         assert_non_null(strstr(error.text, absent[i]));
@@ -245,11 +268,11 @@ static void absent_targets_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schedule_is_golden),         cmocka_unit_test(seeds_and_rounds_differ),
-        cmocka_unit_test(interval_is_kept),           cmocka_unit_test(ranges_are_kept),
-        cmocka_unit_test(phases_are_counted_on),      cmocka_unit_test(lines_are_drawn),
-        cmocka_unit_test(evaluator_is_drawn),         cmocka_unit_test(lines_are_independent),
-        cmocka_unit_test(absent_targets_are_refused),
+        cmocka_unit_test(schedule_is_golden),    cmocka_unit_test(seeds_and_rounds_differ),
+        cmocka_unit_test(interval_is_kept),      cmocka_unit_test(ranges_are_kept),
+        cmocka_unit_test(phases_are_counted_on), cmocka_unit_test(lines_are_drawn),
+        cmocka_unit_test(evaluator_is_drawn),    cmocka_unit_test(workers_stand_for_absent_ps),
+        cmocka_unit_test(lines_are_independent), cmocka_unit_test(absent_targets_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

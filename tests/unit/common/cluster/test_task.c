@@ -25,6 +25,17 @@ static void name_comes_back(void **state)
     assert_true(task_parse(name, &back) && task_equal(task, back));
 }
 
+/* A process with several tasks has the name of the first one and the last index. */
+static void process_has_a_range(void **state)
+{
+    (void)state;
+    char name[TASK_NAME_MAX];
+    task_format_range((struct task){.role = ROLE_WORKER, .index = 16}, 16, ':', name, sizeof name);
+    assert_string_equal(name, "worker:16-31");
+    task_format_range((struct task){.role = ROLE_PS, .index = 1}, 1, '-', name, sizeof name);
+    assert_string_equal(name, "ps-1");
+}
+
 /* An unknown role, or an index that is missing, signed, padded, too large or followed by more, is
  * refused. */
 static void other_names_are_refused(void **state)
@@ -88,9 +99,8 @@ static void long_text_is_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(name_comes_back),
-        cmocka_unit_test(other_names_are_refused),
-        cmocka_unit_test(enums_have_names),
+        cmocka_unit_test(name_comes_back),         cmocka_unit_test(process_has_a_range),
+        cmocka_unit_test(other_names_are_refused), cmocka_unit_test(enums_have_names),
         cmocka_unit_test(long_text_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

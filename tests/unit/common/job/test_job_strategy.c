@@ -152,6 +152,22 @@ static void sizes_of_groups_fit(void **state)
     check_refused("cluster.ps is 1", "at least as many");
 }
 
+/* Workers share a process only with ps, and if their number does not change. */
+static void few_jobs_share_processes(void **state)
+{
+    (void)state;
+    job.cluster.workers_per_process = 2;
+    check_refused("strategy.type is mirror", "cluster.workers_per_process=1");
+    job.strategy.type = STRATEGY_TYPE_PS;
+    job.cluster.ps = 1;
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+    job.cluster.workers_least = 1;
+    check_refused("cluster.workers is a range", "cluster.workers_per_process=1");
+    job.cluster.workers_least = 0;
+    job.train.kernels = JOB_KERNELS_CUDA;
+    check_refused("train.kernels is cuda", "cluster.workers_per_process=1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +175,7 @@ int main(void)
         cmocka_unit_test_setup(mirror_refuses_what_it_cannot_do, set_up),
         cmocka_unit_test_setup(others_need_a_ps, set_up),
         cmocka_unit_test_setup(workers_fit_the_connections, set_up),
+        cmocka_unit_test_setup(few_jobs_share_processes, set_up),
         cmocka_unit_test_setup(a_group_has_members, set_up_group),
         cmocka_unit_test_setup(group_refuses_what_it_cannot_do, set_up_group),
         cmocka_unit_test_setup(sizes_of_groups_fit, set_up_group),

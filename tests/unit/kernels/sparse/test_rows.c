@@ -13,6 +13,7 @@
 #include "common/base/random.h"
 #include "common/cluster/slices.h"
 
+enum { SORTED_MAX = 3000, SORTS = 400 };
 enum { WIDTH = 3, POSITIONS = 40, KEYS = 60, SLICES = 13, ROUNDS = 300 };
 
 /* Rows that own their arrays. */
@@ -142,6 +143,49 @@ static void any_grouping_gives_the_same_bits(void **state)
     free(whole);
 }
 
+static int compare_places(const void *a, const void *b)
+{
+    const struct sparse_place *left = a, *right = b;
+    if (left->key != right->key) { return left->key > right->key ? 1 : -1; }
+    return (left->position > right->position) - (left->position < right->position);
+}
+
+/* Hashes, numbers of any size, few distinct ones, or some large ones beside many small ones. */
+static uint64_t draw_key(struct random *random, uint64_t kind)
+{
+    const uint64_t bits = random_next(random) >> 1;
+    switch (kind) {
+    case 0: return bits;
+    case 1: return bits >> random_below(random, 63);
+    case 2: return (bits % 7) << 50 | bits % 3;
+    case 3: return bits % 4096;
+    default: return random_below(random, 50) == 0 ? bits : bits % 100000;
+    }
+}
+
+/* Also where the first bits of the keys do not separate them. */
+static void places_are_sorted_and_equal_keys_keep_their_order(void **state)
+{
+    static struct sparse_place places[SORTED_MAX], room[SORTED_MAX], wanted[SORTED_MAX];
+    struct random random = {3};
+    (void)state;
+    for (uint64_t round = 0; round < SORTS; round++) {
+        const uint64_t count = random_below(&random, round % 2 == 0 ? 300 : SORTED_MAX);
+        for (uint32_t i = 0; i < count; i++) {
+            places[i] = (struct sparse_place){.position = i};
+            places[i].key = draw_key(&random, round % 5);
+            if (round % 11 == 0) { places[i].key = count - i; }
+        }
+        memcpy(wanted, places, sizeof wanted);
+        qsort(wanted, count, sizeof *wanted, compare_places);
+        const struct sparse_place *sorted = sparse_sort(count, places, room);
+        for (uint64_t i = 0; i < count; i++) {
+            assert_int_equal(sorted[i].key, wanted[i].key);
+            assert_int_equal(sorted[i].position, wanted[i].position);
+        }
+    }
+}
+
 /* -0.0 + 0.0 would be 0.0. */
 static void an_absent_key_adds_nothing(void **state)
 {
@@ -163,6 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slice_is_summed_in_the_order_of_positions),
         cmocka_unit_test(any_grouping_gives_the_same_bits),
+        cmocka_unit_test(places_are_sorted_and_equal_keys_keep_their_order),
         cmocka_unit_test(an_absent_key_adds_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

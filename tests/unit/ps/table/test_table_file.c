@@ -186,8 +186,22 @@ static void foreign_and_missing_files_are_refused(void **state)
     refused(paths, 1, &other, TN_EINVAL, "'shops'");
     refused(paths, 1, &wider, TN_EINVAL, "width 7");
     refused(paths, 1, &adam, TN_EINVAL, "another optimizer");
-    refused(paths, 1, &expiring, TN_EINVAL, "do not expire, unlike those of the job");
+    refused(paths, 1, &expiring, TN_EINVAL, "rows that do not expire for the table 'shops'");
+    refused(paths, 1, &expiring, TN_EINVAL, "but the job needs rows that expire");
     refused(paths + FILES, 1, &spec, TN_ENOENT, paths[FILES]);
+    row_table_close(table);
+}
+
+/* The error about a file of counts does not call them rows. */
+static void counts_are_not_rows(void **state)
+{
+    struct row_table_spec counts = expiring;
+    (void)state;
+    counts.counts = true;
+    struct row_table *table = open_table(&counts);
+    save(table, paths[0], true, 0);
+    refused(paths, 1, &spec, TN_EINVAL, "counts of keys for the table 'shops'");
+    refused(paths, 1, &expiring, TN_EINVAL, "but the job needs rows that expire");
     row_table_close(table);
 }
 
@@ -268,6 +282,7 @@ int main(void)
         cmocka_unit_test(expired_rows_are_not_loaded),
         cmocka_unit_test(a_table_without_rows_is_a_file),
         cmocka_unit_test(foreign_and_missing_files_are_refused),
+        cmocka_unit_test(counts_are_not_rows),
         cmocka_unit_test(damage_is_found),
         cmocka_unit_test(a_failed_write_leaves_the_older_file),
     };
