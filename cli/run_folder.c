@@ -213,7 +213,7 @@ static enum tn_status compare_job(struct run_folder *folder, struct job *job, co
     }
     folder->continued = true;
     folder->before = existing;
-    job_rate_adopt(job, &existing);
+    job_resume_adopt(job, &existing);
     const bool differs = job_difference(&existing, job, difference);
     if (!differs && !job_layout_differs(&existing, job)) { return TN_OK; }
     const bool allowed = job_resume_allows(&existing, job);

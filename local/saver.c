@@ -221,6 +221,7 @@ void saver_begin(struct saver *saver, const struct manifest *manifest, const cha
     pthread_mutex_lock(&saver->mutex);
     saver->manifest = *manifest;
     saver->manifest.shard_count = 1;
+    saver->manifest.rows = (struct row_borders){.count = 0};
     saver->manifest.shards[0] = (struct manifest_shard){.count = trainer->parameters};
     snprintf(saver->manifest.shards[0].place, sizeof saver->manifest.shards[0].place, "%s", place);
     saver->request = (struct store_write_request){.id = manifest->id,

@@ -160,6 +160,9 @@ static void transport(struct ps *ps, const struct transport_event *event)
     } else if (event->type == TRANSPORT_FRAME && event->header.type == FRAME_TABLES) {
         ps_rows_answer_tables(ps, event);
         buffer_release(event->body);
+    } else if (event->type == TRANSPORT_FRAME && event->header.type == FRAME_BUCKETS) {
+        ps_rows_answer_buckets(ps, event);
+        buffer_release(event->body);
     } else if (event->type == TRANSPORT_FRAME) {
         frame(ps, event);
     } else if (event->type == TRANSPORT_OPENED && event->accepted && event->by_lane) {

@@ -77,6 +77,8 @@ void ps_rows_answer(struct ps *ps, const struct ps_action *action, const struct 
 bool ps_rows_apply(struct ps *ps, uint64_t step);
 /* Answer an observer's request for statistics. */
 void ps_rows_answer_tables(struct ps *ps, const struct transport_event *event);
+/* The loads of its buckets of rows, to an observer; none if the model has no tables. */
+void ps_rows_answer_buckets(struct ps *ps, const struct transport_event *event);
 
 void ps_send(struct ps *ps, conn_id conn, struct frame_header header, struct buffer *body);
 

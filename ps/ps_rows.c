@@ -4,6 +4,7 @@
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "common/cluster/row_loads.h"
 #include "common/cluster/slices.h"
 #include "ps/ps_private.h"
 
@@ -12,8 +13,7 @@ static struct row_body_rules rules_of(const struct ps *ps, bool gradients)
     return (struct row_body_rules){
         .variables = ps->config.variables,
         .gradients = gradients,
-        .ps = ps->config.identity.task.index,
-        .ps_count = ps->config.job->cluster.ps,
+        .part = ps->rows.part,
     };
 }
 
@@ -190,6 +190,30 @@ void ps_rows_answer_tables(struct ps *ps, const struct transport_event *event)
         .type = FRAME_TABLES,
         .generation = ps->core.generation,
         .step = ps->core.step,
+        .count = count,
+    };
+    ps_send(ps, event->conn, header, body);
+}
+
+void ps_rows_answer_buckets(struct ps *ps, const struct transport_event *event)
+{
+    const bool has_rows = shard_rows_exist(&ps->rows);
+    const struct row_part part = ps->rows.part;
+    const uint32_t count = has_rows ? part.end - part.first : 0;
+    assert(event->header.type == FRAME_BUCKETS);
+    struct buffer *body = NULL;
+    if (count > 0) {
+        body = buffer_acquire(ps->ports.buffers, count * sizeof(uint64_t));
+        if (body == NULL) { return; } /* The observer asks again. */
+        body->size = count * sizeof(uint64_t);
+        row_loads_encode(ps->rows.loads + part.first, count, body->data);
+    }
+    const struct frame_header header = {
+        .type = FRAME_BUCKETS,
+        .generation = ps->core.generation,
+        .step = ps->core.step,
+        .sequence = ps->rows.updates,
+        .first = part.first,
         .count = count,
     };
     ps_send(ps, event->conn, header, body);

@@ -15,13 +15,17 @@ enum tn_status shard_rows_open(struct shard_rows *rows, const struct job *job,
 {
     *rows = (struct shard_rows){
         .job = job,
-        .part = {.ps = index, .ps_count = job->cluster.ps},
+        .part = row_part_of(&job->placement.rows, job->cluster.ps, index),
         .arena = arena,
     };
     if (variables->row_table_count == 0) { return TN_OK; }
     rows->variables = variables;
     rows->hits = calloc(variables->row_table_count, sizeof *rows->hits);
-    if (rows->hits == NULL) { return error_set(error, TN_ENOMEM, "out of memory for tables"); }
+    rows->loads = calloc(ROW_BUCKETS, sizeof *rows->loads);
+    if (rows->hits == NULL || rows->loads == NULL) {
+        shard_rows_close(rows);
+        return error_set(error, TN_ENOMEM, "out of memory for tables");
+    }
     enum tn_status status = row_sums_open(variables, &rows->spare, error);
     for (uint32_t i = 0; i < job->train.slices && status == TN_OK; i++) {
         status = row_sums_open(variables, &rows->slots[i], error);
@@ -46,6 +50,7 @@ void shard_rows_close(struct shard_rows *rows)
     for (uint32_t i = 0; i < SLICES_MAX; i++) { row_sums_close(&rows->slots[i]); }
     row_sums_close(&rows->spare);
     free(rows->hits);
+    free(rows->loads);
     *rows = (struct shard_rows){0};
 }
 
@@ -77,6 +82,7 @@ void shard_rows_release_all(struct shard_rows *rows)
 
 static void count_updates(struct shard_rows *rows, const struct row_sums *applied)
 {
+    rows->updates++;
     for (uint32_t t = 0; t < applied->count; t++) {
         rows->hits[t].updates += applied->tables[t].count;
     }
@@ -122,6 +128,9 @@ static float *read_group(const struct shard_rows *rows, uint64_t step, const str
     const struct row_table *table = rows->current->tables[group->table];
     row_table_read(table, row_set_version(rows->current, step), group->keys, group->count, out);
     row_hits_count(&rows->hits[group->table], group->keys, group->count);
+    for (uint32_t i = 0; i < group->count; i++) {
+        rows->loads[row_bucket(group->table, group->keys[i])]++;
+    }
     return out + (uint64_t)group->count * row_table_spec_of(table)->width;
 }
 

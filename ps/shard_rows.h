@@ -40,6 +40,8 @@ struct shard_rows {
     struct row_sums slots[SLICES_MAX]; /* Pushed sums, by first slice. */
     struct row_sums spare;
     struct row_hits *hits; /* By table; owned. */
+    uint64_t *loads;       /* The rows of each bucket that were looked up; owned. */
+    uint64_t updates;      /* That were applied, since `loads` count. */
 };
 
 /* Those of ps `index`. `job`, `variables` and `arena`, which may be NULL, outlive it. TN_ENOMEM. */

@@ -32,6 +32,7 @@ struct cursor {
 struct row_lookup {
     const struct variable_table *variables;
     uint32_t ps;
+    struct row_part parts[PS_MAX]; /* By ps. */
     size_t frame_bytes;
     struct row_sink sink;
     struct row_source source;
@@ -116,7 +117,7 @@ static bool find_next(const struct row_lookup *lookup, uint32_t ps, struct curso
     for (; cursor->table < lookup->variables->row_table_count; cursor->table++, cursor->index = 0) {
         const struct wanted *wanted = &lookup->tables[cursor->table];
         for (; cursor->index < wanted->count; cursor->index++) {
-            if (row_owner(cursor->table, wanted->keys[cursor->index], lookup->ps) == ps) {
+            if (row_part_has(&lookup->parts[ps], cursor->table, wanted->keys[cursor->index])) {
                 return true;
             }
         }
@@ -222,8 +223,9 @@ const struct row_source *row_lookup_source(const struct row_lookup *lookup)
 
 /* --------------------------------------------------------------------------- opening */
 
-enum tn_status row_lookup_open(const struct variable_table *variables, uint32_t ps,
-                               size_t frame_bytes, struct row_lookup **out, struct error *error)
+enum tn_status row_lookup_open(const struct variable_table *variables,
+                               const struct row_borders *borders, uint32_t ps, size_t frame_bytes,
+                               struct row_lookup **out, struct error *error)
 {
     const uint32_t count = variables->row_table_count;
     assert(ps >= 1 && ps <= PS_MAX);
@@ -242,6 +244,7 @@ enum tn_status row_lookup_open(const struct variable_table *variables, uint32_t 
     if (lookup == NULL) { return error_set(error, TN_ENOMEM, "out of memory for lookups"); }
     lookup->variables = variables;
     lookup->ps = ps;
+    for (uint32_t p = 0; p < ps; p++) { lookup->parts[p] = row_part_of(borders, ps, p); }
     lookup->frame_bytes = frame_bytes;
     lookup->sink = (struct row_sink){.add = add, .ctx = lookup};
     lookup->source = (struct row_source){.read = read_rows, .ctx = lookup};

@@ -15,15 +15,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/cluster/row_owner.h"
 #include "common/cluster/variables.h"
 #include "model/slice_rows.h"
 
 struct row_lookup;
 
-/* For the row tables of `variables`, which outlive it, and `ps` ps, which are at most PS_MAX.
- * `frame_bytes`: the largest body. TN_ENOMEM; TN_EINVAL: a row of a table does not fit in a frame.
+/* For the row tables of `variables`, which outlive it, and `ps` ps, which are at most PS_MAX, with
+ * these borders between their rows. `frame_bytes`: the largest body. TN_ENOMEM; TN_EINVAL: a row of
+ * a table does not fit in a frame.
  */
-MUST_CHECK enum tn_status row_lookup_open(const struct variable_table *variables, uint32_t ps,
+MUST_CHECK enum tn_status row_lookup_open(const struct variable_table *variables,
+                                          const struct row_borders *borders, uint32_t ps,
                                           size_t frame_bytes, struct row_lookup **out,
                                           struct error *error);
 void row_lookup_close(struct row_lookup *lookup); /* NULL is allowed. */

@@ -136,9 +136,10 @@ static bool push_row(struct rows_push *push, uint32_t table, const struct row_su
 void worker_rows_push(struct worker *worker, uint32_t ps, uint32_t node,
                       const struct frame_header *header)
 {
-    const uint32_t ps_count = worker->config.job->cluster.ps;
+    const struct job *job = worker->config.job;
     if (worker->lookup == NULL) { return; }
     const struct row_sums *sums = &worker->node_rows[node];
+    const struct row_part part = row_part_of(&job->placement.rows, job->cluster.ps, ps);
     struct rows_push push = {.worker = worker, .ps = ps, .header = *header};
     push.header.type = FRAME_PUSH_ROWS;
     push.header.offset = 0;
@@ -146,7 +147,7 @@ void worker_rows_push(struct worker *worker, uint32_t ps, uint32_t node,
     for (uint32_t t = 0; t < sums->count; t++) {
         const struct row_sum *sum = &sums->tables[t];
         for (uint64_t i = 0; i < sum->count; i++) {
-            if (row_owner(t, sum->keys[i], ps_count) != ps) { continue; }
+            if (!row_part_has(&part, t, sum->keys[i])) { continue; }
             if (!push_row(&push, t, sum, i)) { return; }
         }
     }
@@ -166,7 +167,8 @@ enum tn_status worker_rows_open(struct worker *worker, struct error *error)
 {
     const struct variable_table *variables = &worker->config.model->table;
     if (variables->row_table_count == 0) { return TN_OK; }
-    return row_lookup_open(variables, worker->config.job->cluster.ps,
+    const struct job *job = worker->config.job;
+    return row_lookup_open(variables, &job->placement.rows, job->cluster.ps,
                            worker->ports.transport.chunk_bytes, &worker->lookup, error);
 }
 

@@ -27,6 +27,10 @@ struct polled_holder {
     uint64_t tables_generation;
     uint32_t table_count;
     struct table_stats *tables; /* [ROW_TABLES_MAX]; NULL: none has arrived. */
+    /* The loads of its buckets, as of this generation. */
+    bool buckets_fresh;
+    uint64_t buckets_generation;
+    struct row_loads *buckets; /* NULL: none have arrived. */
 };
 
 struct step_poller {
@@ -94,6 +98,20 @@ static void keep_tables(struct polled_holder *holder, const struct transport_eve
     holder->tables_generation = header->generation;
 }
 
+static void keep_buckets(struct polled_holder *holder, const struct transport_event *event)
+{
+    const struct frame_header *header = &event->header;
+    if (holder->buckets == NULL) { holder->buckets = malloc(sizeof *holder->buckets); }
+    if (holder->buckets == NULL) { return; }
+    holder->buckets->updates = header->sequence;
+    holder->buckets->first = header->first;
+    holder->buckets->count = header->count;
+    holder->buckets_generation = header->generation;
+    holder->buckets_fresh =
+        row_loads_decode(event->body != NULL ? event->body->data : NULL,
+                         event->body != NULL ? event->body->size : 0, holder->buckets);
+}
+
 static void on_event(void *ctx, const struct transport_event *event)
 {
     struct step_poller *poller = ctx;
@@ -114,6 +132,9 @@ static void on_event(void *ctx, const struct transport_event *event)
     } else if (holder != NULL && event->type == TRANSPORT_FRAME &&
                event->header.type == FRAME_TABLES) {
         keep_tables(holder, event);
+    } else if (holder != NULL && event->type == TRANSPORT_FRAME &&
+               event->header.type == FRAME_BUCKETS) {
+        keep_buckets(holder, event);
     } else if (holder != NULL && event->type == TRANSPORT_CLOSED) {
         holder->conn.v = 0;
     }
@@ -159,6 +180,7 @@ void step_poller_close(struct step_poller *poller)
     for (int i = 0; i < HOLDERS_MAX; i++) {
         free(poller->holders[i].losses);
         free(poller->holders[i].tables);
+        free(poller->holders[i].buckets);
     }
     free(poller);
 }
@@ -327,20 +349,54 @@ uint32_t step_poller_get_losses(struct step_poller *poller, uint32_t holder_coun
     return count;
 }
 
-void step_poller_ask_tables(struct step_poller *poller)
+/* Ask every holder to which there is a connection. `forget` marks its last answer as old. */
+static void ask_each(struct step_poller *poller, enum frame_type type,
+                     void (*forget)(struct polled_holder *holder))
 {
     conn_id conns[HOLDERS_MAX];
-    const struct frame_header ask = {.type = FRAME_TABLES};
+    const struct frame_header ask = {.type = type};
     struct transport_port port = transport_port_of(poller->transport);
     pthread_mutex_lock(&poller->lock);
     for (int i = 0; i < HOLDERS_MAX; i++) {
         conns[i] = poller->holders[i].conn;
-        poller->holders[i].tables_fresh = false;
+        forget(&poller->holders[i]);
     }
     pthread_mutex_unlock(&poller->lock);
     for (int i = 0; i < HOLDERS_MAX; i++) {
         if (conns[i].v != 0) { port.send(port.ctx, conns[i], &ask, NULL); }
     }
+}
+
+static void forget_tables(struct polled_holder *holder)
+{
+    holder->tables_fresh = false;
+}
+
+void step_poller_ask_tables(struct step_poller *poller)
+{
+    ask_each(poller, FRAME_TABLES, forget_tables);
+}
+
+static void forget_buckets(struct polled_holder *holder)
+{
+    holder->buckets_fresh = false;
+}
+
+void step_poller_ask_buckets(struct step_poller *poller)
+{
+    ask_each(poller, FRAME_BUCKETS, forget_buckets);
+}
+
+bool step_poller_get_buckets(struct step_poller *poller, uint32_t index, uint64_t generation,
+                             struct row_loads *out)
+{
+    assert(index < HOLDERS_MAX);
+    pthread_mutex_lock(&poller->lock);
+    const struct polled_holder *holder = &poller->holders[index];
+    const bool known = holder->buckets_fresh && holder->buckets_generation == generation;
+    if (known) { *out = *holder->buckets; }
+    pthread_mutex_unlock(&poller->lock);
+    return known;
 }
 
 bool step_poller_get_tables(struct step_poller *poller, uint32_t index, uint64_t generation,

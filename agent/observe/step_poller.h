@@ -2,7 +2,7 @@
  * agent/observe/step_poller.h: asks each holder of values (each ps, or without ps each worker) for
  * its step. The question is a pull of a generation that does not exist: the holder refuses it with
  * a frame that has its own generation and step. Also asks for the training losses of the steps that
- * a holder has applied, and each ps for the statistics of its tables.
+ * a holder has applied, and each ps for the statistics of its tables and the loads of its buckets.
  *
  * Threads: the owner's; answers arrive on the transport's threads. Only step_poller_close() blocks.
  */
@@ -14,6 +14,7 @@
 
 #include "agent/observe/observer.h"
 #include "common/base/error.h"
+#include "common/cluster/row_loads.h"
 #include "common/cluster/table_stats.h"
 #include "common/cluster/task.h"
 #include "common/net/wire.h"
@@ -60,6 +61,14 @@ bool step_poller_get_tables(struct step_poller *poller, uint32_t index, uint64_t
 
 /* The number of ps below `count` that have answered since they were asked for tables last. */
 uint32_t step_poller_answered_tables(struct step_poller *poller, uint32_t count);
+
+/* Ask every ps to which there is a connection for the loads of its buckets of rows. */
+void step_poller_ask_buckets(struct step_poller *poller);
+
+/* Those of ps `index`, if it has answered since it was asked, and is of `generation`. `count` 0:
+ * the model has no tables. */
+bool step_poller_get_buckets(struct step_poller *poller, uint32_t index, uint64_t generation,
+                             struct row_loads *out);
 
 /* Ask every holder to which there is a connection for the losses of the steps from `from` on. With
  * `all`, each is asked again until its answer is empty: training has ended. */

@@ -9,13 +9,14 @@
 #include "common/cluster/placement.h"
 
 void held_shards_read(struct held_shards *held, struct zk_sync *sync, const char *cluster,
-                      const struct run *run, uint32_t ps_count)
+                      const struct run *run, uint32_t ps_count, const struct row_borders *rows)
 {
     char name[32];
     struct error error;
     assert(run != NULL);
     held->run = run;
     held->ps_count = ps_count;
+    held->rows = *rows;
     held->holders = ps_count > 0 ? ROLE_PS : ROLE_WORKER;
     held->has_manifest = false;
     if (run->phase != RUN_HELD) { return; }
@@ -30,10 +31,21 @@ static uint32_t shards_of_job(const struct held_shards *held)
     return held->ps_count > 0 ? held->ps_count : 1;
 }
 
-/* The checkpoint is of another number of ps, or of another strategy. */
+/* The checkpoint is of another number of ps, of another strategy, or of other borders. */
 static bool is_of_others(const struct held_shards *held)
 {
-    return held->has_manifest && held->manifest.shard_count != shards_of_job(held);
+    return held->has_manifest && (held->manifest.shard_count != shards_of_job(held) ||
+                                  !row_borders_equal(&held->manifest.rows, &held->rows));
+}
+
+/* Whether ps `index` has rows of shard `shard` now. Only jobs with tables have borders. */
+static bool needs_rows(const struct held_shards *held, uint32_t index, uint32_t shard)
+{
+    const struct manifest *manifest = &held->manifest;
+    if (held->ps_count == 0 || held->rows.count + manifest->rows.count == 0) { return false; }
+    const struct row_part wanted = row_part_of(&held->rows, held->ps_count, index);
+    const struct row_part stored = row_part_of(&manifest->rows, manifest->shard_count, shard);
+    return row_part_meets(&wanted, &stored);
 }
 
 /* Whether holder `index` needs shard `shard`, perhaps one of several. */
@@ -42,6 +54,8 @@ static bool needs(const struct held_shards *held, uint32_t index, uint32_t shard
     const uint32_t own = held->ps_count > 0 ? index : 0, shards = shards_of_job(held);
     if (!is_of_others(held)) { return shard == own; }
     if (own >= shards) { return false; }
+    if (needs_rows(held, own, shard)) { return true; }
+    if (held->manifest.shard_count == shards) { return shard == own; }
     const struct manifest_shard *part = &held->manifest.shards[shard];
     const struct placement place = placement_range(held->manifest.parameter_count, shards, own);
     return part->first < place.first + place.count && place.first < part->first + part->count;
@@ -113,7 +127,10 @@ void held_shards_print(const struct held_shards *held)
             if (needs(held, run->missing[i], shard)) { print_shard(held, run->missing[i], shard); }
         }
     }
-    if (is_of_others(held)) {
+    if (is_of_others(held) && held->manifest.shard_count == held->ps_count) {
+        printf("The shards of the checkpoint have other placement.buckets than the job: each ps "
+               "lacks one or more of those named.\n");
+    } else if (is_of_others(held)) {
         printf("The checkpoint has the shards of %" PRIu32 " ps, the job has %" PRIu32
                "%s: each task lacks one or more of those named.\n",
                held->manifest.shard_count, held->ps_count,

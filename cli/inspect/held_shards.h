@@ -14,19 +14,20 @@
 #include "common/zk/zk_sync.h"
 
 struct held_shards {
-    const struct run *run; /* Borrowed. */
-    enum role holders;     /* ps; or workers, each of which lacks the whole checkpoint. */
-    uint32_t ps_count;     /* 0: the holders are workers. */
-    bool has_manifest;     /* The manifest of the checkpoint that cannot be loaded was read. */
+    const struct run *run;   /* Borrowed. */
+    enum role holders;       /* ps; or workers, each of which lacks the whole checkpoint. */
+    uint32_t ps_count;       /* 0: the holders are workers. */
+    struct row_borders rows; /* The job's. */
+    bool has_manifest;       /* The manifest of the checkpoint that cannot be loaded was read. */
     struct manifest manifest;
 };
 
 /* Read the places of the shards; `run` need not be held. Without the manifest they are unknown. */
 void held_shards_read(struct held_shards *held, struct zk_sync *sync, const char *cluster,
-                      const struct run *run, uint32_t ps_count);
+                      const struct run *run, uint32_t ps_count, const struct row_borders *rows);
 
 /* {reason, missing: [{task, shard, host, folder, checkpoint}]}, or null if the run is not held. Of
- * a checkpoint of another number of ps, each shard that the task needs: it lacks at least one.
+ * a checkpoint of other ps or borders, each shard that the task needs: it lacks at least one.
  * Unknown values are null. */
 json_t *held_shards_json(const struct held_shards *held);
 

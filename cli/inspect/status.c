@@ -164,7 +164,7 @@ static enum tn_status read_view(struct view *view, struct error *error)
     if (status == TN_OK) { status = read_tasks(sync, view, error); }
     if (status == TN_OK) { read_slices(sync, view); }
     if (status == TN_OK) {
-        held_shards_read(&view->held, sync, cluster, &view->run, view->spec.ps);
+        held_shards_read(&view->held, sync, cluster, &view->run, view->spec.ps, &view->spec.rows);
     }
     if (status == TN_OK) { status = spare_hosts_read(&view->spares, sync, cluster, error); }
     zk_sync_close(sync);
@@ -332,7 +332,7 @@ static int print_json(const struct view *view)
     add_inputs(root, &run->inputs);
     json_object_set_new(root, "held", held_shards_json(&view->held));
     json_object_set_new(root, "spares", spare_hosts_json(&view->spares));
-    table_status_add(root, &view->tables);
+    table_status_add(root, &view->tables, &view->spec.rows);
     if (view->recorded_wall_ms != 0) {
         char time[TIME_TEXT_MAX];
         clock_format(view->recorded_wall_ms, time);
@@ -460,7 +460,7 @@ static int print_tables(const struct view *view)
     print_head(view);
     putchar('\n');
     bool written = print_tasks(view);
-    written = table_status_print(&view->tables) && written;
+    written = table_status_print(&view->tables, &view->spec.rows) && written;
     putchar('\n');
     return print_servers(view) && written ? TN_EXIT_OK : TN_EXIT_IO;
 }

@@ -1,5 +1,5 @@
-/* cli/operate/change.c: `tanist resize` and `tanist strategy`: another number of ps, or another
- * strategy, in a running job (S14). */
+/* cli/operate/change.c: `tanist resize` and `tanist strategy`: another number of ps, other borders
+ * between their rows, or another strategy, in a running job (S14). */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +11,7 @@
 
 #include "cli/cluster_read.h"
 #include "cli/commands.h"
+#include "cli/operate/balance.h"
 #include "cli/output.h"
 #include "cli/run_folder.h"
 #include "cli/target.h"
@@ -34,6 +35,8 @@ struct change {
     struct zk_sync *sync;
     struct job job; /* The present one. */
     struct change_request request;
+    bool balances;          /* --balance */
+    struct balance balance; /* Its result. */
     char path[256];
     uint64_t timeout_ms;
 };
@@ -57,12 +60,12 @@ static enum tn_status read_count(const char *word, uint32_t least, uint32_t most
                      word, name, word, least, most);
 }
 
-/* "ps=5" */
+/* "ps=5", or nothing */
 static enum tn_status read_resize(const struct options *options, struct change_request *wanted,
                                   struct error *error)
 {
+    if (options->argument_count == 0) { return TN_OK; }
     const char *text = options->arguments[0];
-    assert(options->argument_count == 1);
     if (strncmp(text, "ps=", 3) == 0) { return read_count(text, 1, PS_MAX, &wanted->ps, error); }
     return error_set(error, TN_EINVAL,
                      "\"%.60s\": give ps=N, the number of ps that the run shall have", text);
@@ -305,6 +308,19 @@ static enum tn_status wait_done(struct change *change, struct error *error)
     }
 }
 
+/* The rest of the request. Another number of ps without --balance has equal parts. */
+static enum tn_status complete(struct change *change, const struct spec *spec, struct error *error)
+{
+    struct change_request *request = &change->request;
+    const bool resizes = request->strategy == CHANGE_BY_PS;
+    if (!resizes && request->ps == spec->ps) { request->rows = spec->rows; }
+    if (!change->balances) { return TN_OK; }
+    const enum tn_status status = balance_measure(change->sync, change->target.cluster, spec,
+                                                  request->ps, &change->balance, error);
+    request->rows = change->balance.rows;
+    return status;
+}
+
 static enum tn_status carry_out(struct change *change, struct error *error)
 {
     struct spec spec;
@@ -315,6 +331,7 @@ static enum tn_status carry_out(struct change *change, struct error *error)
         settle(change);
         status = check_wanted(change, error);
     }
+    if (status == TN_OK) { status = complete(change, &spec, error); }
     if (status == TN_OK) { status = send(change, error); }
     if (status == TN_OK) { status = wait_done(change, error); }
     zk_sync_close(change->sync); /* With the request. */
@@ -326,14 +343,25 @@ static enum tn_status carry_out(struct change *change, struct error *error)
 static int print_done(const struct change *change, bool json, uint64_t took_ms)
 {
     const struct change_request *done = &change->request;
+    const struct balance *balance = change->balances ? &change->balance : NULL;
     if (json) {
-        return output_json(json_pack("{s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "version", 1,
-                                     "cluster", change->target.cluster, "change", done->text,
-                                     "ps_before", (json_int_t)change->job.cluster.ps, "ps",
-                                     (json_int_t)done->ps, "step", (json_int_t)done->step,
-                                     "steps_redone", (json_int_t)done->steps_redone, "paused_ms",
-                                     (json_int_t)done->paused_ms, "took_ms", (json_int_t)took_ms),
-                           JSON_INDENT(2));
+        json_t *root =
+            json_pack("{s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "version", 1, "cluster",
+                      change->target.cluster, "change", done->text, "ps_before",
+                      (json_int_t)change->job.cluster.ps, "ps", (json_int_t)done->ps, "step",
+                      (json_int_t)done->step, "steps_redone", (json_int_t)done->steps_redone,
+                      "paused_ms", (json_int_t)done->paused_ms, "took_ms", (json_int_t)took_ms);
+        if (root != NULL && balance != NULL) {
+            json_object_set_new(root, "imbalance_before", json_real(balance->imbalance_before));
+            json_object_set_new(root, "imbalance_expected", json_real(balance->imbalance));
+        }
+        return output_json(root, JSON_INDENT(2));
+    }
+    if (balance != NULL) {
+        (void)fprintf(stderr,
+                      "%s: the busiest ps had %.2f times the mean load of rows, and is expected to "
+                      "have %.2f times\n",
+                      change->target.cluster, balance->imbalance_before, balance->imbalance);
     }
     (void)fprintf(stderr,
                   "%s: %s; training continues from step %" PRIu64 " after a pause of %" PRIu64
@@ -349,18 +377,29 @@ static int command(struct options *options, int argc, char **argv,
     struct target_options given = {0};
     struct option_number timeout_s = {.value = EFFECT_S};
     const char *output = NULL;
+    bool balances = false;
     const uint64_t start_ms = clock_monotonic_ms();
     int exit_code = 0;
     struct error error = {0};
     target_options_add(options, &given);
     options_number(options, "timeout", &timeout_s, "SECONDS",
                    "How long to wait until training continues; default 120.");
+    const bool resizes = read == read_resize;
+    if (resizes) {
+        options_flag(options, 0, "balance", &balances,
+                     "Move the borders between the rows of tables on the ps such that each ps has "
+                     "about the same load, as measured since the ps have started.");
+    }
     output_option_text(options, &output);
     if (!options_parse(options, argc, argv, &exit_code)) { return exit_code; }
     struct change *change = calloc(1, sizeof *change);
     if (change == NULL) { return TN_EXIT_ERROR; }
     change->timeout_ms = timeout_s.value * 1000;
+    change->balances = balances;
     enum tn_status status = read(options, &change->request, &error);
+    if (status == TN_OK && resizes && change->request.ps == 0 && !balances) {
+        status = error_set(&error, TN_EINVAL, "give ps=N, --balance, or both");
+    }
     if (status == TN_OK) { status = target_find(&given, &change->target, &error); }
     if (status == TN_OK) { status = carry_out(change, &error); }
     exit_code = status != TN_OK
@@ -374,14 +413,16 @@ int command_resize(int argc, char **argv)
 {
     struct options options = {
         .command = "resize",
-        .synopsis = "ps=N " TARGET_SYNOPSIS,
+        .synopsis = "[ps=N] [--balance] " TARGET_SYNOPSIS,
         .about =
-            "Change the number of ps of a run of `tanist run` while it trains: all nodes stop at a "
-            "checkpoint\nand start again, and each ps reads the parameters that it owns from the "
-            "shards of the former ps.\nNo step is repeated, and the result has the same bits.",
+            "Change the number of ps of a run of `tanist run` while it trains, or which rows of "
+            "tables each ps has:\nall nodes stop at a checkpoint and start again, and each ps "
+            "reads the parameters and rows that it owns\nfrom the shards of the former ps. No step "
+            "is repeated, and the result has the same bits.",
         .examples = "  tanist resize ps=5 --dir runs/fashion-mnist\n"
-                    "  tanist resize ps=2 --dir runs/fashion-mnist -o json\n",
-        .arguments_least = 1,
+                    "  tanist resize --balance --dir runs/ctr\n"
+                    "  tanist resize ps=4 --balance --dir runs/ctr -o json\n",
+        .arguments_least = 0,
         .arguments_most = 1};
     return command(&options, argc, argv, read_resize);
 }

@@ -75,6 +75,7 @@ static void describe_new(const struct job *job, const struct variable_table *var
                          .graph_hash = variables->graph_hash,
                          .coordinators = job->cluster.coordinators,
                          .ps = job->cluster.ps,
+                         .rows = job->placement.rows,
                          .workers = job->cluster.workers,
                          .workers_least = job->cluster.workers_least,
                          .evaluators = job->cluster.evaluators,
@@ -174,6 +175,7 @@ char *cluster_spec_of(const struct spec *spec, const struct job *job, struct spe
     out->job_hash = job_hash(job);
     out->coordinators = job->cluster.coordinators;
     out->ps = job->cluster.ps;
+    out->rows = job->placement.rows;
     out->workers = job->cluster.workers;
     out->workers_least = job->cluster.workers_least;
     out->evaluators = job->cluster.evaluators;

@@ -26,6 +26,7 @@ void live_plan_job(struct job *job, const struct change_request *request)
 {
     job->strategy.type = wanted_type(job, request);
     job->cluster.ps = request->ps;
+    job->placement.rows = request->rows;
     if (request->members > 0) { job->strategy.members = request->members; }
     if (job->strategy.type == STRATEGY_TYPE_MIRROR) {
         job->placement.strategy = PLACEMENT_RANGES;
@@ -91,7 +92,8 @@ static bool is_made(const struct spec *spec, const struct job *wanted)
     job_init_existing(&stored);
     if (spec->job_json == NULL ||
         job_read_text(&stored, spec->job_json, strlen(spec->job_json), "/spec", NULL) != TN_OK) {
-        return spec->ps == wanted->cluster.ps;
+        return spec->ps == wanted->cluster.ps &&
+               row_borders_equal(&spec->rows, &wanted->placement.rows);
     }
     return !job_layout_differs(&stored, wanted);
 }

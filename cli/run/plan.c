@@ -190,13 +190,17 @@ static int print_json(const struct view *view)
     for (uint32_t p = 0; p < view->job.cluster.ps; p++) {
         json_array_append_new(shards, shard_json(view, p));
     }
-    return output_json(
-        json_pack("{s:i, s:s, s:s, s:I, s:f, s:o, s:o, s:o}", "version", 1, "job", view->job.name,
-                  "strategy", placement_strategy_name(view->job.placement.strategy), "parameters",
-                  (json_int_t)view->variables->parameter_count, "imbalance", imbalance(view),
-                  "shards", shards, "tables", plan_tables_json(&view->job, view->variables),
-                  "memory", memory_json(&view->memory)),
-        JSON_INDENT(2));
+    const bool has_rows = view->variables->row_table_count > 0 && view->job.cluster.ps > 0;
+    json_t *rows =
+        has_rows ? json_pack("{s:f}", "imbalance", plan_tables_imbalance(&view->job)) : json_null();
+    return output_json(json_pack("{s:i, s:s, s:s, s:I, s:f, s:o, s:o, s:o, s:o}", "version", 1,
+                                 "job", view->job.name, "strategy",
+                                 placement_strategy_name(view->job.placement.strategy),
+                                 "parameters", (json_int_t)view->variables->parameter_count,
+                                 "imbalance", imbalance(view), "shards", shards, "tables",
+                                 plan_tables_json(&view->job, view->variables), "rows", rows,
+                                 "memory", memory_json(&view->memory)),
+                       JSON_INDENT(2));
 }
 
 static enum tn_status read_job(struct view *view, const char *path,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/table.h"
+#include "common/cluster/row_balance.h"
 #include "ps/table/row_set.h"
 
 static double mib(uint64_t bytes)
@@ -73,7 +74,18 @@ bool plan_tables_print(const struct job *job, const struct variable_table *varia
         written =
             printf(", each at most %" PRIu32 " MiB (cluster.table_mib)", job->cluster.table_mib);
     }
-    return written >= 0 && printf("\n") >= 0;
+    if (written < 0 || printf("\n") < 0 || job->cluster.ps == 0) { return written >= 0; }
+    return printf(
+               "placement.buckets: the largest part has %.2f times the mean of the 4096 buckets, "
+               "and so of the keys; how often keys are used is measured (`tanist status`)\n",
+               plan_tables_imbalance(job)) >= 0;
+}
+
+double plan_tables_imbalance(const struct job *job)
+{
+    uint64_t loads[ROW_BUCKETS];
+    for (uint32_t b = 0; b < ROW_BUCKETS; b++) { loads[b] = 1; }
+    return row_imbalance(loads, &job->placement.rows, job->cluster.ps);
 }
 
 static json_t *number_or_null(uint64_t number, bool known)

@@ -16,6 +16,10 @@
 /* Print the tables of a model, if it has any, to standard output. False: it cannot be written. */
 bool plan_tables_print(const struct job *job, const struct variable_table *variables);
 
+/* The buckets of keys of the ps that has most of them, over the mean of all ps, which are at least
+ * one. How often each key is used is in the data alone. */
+double plan_tables_imbalance(const struct job *job);
+
 /* A list of objects with name, width, rows (null: each key has its own), row_bytes, count_bytes and
  * counts (null: keys are not counted), and bytes of all rows and counts together, which all ps
  * share (null: unlimited). A new reference. */

@@ -157,7 +157,7 @@ static enum tn_status follow_cluster(struct local_run *run, struct zk_sync *sync
         job_read_text(&stored, spec->job_json, strlen(spec->job_json), "/spec", NULL) != TN_OK) {
         return TN_OK;
     }
-    job_rate_adopt(&run->job, &stored);
+    job_resume_adopt(&run->job, &stored);
     if (!job_resume_allows(&stored, &run->job)) { return TN_OK; }
     const enum tn_status status = check_variables(run, spec, error);
     if (status != TN_OK) { return status == TN_EINVAL ? TN_OK : status; }

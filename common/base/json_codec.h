@@ -87,7 +87,7 @@ struct json_table {
     const char *keys_help; /* Where all keys are listed; NULL: messages list them. */
 };
 
-enum { JSON_FIELDS_MAX = 96, JSON_WHERE_MAX = 96 };
+enum { JSON_FIELDS_MAX = 112, JSON_WHERE_MAX = 96 };
 
 /* `fields` and `count` of a table or a part. */
 #define JSON_FIELDS(array) .fields = array, .count = sizeof(array) / sizeof *(array)

@@ -6,6 +6,7 @@
 
 #include "common/base/json_codec.h"
 #include "common/base/utf8.h"
+#include "common/cluster/row_borders.h"
 
 enum { VERSION = 1 };
 
@@ -22,6 +23,7 @@ static const struct json_field fields[] = {
     {"state", FIELD_ENUM, AT(state), .names = state_names},
     {"strategy", FIELD_ENUM, AT(strategy), .names = strategy_names, .optional = true},
     {"ps", FIELD_UINT, AT(ps), .most = PS_MAX},
+    {"buckets", FIELD_CUSTOM, AT(rows), .converter = &row_borders_converter, .optional = true},
     {"members", FIELD_UINT, AT(members), .most = WORKERS_MAX, .optional = true},
     {"at_ms", FIELD_UINT, AT(wall_ms)},
     {"by", FIELD_TEXT, AT(by)},

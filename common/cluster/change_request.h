@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/cluster/row_owner.h"
 #include "common/cluster/task.h"
 #include "common/cluster/znodes.h"
 
@@ -39,8 +40,9 @@ enum { CHANGE_TEXT_MAX = 512 };
 struct change_request {
     enum change_state state;
     enum change_strategy strategy;
-    uint32_t ps;      /* The wanted number; 0 for mirror. */
-    uint32_t members; /* The wanted number of a group; 0: as in the job. */
+    uint32_t ps;             /* The wanted number; 0 for mirror. */
+    struct row_borders rows; /* Between the rows of two ps. */
+    uint32_t members;        /* The wanted number of a group; 0: as in the job. */
     uint64_t wall_ms;
     char by[HOST_NAME_MAX_BYTES];
     /* Written by the agent: */

@@ -12,6 +12,7 @@
 #include "common/base/minmax.h"
 #include "common/base/text.h"
 #include "common/base/utf8.h"
+#include "common/cluster/row_borders.h"
 #include "common/cluster/variables.h"
 
 /* A seed uses all 64 bits, so it is a text, in decimal as in the job file. */
@@ -115,6 +116,7 @@ static const struct json_field manifest_fields[] = {
      .length_offset = offsetof(struct manifest, shard_count)},
     {"chain", FIELD_LIST, AT(chain), .element = &rows_element, .least = 1, .optional = true,
      .length_offset = offsetof(struct manifest, chain_count)},
+    {"buckets", FIELD_CUSTOM, AT(rows), .converter = &row_borders_converter, .optional = true},
     {.name = "check", .type = FIELD_OTHER},
 };
 #undef AT
@@ -247,6 +249,8 @@ enum tn_status manifest_check(const struct manifest *manifest, struct error *err
         return error_set(error, TN_EINVAL, "%" PRIu32 " shards, expected 1 to %d",
                          manifest->shard_count, MANIFEST_SHARDS_MAX);
     }
+    const char *fault = row_borders_fault(&manifest->rows, manifest->shard_count);
+    if (fault != NULL) { return error_set(error, TN_EINVAL, "buckets: %s", fault); }
     status = check_best(manifest, error);
     if (status == TN_OK) { status = check_chain(manifest, error); }
     return status == TN_OK ? check_shards(manifest, error) : status;
@@ -266,6 +270,7 @@ static json_t *build(const struct manifest *manifest)
         }
         if (manifest->best.checkpoint == 0) { (void)json_object_del(object, "best"); }
         if (manifest->chain_count == 0) { (void)json_object_del(object, "chain"); }
+        row_borders_leave_out(&manifest->rows, object, "buckets");
         return object;
     }
     json_decref(object);

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/cluster/row_owner.h"
-
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little-endian");
 
 enum { KEY_BYTES = sizeof(uint64_t) };
@@ -92,7 +90,7 @@ static const char *row_fault(const struct row_body_rules *rules, uint32_t table,
     if (order->begun && order->table == table && key <= order->key) {
         return "its keys do not ascend";
     }
-    if (row_owner(table, key, rules->ps_count) != rules->ps) { return "another ps has its rows"; }
+    if (!row_part_has(&rules->part, table, key)) { return "another ps has its rows"; }
     if (rules->gradients && !are_finite(at + KEY_BYTES, width_of(rules, table))) {
         return "it is not finite";
     }

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/cluster/row_owner.h"
 #include "common/cluster/variables.h"
 
 /* ---------------------------------------------------------------------------- writing */
@@ -40,9 +41,9 @@ bool row_body_add(struct row_body *body, uint32_t table, uint64_t key, const flo
 /* The conditions that a body meets. */
 struct row_body_rules {
     const struct variable_table *variables;
-    bool gradients;        /* PUSH_ROWS. */
-    uint32_t ps, ps_count; /* The ps that has all rows. */
-    uint64_t examples;     /* PUSH_ROWS: of the slices of the push, which bound its rows. */
+    bool gradients;       /* PUSH_ROWS. */
+    struct row_part part; /* The ps that has all rows. */
+    uint64_t examples;    /* PUSH_ROWS: of the slices of the push, which bound its rows. */
 };
 
 /* The rows of earlier bodies of the same push; zeroed: there are none. */

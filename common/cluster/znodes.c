@@ -7,6 +7,7 @@
 
 #include "common/base/json_codec.h"
 #include "common/base/utf8.h"
+#include "common/cluster/row_borders.h"
 
 /* ------------------------------------------------------------------- paths */
 
@@ -312,6 +313,7 @@ static const struct json_field spec_fields[] = {
     {"workers", FIELD_UINT, AT(workers)},
     {"workers_least", FIELD_UINT, AT(workers_least), .optional = true},
     {"evaluators", FIELD_UINT, AT(evaluators), .optional = true},
+    {"buckets", FIELD_CUSTOM, AT(rows), .converter = &row_borders_converter, .optional = true},
     {"created_ms", FIELD_UINT, AT(created_wall_ms)},
 };
 TABLE(spec);
@@ -417,6 +419,7 @@ char *spec_encode(const struct spec *spec)
     json_t *object = json_object();
     bool whole =
         object != NULL && json_codec_build(&spec_table, spec, 0, object) && put_version(object);
+    row_borders_leave_out(&spec->rows, object, "buckets");
     /* The job is JSON itself: stored as an object if possible, which is easier to read. */
     if (whole && spec->job_json != NULL) {
         json_t *job = json_loads(spec->job_json, 0, NULL);

@@ -30,6 +30,7 @@
 
 #include "common/base/error.h"
 #include "common/base/machine.h"
+#include "common/cluster/row_owner.h"
 #include "common/cluster/run.h"
 #include "common/cluster/slices.h"
 #include "common/cluster/task.h"
@@ -61,7 +62,8 @@ struct spec {
     uint64_t variables_hash;
     uint64_t graph_hash; /* The graph that all nodes must have; 0: unknown. */
     uint32_t coordinators, ps, workers, evaluators;
-    uint32_t workers_least; /* `workers` is a range that begins here; 0: a single number. */
+    uint32_t workers_least;  /* `workers` is a range that begins here; 0: a single number. */
+    struct row_borders rows; /* Between the rows of tables of two ps. */
     uint64_t created_wall_ms;
     int32_t version; /* The version of the znode, not part of its contents. */
     char *job_json;  /* The job file as given, for display. Owned; free(). May be NULL. */

@@ -15,6 +15,7 @@
 
 #include "common/base/error.h"
 #include "common/cluster/best.h"
+#include "common/cluster/row_owner.h"
 #include "common/cluster/znodes.h"
 
 enum {
@@ -266,6 +267,7 @@ struct job {
         enum placement_strategy strategy;
         uint32_t rule_count;
         struct job_placement_rule rules[JOB_RULES_MAX];
+        struct row_borders rows; /* Between the rows of tables of two ps. */
     } placement;
     struct {
         uint32_t servers; /* In a local ensemble: 1 or 3. */

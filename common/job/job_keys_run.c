@@ -1,6 +1,7 @@
 #include <assert.h>
 
 #include "common/cluster/manifest.h"
+#include "common/cluster/row_borders.h"
 #include "common/job/job_key_rows.h"
 #include "common/job/job_workers.h"
 #include "common/job/strategy.h"
@@ -122,6 +123,18 @@ static const struct json_field fields[] = {
         .tags = FIXED,
         .help = "Variables that are assigned to a given ps: `{\"match\": \"embedding*\", \"ps\": "
                 "1}`. Only for `round_robin` and `greedy`.",
+    },
+    {
+        .name = "placement.buckets",
+        .type = FIELD_CUSTOM,
+        AT(placement.rows),
+        .converter = &row_borders_converter,
+        .tags = RESUMED,
+        .help = "How the rows of [tables](models.md#tables) are divided among the ps: the first of "
+                "4096 buckets of keys that belongs to `ps:1`, to `ps:2`, and so on. `[]`: equal "
+                "parts. `--resume` may change it, and keeps it if it is not given. `tanist resize "
+                "--balance` [computes it](cli-control.md#balancing-the-rows-of-tables) from "
+                "measured loads.",
     },
     NUMBER(FIELD_UINT, "zookeeper.servers", zookeeper.servers, 1, 3, CHANGEABLE,
            "The number of servers in the ensemble that `tanist run` starts: 1 or 3."),

@@ -17,6 +17,7 @@ void job_manifest_init(struct manifest *manifest, const struct job *job,
         .slices = job->train.slices,
         .state_arrays = state_arrays,
         .shard_count = strategy_shards(job),
+        .rows = job->placement.rows,
     };
     for (uint32_t p = 0; p < manifest->shard_count; p++) {
         struct placement range = variable_table_shard(variables, manifest->shard_count, p);

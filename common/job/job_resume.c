@@ -20,7 +20,16 @@ bool job_strategy_differs(const struct job *from, const struct job *to)
 bool job_layout_differs(const struct job *from, const struct job *to)
 {
     return job_strategy_differs(from, to) || from->cluster.ps != to->cluster.ps ||
-           from->placement.strategy != to->placement.strategy;
+           from->placement.strategy != to->placement.strategy ||
+           !row_borders_equal(&from->placement.rows, &to->placement.rows);
+}
+
+void job_resume_adopt(struct job *job, const struct job *stored)
+{
+    job_rate_adopt(job, stored);
+    if (job->placement.rows.count == 0 && job->cluster.ps == stored->cluster.ps) {
+        job->placement.rows = stored->placement.rows;
+    }
 }
 
 bool job_resume_allows(const struct job *from, const struct job *to)
@@ -32,6 +41,7 @@ bool job_resume_allows(const struct job *from, const struct job *to)
     job_rate_set(&same, &rate);
     same.cluster.ps = to->cluster.ps;
     same.placement.strategy = to->placement.strategy;
+    same.placement.rows = to->placement.rows;
     return !job_difference(&same, to, text);
 }
 

@@ -1,8 +1,8 @@
 /*
  * common/job/job_resume.h: which keys of a job `--resume` may change between two starts of a run:
  * those of the learning rate (common/job/job_rate.h), and those of the layout. The layout is how
- * the parameters lie on nodes: the strategy, the number of ps, the members of a group, and the
- * placement. It changes no bit of a sync run.
+ * the parameters lie on nodes: the strategy, the number of ps, the members of a group, the
+ * placement, and the borders between the rows of ps. It changes no bit of a sync run.
  *
  * Threads: a job is plain data.
  */
@@ -10,6 +10,10 @@
 #define COMMON_JOB_JOB_RESUME_H
 
 #include "common/job/job.h"
+
+/* Give a job that continues the stored one the values that it need not name again: earlier learning
+ * rates, and, for the same number of ps, the borders between their rows. */
+void job_resume_adopt(struct job *job, const struct job *stored);
 
 /* The two have another layout: their nodes must not meet (T1). A job in one process has that of a
  * job with ps. */

@@ -85,6 +85,16 @@ static enum tn_status check_group(const struct job *job, struct error *error)
     return status == TN_OK ? check_group_sizes(job, error) : status;
 }
 
+static enum tn_status check_borders(const struct job *job, struct error *error)
+{
+    const char *fault = row_borders_fault(&job->placement.rows, job->cluster.ps);
+    if (fault == NULL) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "placement.buckets: %s: it has %" PRIu32 " borders, and cluster.ps is %" PRIu32
+                     "; --set placement.buckets=[] gives each ps an equal part of the rows",
+                     fault, job->placement.rows.count, job->cluster.ps);
+}
+
 enum tn_status job_check_workers_per_process(const struct job *job, struct error *error)
 {
     const enum strategy_type type = job->strategy.type;
@@ -110,6 +120,7 @@ enum tn_status job_check_workers_per_process(const struct job *job, struct error
 
 static enum tn_status check_type(const struct job *job, struct error *error)
 {
+    if (check_borders(job, error) != TN_OK) { return error->status; }
     if (job->strategy.type == STRATEGY_TYPE_MIRROR) { return check_mirror(job, error); }
     if (job->cluster.ps == 0) {
         return error_set(error, TN_EINVAL,

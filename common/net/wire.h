@@ -51,6 +51,9 @@ enum frame_type {
                         `count` tables, as of its `generation` and `step`. Body:
                         common/cluster/table_stats.h. */
     FRAME_GROUP,     /* Between the members of a group. Kinds and fields: group/member_frame.h. */
+    FRAME_BUCKETS,   /* Observer -> ps: the loads of its buckets of rows are wanted. Ps -> observer:
+                        those of `count` buckets from `first` on; `sequence`: the updates since they
+                        count. Body: common/cluster/row_loads.h. */
     FRAME_TYPE_END
 };
 

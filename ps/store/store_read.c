@@ -219,7 +219,7 @@ static bool is_wanted(const struct store_read_request *request, const struct var
     struct variable_move found;
     const struct manifest *manifest = request->manifest;
     const struct manifest_shard *part = &manifest->shards[index];
-    const struct row_part rows = {.ps = index, .ps_count = manifest->shard_count};
+    const struct row_part rows = row_part_of(&manifest->rows, manifest->shard_count, index);
     const uint32_t at = variable_moves_find(moves, part->first);
     if (at < moves->count &&
         variable_move_cut(&moves->list[at], part->first, part->first + part->count, &found)) {
@@ -233,8 +233,9 @@ static bool is_wanted(const struct store_read_request *request, const struct var
 static bool is_same_part(const struct store_read_request *request, uint32_t index)
 {
     if (request->rows.count == 0 || request->rows.chain == NULL) { return false; }
-    const struct row_part *part = &row_table_spec_of(request->rows.tables[0])->part;
-    return part->ps == index && part->ps_count == request->manifest->shard_count;
+    const struct manifest *manifest = request->manifest;
+    const struct row_part rows = row_part_of(&manifest->rows, manifest->shard_count, index);
+    return row_part_equal(&row_table_spec_of(request->rows.tables[0])->part, &rows);
 }
 
 static enum tn_status read_from_shards(const char *dir, const struct store_read_request *request,

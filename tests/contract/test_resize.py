@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`tanist resize` and `tanist strategy`: another number of ps, or another strategy, in a running job. The result is that of one
-process in as many steps, whatever dies before, during and after the change.
+"""`tanist resize` and `tanist strategy`: another number of ps, other borders between their rows, or another strategy, in a running
+job. The result is that of one process in as many steps, whatever dies before, during and after the change.
 
 Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the program.
 """
@@ -201,7 +201,7 @@ class Strategies(Live):
         self.assertEqual(self.changes(), ["strategy.type ps -> mirror", "strategy.type mirror -> ps"] * 2)
 
 
-class Tables(Live):
+class TableJob(Live):
     job_options = []
     train = {}
 
@@ -217,6 +217,8 @@ class Tables(Live):
         job["strategy"] = {"type": "ps"}
         self.job_file = self.job(json.dumps(job))
 
+
+class Tables(TableJob):
     def test_three_two_five(self):
         """The rows of each ps, and the counts of keys without a row, come from the shards of several."""
         run = self.start_run()
@@ -238,6 +240,91 @@ class Tables(Live):
         self.refused(3, ["strategy"], "strategy", "mirror", "--dir", "run")
         self.check_it_continues()
         self.end(run)
+
+
+class Balance(TableJob):
+    """`--balance`: other borders between the rows of the ps, which the job names from then on."""
+
+    def imbalance(self):
+        return json.loads(self.succeeds("status", "--dir", "run", "-o", "json"))["rows"]["imbalance"]
+
+    def buckets(self):
+        job = json.loads((self.folder / "run/job.json").read_text())
+        return job["placement"].get("buckets", [])
+
+    def test_borders_follow_the_load(self):
+        """Rows move until each ps has about the same load; with equal parts again, and with another number of ps."""
+        run = self.start_run("--set", "placement.buckets=[100, 3900]")
+        self.check_it_continues()
+        self.assertGreater(self.imbalance(), 2)
+        done = self.change("resize", "--balance")
+        self.assertGreater(done["imbalance_before"], 2)
+        self.assertLess(done["imbalance_expected"], 1.3)
+        self.assertEqual((done["ps_before"], done["ps"], done["steps_redone"]), (3, 3, 0))
+        balanced = self.buckets()
+        self.assertEqual(len(balanced), 2)
+        self.assertEqual(done["change"], f"placement.buckets [100,3900] -> [{balanced[0]},{balanced[1]}]")
+        self.check_it_continues()
+        self.assertLess(self.imbalance(), 1.5)
+        self.kill_task("ps:1")
+        self.check_it_continues()
+        self.assertNotIn("imbalance_before", self.change("resize", "ps=3"))
+        self.assertEqual(self.buckets(), [])
+        self.check_it_continues()
+        self.assertEqual(self.change("resize", "ps=5", "--balance")["ps"], 5)
+        self.assertEqual(len(self.buckets()), 4)
+        self.check_it_continues()
+        self.end_as_local(run, 5, ("loss", "auc"))
+        self.assertEqual(len(self.changes()), 3)
+
+    def test_kills_during_a_move(self):
+        """SIGKILL of a ps, a worker and the chief before, during and after the change."""
+        run = self.start_run("--set", "placement.buckets=[100, 3900]")
+        for command, delay in ((["--balance"], 0), (["ps=3"], 0.05), (["ps=2", "--balance"], 0.1), (["ps=3"], 0.2),
+                               (["ps=4", "--balance"], 0.3), (["ps=3", "--balance"], 0.4)):
+            self.check_it_continues()
+            before = self.accepted()
+            change = self.begin_change("resize", *command)
+            self.wait_for("the nodes leave", lambda before=before: self.accepted() > before)
+            for name in ("ps:0", "worker:0", "chief"):
+                time.sleep(delay)
+                self.kill_task(name)
+            self.done(change)
+            self.kill_task("ps:1")
+        self.check_it_continues()
+        self.end_as_local(run, 3, ("loss", "auc"))
+
+    def accepted(self):
+        return (self.folder / "progress").read_text().count("the nodes leave")
+
+    def test_kills_of_the_agent(self):
+        """A run continues with the borders that it has, old or new, without naming them."""
+        run = self.start_run("--set", "placement.buckets=[100, 3900]")
+        for command, delay in ((["--balance"], 0.0), (["ps=3"], 0.15), (["--balance"], 0.3), (["ps=3"], 0.4)):
+            self.check_it_continues()
+            change = self.begin_change("resize", *command)
+            time.sleep(delay)
+            os.kill(run.pid, signal.SIGKILL)
+            run.wait()
+            errors = change.communicate(timeout=patience(120))[1]
+            self.assertIn(change.returncode, (0, 2, 3, 5), errors)
+            self.wait_for("the nodes end", lambda: not self.processes())
+            self.succeeds("checkpoints", "verify", "--dir", "run")
+            run = self.start_run("--resume")
+        self.check_it_continues()
+        self.end_as_local(run, 3, ("loss", "auc"))
+
+    def test_refusals(self):
+        run = self.start_run()
+        self.refused(3, ["give ps=N, --balance, or both"], "resize", "--dir", "run")
+        self.end(run)
+        self.refused(3, ["placement.buckets", "2 borders", "cluster.ps is 2"], "run", self.job_file, "--dir", "other",
+                     "--set", "placement.buckets=[1, 2]", "--set", "cluster.ps=2")
+        run = self.spawn("run", QUICK, "--dir", "dense", "-q", "-o", "json", *LONG)
+        self.wait_step(target=["--dir", "dense"])
+        self.refused(3, ["no tables"], "resize", "--balance", "--dir", "dense")
+        self.succeeds("stop", "--dir", "dense")
+        self.result(run)
 
 
 class Admission(Tables):

@@ -23,6 +23,8 @@ struct node {
     struct manifest manifests[SAVES + 1];
 };
 
+static const struct row_borders equal;
+
 static void open_set(struct row_set *set, struct row_part part)
 {
     assert_int_equal(row_set_open(set, &job, &variables, part, false,
@@ -34,7 +36,7 @@ static struct node *open_node(uint32_t ps, uint32_t ps_count)
 {
     struct node *node = calloc(1, sizeof *node);
     assert_non_null(node);
-    node->part = (struct row_part){ps, ps_count};
+    node->part = row_part_of(&equal, ps_count, ps);
     open_set(&node->set, node->part);
     return node;
 }
@@ -277,7 +279,7 @@ static void other_divisions_follow_chains(void **state)
     row_set_close(&all);
     for (uint32_t ps = 0; ps < 3; ps++) {
         struct row_set set;
-        open_set(&set, (struct row_part){ps, 3});
+        open_set(&set, row_part_of(&equal, 3, ps));
         assert_int_equal(load(&manifest, &set), TN_OK);
         assert_int_equal(set.chain.count, 0);
         rows[1] += row_table_stats(set.tables[1]).rows;

@@ -27,7 +27,7 @@ static void check_rows(const struct row_body_rules *rules, const uint8_t *body, 
     for (uint64_t i = 0; row_body_next(&reader, &row); i++) {
         const uint32_t width = rules->variables->row_tables[row.table].width;
         float values[WIDTH_MOST] = {0};
-        assert(row_owner(row.table, row.key, PS) == rules->ps);
+        assert(row_part_has(&rules->part, row.table, row.key));
         assert(i == 0 || row.table > last.table || (row.table == last.table && row.key > last.key));
         if (rules->gradients) { memcpy(values, row.values, width * sizeof *values); }
         for (uint32_t c = 0; c < width; c++) { assert(isfinite(values[c])); }
@@ -45,6 +45,7 @@ static void check_rows(const struct row_body_rules *rules, const uint8_t *body, 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct variable_table variables;
+    static const struct row_borders equal;
     variables.row_table_count = TABLES;
     for (uint32_t t = 0; t < TABLES; t++) {
         variables.row_tables[t] = (struct row_table_shape){.width = 1 + t, .keys = 2};
@@ -53,8 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct row_body_rules rules = {
         .variables = &variables,
         .gradients = data[0] % 2 != 0,
-        .ps = data[1] % PS,
-        .ps_count = PS,
+        .part = row_part_of(&equal, PS, data[1] % PS),
         .examples = EXAMPLES,
     };
     struct row_body_order order = {.begun = false};

@@ -164,8 +164,12 @@ void sim_rows_asked(struct sim_cluster *cluster, const struct frame_header *head
 void sim_rows_answered(struct sim_cluster *cluster, const struct frame_header *header,
                        const struct process *ps, const struct process *worker, const void *body);
 
-/* sim_resize.c: all nodes and agents die, and start again with another number of ps; 0: without. */
-void sim_resize(struct sim_cluster *cluster, uint32_t ps);
+/* Borders between the rows of `ps` ps, drawn by `seed`; 0: equal parts. */
+struct row_borders sim_rows_borders(uint32_t ps, uint32_t seed);
+
+/* sim_resize.c: all nodes and agents die, and start again with another number of ps, 0: without,
+ * and the borders that sim_rows_borders() draws. */
+void sim_resize(struct sim_cluster *cluster, uint32_t ps, uint32_t borders);
 /* Whether the job has this task now. */
 bool sim_is_declared(const struct sim_cluster *cluster, uint32_t task);
 

@@ -205,9 +205,10 @@ static void load_rows(const struct disk_model *disk, const struct disk_shard *sh
                       const struct manifest *manifest, const struct store_rows *rows)
 {
     const struct row_part *part = &row_table_spec_of(rows->tables[0])->part;
+    const struct row_part stored =
+        row_part_of(&manifest->rows, manifest->shard_count, shard->index);
     disk_rows_load(shard, rows);
-    if (part->ps == shard->index && part->ps_count == manifest->shard_count &&
-        !is_away(disk, shard)) {
+    if (row_part_equal(part, &stored) && !is_away(disk, shard)) {
         disk_rows_chain(shard, rows->chain);
     }
 }

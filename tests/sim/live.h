@@ -72,8 +72,9 @@ void sim_changer_stop(struct sim_cluster *cluster);
 /* The answer to DO_CHANGE. */
 void sim_changer_nodes_left(struct sim_cluster *cluster);
 
-/* A command asks for `ps`. `dies_ms`: it is killed so much later; 0: it is not. */
-void sim_author_start(struct sim_cluster *cluster, uint32_t ps, uint64_t dies_ms);
+/* A command asks for `ps`, with the borders that sim_rows_borders() draws. `dies_ms`: it is killed
+ * so much later; 0: it is not. */
+void sim_author_start(struct sim_cluster *cluster, uint32_t ps, uint32_t borders, uint64_t dies_ms);
 
 /* Follows the transactions: when the job is changed, nodes that start then have the new one. */
 void sim_live_on_txn(struct sim_cluster *cluster, const struct zk_txn *txn);

@@ -100,6 +100,24 @@ void live_resize(struct sim_setup *setup, struct random *random)
     add_kills(setup, random);
 }
 
+/* The borders between the rows of ps move, and in half of the changes their number changes, too. */
+void live_balance(struct sim_setup *setup, struct random *random)
+{
+    struct job *job = &setup->job;
+    on_one_host(setup, random, true);
+    job->cluster.ps = (uint32_t)between(random, 2, PS_MOST);
+    job->train.optimizer = OPTIMIZER_MOMENTUM;
+    job->train.rule_count = job->train.before_count = 0;
+    sim_rows_job(job, "train.table_optimizer=row_adagrad");
+    uint32_t ps = job->cluster.ps;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (random_below(random, 2) == 0) { ps = (uint32_t)between(random, 2, PS_MOST); }
+        const uint64_t at_ms = 1500 + between(random, 0, 500) + i * UINT64_C(2500);
+        add(setup, FAULT_CHANGE, at_ms, ps)->other = (uint32_t)between(random, 1, 1000000);
+    }
+    add_kills(setup, random);
+}
+
 void live_switch(struct sim_setup *setup, struct random *random)
 {
     on_one_host(setup, random, random_below(random, 2) == 0);

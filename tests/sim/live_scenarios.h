@@ -11,6 +11,8 @@
 void live_resize(struct sim_setup *setup, struct random *random);
 /* With and without ps in turn; the same. */
 void live_switch(struct sim_setup *setup, struct random *random);
+/* Other borders between the rows of ps, twice, while coordinators and workers die: is_changed(). */
+void live_balance(struct sim_setup *setup, struct random *random);
 /* All workers but one die while all leave: is_changed(). */
 void live_survivor(struct sim_setup *setup, struct random *random);
 /* Operators scale and pause during the changes: requests_are_kept(). */

@@ -1,7 +1,7 @@
 """Planted errors of tables of rows (A12, A17, A18, P14, W13), for mutants.py."""
 
 # The scenarios in which every model has tables; see tests/sim/scenarios.c.
-SCENARIOS = ["tables", "warm-tables", "async-tables"]
+SCENARIOS = ["tables", "warm-tables", "async-tables", "move-rows"]
 SEEDS = 100  # For each of these.
 
 # As in mutants.py.
@@ -10,11 +10,11 @@ MUTANTS = [
      "row_sums_add(&rows->slots[sums[i].into], &rows->slots[sums[i].from], &rows->spare,",
      "row_sums_add(&rows->slots[whole.first], &rows->slots[parts[i + 1].first], &rows->spare,"),
     ("the gradient of a row is sent to a wrong ps", "worker/worker_rows.c",
-     "            if (row_owner(t, sum->keys[i], ps_count) != ps) { continue; }",
-     "            if (row_owner(t, sum->keys[i] / 2, ps_count) != ps) { continue; }"),
+     "            if (!row_part_has(&part, t, sum->keys[i])) { continue; }",
+     "            if (!row_part_has(&part, t, sum->keys[i] / 2)) { continue; }"),
     ("a worker looks a row up at a wrong ps", "worker/row_lookup.c",
-     "row_owner(cursor->table, wanted->keys[cursor->index], lookup->ps) == ps",
-     "row_owner(cursor->table, wanted->keys[cursor->index] / 2, lookup->ps) == ps"),
+     "row_part_has(&lookup->parts[ps], cursor->table, wanted->keys[cursor->index])",
+     "row_part_has(&lookup->parts[ps], cursor->table, wanted->keys[cursor->index] / 2)"),
     ("the rows of a push are left out", "ps/ps_rows.c",
      "        shard_rows_hold(&ps->rows, first, &client->rows);",
      "        shard_rows_release(&ps->rows, first);"),
@@ -45,6 +45,24 @@ MUTANTS = [
     ("after a change of the number of ps, each takes the rows of all", "ps/table/row_table.c",
      "if (!row_part_has(&table->spec.part, table->spec.number, rows.keys[*at])) {",
      "if (table->spec.part.ps_count > 64) {"),
+    ("after borders have moved, rows are looked up at their former ps", "worker/row_lookup.c",
+     "lookup->parts[p] = row_part_of(borders, ps, p);",
+     "lookup->parts[p] = row_part_of(borders->count < 99 ? &(struct row_borders){.count = 0} : borders, ps, p);"),
+    ("after borders have moved, gradients of rows go to their former ps", "worker/worker_rows.c",
+     "row_part_of(&job->placement.rows, job->cluster.ps, ps);",
+     "row_part_of(&(struct row_borders){.count = 0}, job->cluster.ps, ps);"),
+    ("after borders have moved, a ps loads the rows of equal parts", "ps/table/row_table.c",
+     "if (!row_part_has(&table->spec.part, table->spec.number, rows.keys[*at])) {",
+     "const struct row_part *own = &table->spec.part;\n"
+     "        const uint32_t ps_count = own->ps_count > 0 ? own->ps_count : 1;\n"
+     "        const struct row_part part = row_part_of(&(struct row_borders){.count = 0}, ps_count, own->ps);\n"
+     "        if (!row_part_has(&part, table->spec.number, rows.keys[*at])) {"),
+    ("a load leaves out the rows behind a moved border", "ps/table/row_table.c",
+     "if (!row_part_has(&table->spec.part, table->spec.number, rows.keys[*at])) {",
+     "if (!row_part_has(&table->spec.part, table->spec.number, rows.keys[*at]) ||\n"
+     "            row_bucket(table->spec.number, rows.keys[*at]) < table->spec.part.first + (table->spec.part.ps > 0 ? 64U : 0U)) {"),
+    ("files of rows are continued after their borders have moved", "common/cluster/row_owner.c",
+     "part->first == other->first && part->end == other->end;", "part->first < other->end;"),
     ("rows count as those of another table when they are loaded", "ps/table/row_table.c",
      "row_part_has(&table->spec.part, table->spec.number, rows.keys[*at])",
      "row_part_has(&table->spec.part, table->spec.number + 1, rows.keys[*at])"),

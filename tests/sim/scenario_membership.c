@@ -55,6 +55,30 @@ void scenario_resize(struct sim_setup *setup, struct random *random)
     start_again(setup, random, 1500, ps);
 }
 
+/* The borders between the rows of ps move, and in half of the runs their number changes, too. */
+void scenario_move_rows(struct sim_setup *setup, struct random *random)
+{
+    enum { PS_MOST = 4 };
+    struct job *job = &setup->job;
+    job->cluster.ps = (uint32_t)scenario_between(random, 2, PS_MOST);
+    job->train.steps = 2 * SCENARIO_STEPS;
+    job->train.learning_rate = 0.0625;
+    job->train.optimizer = OPTIMIZER_MOMENTUM;
+    job->train.rule_count = job->train.before_count = 0;
+    setup->ledger = false;
+    setup->ps_most = PS_MOST;
+    sim_rows_job(job, random_below(random, 2) == 0 ? "train.table_optimizer=row_adagrad"
+                                                   : "train.table_optimizer=lazy_adam");
+    uint64_t ps[2] = {job->cluster.ps, job->cluster.ps};
+    if (random_below(random, 2) == 0) { ps[0] = scenario_between(random, 2, PS_MOST); }
+    const uint32_t before = setup->fault_count;
+    start_again(setup, random, 1500, ps);
+    for (uint32_t i = before; i < setup->fault_count; i++) {
+        if (setup->faults[i].kind != FAULT_RESIZE) { continue; }
+        setup->faults[i].other = (uint32_t)scenario_between(random, 1, 1000000);
+    }
+}
+
 /* With and without ps in turn. */
 void scenario_switch_strategy(struct sim_setup *setup, struct random *random)
 {

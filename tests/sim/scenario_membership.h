@@ -8,6 +8,7 @@
 #include "tests/sim/cluster.h"
 
 void scenario_resize(struct sim_setup *setup, struct random *random);
+void scenario_move_rows(struct sim_setup *setup, struct random *random);
 void scenario_switch_strategy(struct sim_setup *setup, struct random *random);
 void scenario_mirror(struct sim_setup *setup, struct random *random);
 void scenario_mirror_survivor(struct sim_setup *setup, struct random *random);

@@ -167,14 +167,15 @@ static void on_kill(struct world *world, void *target, uint64_t a, uint64_t b, v
     zk_client_kill(author->zk);
 }
 
-void sim_author_start(struct sim_cluster *cluster, uint32_t ps, uint64_t dies_ms)
+void sim_author_start(struct sim_cluster *cluster, uint32_t ps, uint32_t borders, uint64_t dies_ms)
 {
     struct sim_live *live = &cluster->live;
     assert(live->author_count < SIM_AUTHORS_MAX && ps <= cluster->setup.ps_most);
     struct sim_author *author = &live->authors[live->author_count++];
-    *author = (struct sim_author){.cluster = cluster,
-                                  .request = {.ps = ps, .by = "operator"},
-                                  .asked_ms = world_ms(&cluster->world)};
+    *author = (struct sim_author){
+        .cluster = cluster,
+        .request = {.ps = ps, .rows = sim_rows_borders(ps, borders), .by = "operator"},
+        .asked_ms = world_ms(&cluster->world)};
     world_log(&cluster->world, "a command asks for %u ps", ps);
     change_request_path(author->path, cluster->setup.job.name);
     author->zk = zk_client_open(cluster->zk, AUTHOR_HOST, SESSION_MS, DEADLINE_MS, on_zk, author);
@@ -197,12 +198,12 @@ static void on_spec(struct sim_cluster *cluster, const struct zk_blob *blob)
     struct spec spec = {0};
     struct job *job = &cluster->setup.job;
     if (blob == NULL || spec_decode(blob->data, blob->size, &spec, NULL) != TN_OK) { return; }
-    if (spec.ps != job->cluster.ps) {
+    if (spec.ps != job->cluster.ps || !row_borders_equal(&spec.rows, &job->placement.rows)) {
         world_log(&cluster->world, "%u ps from now on, before %u", spec.ps, job->cluster.ps);
         if (any_node_runs(cluster)) {
-            world_fail(&cluster->world, "P16: the number of ps changed while a node ran");
+            world_fail(&cluster->world, "P16: the parts of the ps changed while a node ran");
         }
-        live_plan_job(job, &(struct change_request){.ps = spec.ps});
+        live_plan_job(job, &(struct change_request){.ps = spec.ps, .rows = spec.rows});
         cluster->key++;
         cluster->resizes++;
     }

@@ -304,13 +304,15 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
     case FAULT_OTHER_INPUTS: start_other_inputs(cluster, fault); break;
     case FAULT_TEAR: sim_kept_tear(cluster, fault->target, fault->other); break;
     case FAULT_STOP: request(cluster, REQUEST_STOP, 0); break;
-    case FAULT_RESIZE: sim_resize(cluster, fault->target); break;
+    case FAULT_RESIZE: sim_resize(cluster, fault->target, fault->other); break;
     case FAULT_SCALE:
         cluster->live.workers = fault->target;
         cluster->live.scaled_ms = world_ms(&cluster->world);
         request(cluster, REQUEST_SCALE, fault->target);
         break;
-    case FAULT_CHANGE: sim_author_start(cluster, fault->target, fault->duration_ms); break;
+    case FAULT_CHANGE:
+        sim_author_start(cluster, fault->target, fault->other, fault->duration_ms);
+        break;
     case FAULT_KINDS: assert(false);
     }
 }

@@ -1,5 +1,5 @@
-/* Another number of ps, or none: everything ends, and starts again with the changed job, as
- * `--resume` has it (cli/run/resume_change.h). */
+/* Another number of ps, or none, or other borders between their rows: everything ends, and starts
+ * again with the changed job, as `--resume` has it (cli/run/resume_change.h). */
 #include <assert.h>
 
 #include "common/cluster/bootstrap.h"
@@ -36,18 +36,18 @@ static bool reform(struct sim_cluster *cluster)
     return true;
 }
 
-static void on_down(struct world *world, void *target, uint64_t ps, uint64_t b, void *data)
+static void on_down(struct world *world, void *target, uint64_t ps, uint64_t borders, void *data)
 {
     struct sim_cluster *cluster = target;
-    (void)b;
     (void)data;
     if (!reform(cluster)) {
-        world_after(world, RETRY_US, on_down, cluster, ps, 0, NULL);
+        world_after(world, RETRY_US, on_down, cluster, ps, borders, NULL);
         return;
     }
     struct job *job = &cluster->setup.job;
     world_log(world, "%u ps from now on, before %u", (uint32_t)ps, job->cluster.ps);
     job->cluster.ps = (uint32_t)ps;
+    job->placement.rows = sim_rows_borders((uint32_t)ps, (uint32_t)borders);
     job->strategy.type = ps > 0 ? STRATEGY_TYPE_PS : STRATEGY_TYPE_MIRROR;
     cluster->key++;
     cluster->resizes++;
@@ -56,12 +56,12 @@ static void on_down(struct world *world, void *target, uint64_t ps, uint64_t b, 
     }
 }
 
-void sim_resize(struct sim_cluster *cluster, uint32_t ps)
+void sim_resize(struct sim_cluster *cluster, uint32_t ps, uint32_t borders)
 {
     assert(ps <= cluster->setup.ps_most && !cluster->setup.one_host);
     for (uint32_t i = 0; i < cluster->agent_count; i++) {
         sim_agent_die(&cluster->agents[i], false, UINT64_MAX);
     }
     const uint64_t down_us = world_below(&cluster->world, DOWN_MS * UINT64_C(1000));
-    world_after(&cluster->world, down_us, on_down, cluster, ps, 0, NULL);
+    world_after(&cluster->world, down_us, on_down, cluster, ps, borders, NULL);
 }

@@ -79,6 +79,19 @@ void sim_rows_draw(struct sim_setup *setup, uint64_t seed)
     sim_rows_job(&setup->job, optimizers[random_below(&random, 4)]);
 }
 
+struct row_borders sim_rows_borders(uint32_t ps, uint32_t seed)
+{
+    struct random random = {.state = seed ^ 0x626f726465727300u};
+    struct row_borders borders = {.count = 0};
+    uint32_t first = 0;
+    if (seed == 0) { return borders; }
+    for (uint32_t left = ps - 1; left > 0; left--) {
+        first += 1 + (uint32_t)random_below(&random, ROW_BUCKETS - left - first);
+        borders.buckets[borders.count++] = (uint16_t)first;
+    }
+    return borders;
+}
+
 /* The entry of a lookup. An older one is forgotten. */
 static struct sim_lookup *lookup_at(struct sim_cluster *cluster, uint64_t worker, uint64_t ps,
                                     uint32_t number)

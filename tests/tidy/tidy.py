@@ -111,7 +111,7 @@ ARROWS = {
                          "model"},
     "cli/inspect": COMMON | {"cli", "cli/model", "agent/ensemble", "agent/observe", "ps/store", "ps/table", "kernels/optimizer", "kernels/gpu"},
     "cli/curves": COMMON | {"cli", "cli/inspect", "agent/observe", "chaos/report", "data/image"},
-    "cli/operate": COMMON | {"cli", "agent", "agent/ensemble"},
+    "cli/operate": COMMON | {"cli", "agent", "agent/ensemble", "agent/observe"},
     "cli/chaos": COMMON | {"cli", "chaos", "chaos/plan", "chaos/history", "chaos/inject",
                            "chaos/report"},
     "library": COMMON | {"include/tanist", "model", "cli"},

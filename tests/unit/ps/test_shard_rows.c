@@ -133,7 +133,7 @@ static void test_the_sum_does_not_depend_on_the_nodes(void **state)
 /* The rows that a lookup of all keys gets. */
 static void read_all(const struct shard_rows *rows, uint64_t step, float out[static 64])
 {
-    const struct row_body_rules rules = {.variables = &variables, .ps_count = 1};
+    const struct row_body_rules rules = {.variables = &variables};
     struct buffer *lookup = buffer_acquire(pool, BODY_BYTES);
     struct row_body body = {.data = lookup->data, .room = BODY_BYTES};
     for (uint32_t t = 0; t < TABLES; t++) {

@@ -15,6 +15,7 @@
 enum { TABLES = 2, PS = 3, FRAME_BYTES = 64, KEYS = 50, WIDTH_MOST = 4 };
 
 static const uint32_t widths[TABLES] = {4, 1};
+static const struct row_borders borders = {.count = 2, .buckets = {1000, 3000}};
 static struct variable_table variables;
 static struct error error;
 
@@ -37,7 +38,8 @@ static float value_of(uint32_t table, uint64_t key, uint32_t column)
 static uint32_t answer(struct row_lookup *lookup, uint32_t ps, const uint8_t *body, size_t size,
                        uint32_t asked[TABLES][KEYS], bool *more)
 {
-    const struct row_body_rules rules = {.variables = &variables, .ps = ps, .ps_count = PS};
+    const struct row_body_rules rules = {.variables = &variables,
+                                         .part = row_part_of(&borders, PS, ps)};
     struct row_body_order order = {.begun = false};
     struct row_body_reader reader = row_body_read(&rules, body, size);
     struct row_body_row row;
@@ -96,7 +98,8 @@ static void test_each_row_is_asked_for_once(void **state)
 {
     struct row_lookup *lookup;
     (void)state;
-    assert_int_equal(row_lookup_open(&variables, PS, FRAME_BYTES, &lookup, &error), TN_OK);
+    assert_int_equal(row_lookup_open(&variables, &borders, PS, FRAME_BYTES, &lookup, &error),
+                     TN_OK);
     for (uint64_t round = 1; round <= 3; round++) {
         uint32_t asked[TABLES][KEYS] = {{0}};
         row_lookup_begin(lookup);
@@ -119,7 +122,8 @@ static void test_no_rows_ask_no_ps(void **state)
     struct row_lookup *lookup;
     uint64_t set = 1;
     (void)state;
-    assert_int_equal(row_lookup_open(&variables, PS, FRAME_BYTES, &lookup, &error), TN_OK);
+    assert_int_equal(row_lookup_open(&variables, &borders, PS, FRAME_BYTES, &lookup, &error),
+                     TN_OK);
     row_lookup_begin(lookup);
     assert_int_equal(row_lookup_settle(lookup, &set, &error), TN_OK);
     assert_int_equal(set, 0);
@@ -130,7 +134,7 @@ static void test_a_wide_row_needs_a_larger_frame(void **state)
 {
     struct row_lookup *lookup;
     (void)state;
-    assert_int_equal(row_lookup_open(&variables, PS, 31, &lookup, &error), TN_EINVAL);
+    assert_int_equal(row_lookup_open(&variables, &borders, PS, 31, &lookup, &error), TN_EINVAL);
     assert_non_null(strstr(error.text, "width 4"));
 }
 

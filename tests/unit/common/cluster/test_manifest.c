@@ -88,6 +88,26 @@ static void chain_comes_back(void **state)
     free(text);
 }
 
+/* The same of the borders between the rows of its shards, which fit their number. */
+static void borders_come_back(void **state)
+{
+    (void)state;
+    struct manifest manifest = with_chain();
+    struct manifest decoded;
+    struct error error;
+    char *text = encode(&manifest);
+    assert_null(strstr(text, "buckets"));
+    free(text);
+    manifest.rows = (struct row_borders){.count = 1, .buckets = {4095}};
+    text = encode(&manifest);
+    assert_int_equal(manifest_decode(text, strlen(text), &decoded, &error), TN_OK);
+    assert_memory_equal(&decoded, &manifest, sizeof manifest);
+    free(text);
+    manifest.rows.count = 2;
+    assert_int_equal(manifest_check(&manifest, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "buckets"));
+}
+
 static void wrong_chains_are_refused(void **state)
 {
     static const char *const texts[] = {"chain ends with checkpoint 11", "chain[1].checkpoint is 9",
@@ -241,7 +261,7 @@ int main(void)
         cmocka_unit_test(wrong_chains_are_refused), cmocka_unit_test(largest_manifest_fits),
         cmocka_unit_test(any_damage_is_refused),    cmocka_unit_test(impossible_fields_are_named),
         cmocka_unit_test(text_must_be_utf8),        cmocka_unit_test(later_format_is_refused),
-        cmocka_unit_test(other_keys_are_refused),
+        cmocka_unit_test(other_keys_are_refused),   cmocka_unit_test(borders_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 enum { TABLES = 3, KEYS = 40, BODY_BYTES = 4096, PS = 2, EXAMPLES = 10 };
 
 static const uint32_t widths[TABLES] = {1, 4, 3};
+static const struct row_borders equal;
 static struct variable_table variables;
 static uint8_t data[BODY_BYTES];
 
@@ -32,10 +33,15 @@ static struct row_body_rules rules_of(bool gradients)
     return (struct row_body_rules){
         .variables = &variables,
         .gradients = gradients,
-        .ps = 1,
-        .ps_count = PS,
+        .part = row_part_of(&equal, PS, 1),
         .examples = EXAMPLES,
     };
+}
+
+static bool is_ours(uint32_t table, uint64_t key)
+{
+    const struct row_part part = row_part_of(&equal, PS, 1);
+    return row_part_has(&part, table, key);
 }
 
 static float value_of(uint32_t table, uint64_t key, uint32_t column)
@@ -50,7 +56,7 @@ static struct row_body body_of(bool gradients, uint64_t from, uint64_t end)
     for (uint32_t t = 0; t < TABLES; t++) {
         for (uint64_t key = from; key < end; key++) {
             float values[4];
-            if (row_owner(t, key, PS) != 1) { continue; }
+            if (!is_ours(t, key)) { continue; }
             for (uint32_t c = 0; c < widths[t]; c++) { values[c] = value_of(t, key, c); }
             assert_true(row_body_add(&body, t, key, values, gradients ? widths[t] : 0));
         }
@@ -65,7 +71,7 @@ static void expect_rows(bool gradients, const struct row_body *body)
     struct row_body_row row;
     for (uint32_t t = 0; t < TABLES; t++) {
         for (uint64_t key = 0; key < KEYS; key++) {
-            if (row_owner(t, key, PS) != 1) { continue; }
+            if (!is_ours(t, key)) { continue; }
             assert_true(row_body_next(&reader, &row));
             assert_int_equal(row.table, t);
             assert_int_equal(row.key, key);
@@ -155,7 +161,7 @@ static void test_invalid_rows_are_refused(void **state)
     set_u64(8, second);
     expect_fault(false, &body, "its keys do not ascend");
     uint64_t other = 0;
-    while (row_owner(0, other, PS) == 1) { other++; }
+    while (is_ours(0, other)) { other++; }
     set_u64(8, other);
     expect_fault(false, &body, "another ps has its rows");
     set_u64(8, first);
@@ -185,14 +191,14 @@ static void test_bodies_of_a_push_ascend(void **state)
     struct row_body body = {.data = data, .room = sizeof data};
     const float values[4] = {0};
     uint64_t floats, key = 0;
-    while (row_owner(1, key, PS) != 1) { key++; }
+    while (!is_ours(1, key)) { key++; }
     assert_true(row_body_add(&body, 1, key, values, 4));
     assert_null(row_body_fault(&rules, data, body.size, &order, &floats));
     assert_int_equal(floats, 4);
     assert_string_equal(row_body_fault(&rules, data, body.size, &order, &floats),
                         "its keys do not ascend");
     body.size = 0;
-    for (key = 0; row_owner(0, key, PS) != 1; key++) {}
+    for (key = 0; !is_ours(0, key); key++) {}
     assert_true(row_body_add(&body, 0, key, values, 1));
     assert_string_equal(row_body_fault(&rules, data, body.size, &order, &floats),
                         "its tables do not ascend");
@@ -205,12 +211,12 @@ static void test_owners_share_the_buckets(void **state)
     enum { OWNERS = 5, MANY = 20000 };
     uint32_t counts[OWNERS] = {0};
     for (uint64_t key = 0; key < MANY; key++) {
-        const uint32_t owner = row_owner(7, key, OWNERS);
-        assert_int_equal(owner, row_bucket(7, key) * OWNERS / ROW_BUCKETS);
+        const uint32_t owner = row_bucket(7, key) * OWNERS / ROW_BUCKETS;
+        const struct row_part part = row_part_of(&equal, OWNERS, owner);
+        assert_true(row_part_has(&part, 7, key));
         counts[owner]++;
     }
     for (uint32_t p = 0; p < OWNERS; p++) { assert_in_range(counts[p], 3700, 4300); }
-    assert_int_equal(row_owner(3, 17, 1), 0);
 }
 
 int main(void)

@@ -60,6 +60,39 @@ static void the_number_of_ps_may_change(void **state)
     assert_false(job_resume_allows(&a, &b));
 }
 
+static void check_text(const struct job *a, const struct job *b, const char *wanted)
+{
+    char text[128];
+    job_resume_text(a, b, text, sizeof text);
+    assert_string_equal(text, wanted);
+}
+
+/* The borders between rows may change; a job without any keeps those of the same number of ps, and
+ * neither its JSON nor its hash has the key. */
+static void the_borders_of_rows_may_change(void **state)
+{
+    (void)state;
+    struct error error;
+    const struct job a = of_rate(0.5);
+    struct job b = a, again = a;
+    b.placement.rows = (struct row_borders){.count = 1, .buckets = {7}};
+    assert_true(job_resume_allows(&a, &b) && job_resume_allows(&b, &a));
+    assert_true(job_layout_differs(&a, &b));
+    assert_int_equal(job_resume_check(&a, &b, &error), TN_OK);
+    check_text(&a, &b, "placement.buckets [] -> [7]");
+    assert_true(job_hash(&a) != job_hash(&b));
+    job_resume_adopt(&again, &b);
+    assert_true(!job_layout_differs(&again, &b) && job_hash(&again) == job_hash(&b));
+    again = a;
+    again.cluster.ps++;
+    job_resume_adopt(&again, &b);
+    check_text(&b, &again, "cluster.ps 2 -> 3, placement.buckets [7] -> []");
+    char *texts[] = {job_to_json(&a), job_to_json(&b)};
+    assert_null(strstr(texts[0], "buckets"));
+    assert_non_null(strstr(texts[1], "\"buckets\""));
+    for (int i = 0; i < 2; i++) { free(texts[i]); }
+}
+
 /* Without ps their number is 0. */
 static void the_strategy_may_change(void **state)
 {
@@ -129,6 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_keys_are_distinguished),
         cmocka_unit_test(the_number_of_ps_may_change),
+        cmocka_unit_test(the_borders_of_rows_may_change),
         cmocka_unit_test(the_strategy_may_change),
         cmocka_unit_test(the_layout_may_change),
         cmocka_unit_test(a_warm_start_keeps_its_placement),

@@ -462,10 +462,10 @@ static void loads_take_the_rows_of_their_part(void **state)
         const struct row_table_spec spec = {.name = "part",
                                             .width = 1,
                                             .optimizer = SPARSE_SGD,
-                                            .seed = 1,
                                             .scale = 0.5F,
                                             .number = 2,
-                                            .part = {.ps = ps, .ps_count = PARTS}};
+                                            .part =
+                                                row_part_of(&(struct row_borders){0}, PARTS, ps)};
         const struct sparse_rows all = {.count = ROWS, .keys = keys, .values = numbers};
         struct row_table *table = open_table(&spec);
         row_table_begin_load(table);
@@ -477,7 +477,7 @@ static void loads_take_the_rows_of_their_part(void **state)
         for (uint32_t i = 0; i < ROWS; i++) {
             float value;
             row_table_read(table, 1, &keys[i], 1, &value);
-            const bool ours = row_owner(2, keys[i], PARTS) == ps;
+            const bool ours = row_part_has(&spec.part, 2, keys[i]);
             assert_int_equal(value == numbers[i], ours || (i == 0 && value == 0));
         }
         row_table_close(table);

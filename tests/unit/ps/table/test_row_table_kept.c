@@ -236,7 +236,7 @@ static void contradictions_are_refused(void **state)
         case 1: h.kept.cells += (uint32_t)BLOCKS << h.table->block_shift; break;
         case 2: cell_arena_give(&h.arena, h.table->blocks[1]); break;
         case 3: first->key = UINT64_MAX; break;
-        default: h.spec.part = (struct row_part){.ps = 0, .ps_count = 2}; break;
+        default: h.spec.part = row_part_of(&(struct row_borders){0}, 2, 0); break;
         }
         assert_int_equal(recover(&h), TN_ECORRUPT);
         end(&h);

@@ -1,0 +1,27 @@
+/*
+ * common/cluster/row_balance.h: borders between the buckets of rows (common/cluster/row_owner.h)
+ * that give each ps about the same load, by the load of each bucket. The result is a function of
+ * the loads alone.
+ *
+ * Pure. Threads: any.
+ */
+#ifndef COMMON_CLUSTER_ROW_BALANCE_H
+#define COMMON_CLUSTER_ROW_BALANCE_H
+
+#include <stdint.h>
+
+#include "common/cluster/row_owner.h"
+
+/* The sum of all loads is below this. */
+#define ROW_LOADS_MAX (UINT64_MAX / PS_MAX)
+
+/* The borders for `ps_count` ps by which the largest load of a ps is as small as contiguous ranges
+ * allow. Among these, each border is as near to equal loads as possible. Equal loads of all
+ * buckets, also 0, give equal ranges; if the ranges are equal, there are no borders. */
+struct row_borders row_balance(const uint64_t loads[static ROW_BUCKETS], uint32_t ps_count);
+
+/* The largest load of a ps over the mean of all ps; 1: they are even. NAN: there is no load. */
+double row_imbalance(const uint64_t loads[static ROW_BUCKETS], const struct row_borders *borders,
+                     uint32_t ps_count);
+
+#endif
