@@ -292,14 +292,15 @@ static uint64_t floor_of(const struct kept_record *record)
     return floor;
 }
 
-/* Without files that the next save continues it has all rows, and no list of changed ones counts.
- */
+/* Without files that the next save continues it has all rows. It may be one of the first step that
+ * is needed, so that the rows that changed since are in the delta behind it. */
 static struct row_table_kept kept_of(const struct kept_record *record, uint32_t table)
 {
+    const uint64_t floor = floor_of(record);
     return (struct row_table_kept){
         .step = record->step,
-        .floor = floor_of(record),
-        .base = record->rows.chain_count != 0 ? record->rows.chain_step : record->step,
+        .floor = floor,
+        .base = record->rows.chain_count != 0 ? record->rows.chain_step : floor,
         .cells = record->rows.cells[table],
     };
 }
