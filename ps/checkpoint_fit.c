@@ -34,7 +34,7 @@ bool checkpoint_fits(struct checkpoint_client *client, const struct manifest *ma
     if (manifest->parameter_count != client->parameters) {
         why = "it holds another model";
     } else if (!find_order(client, manifest, client->moves, &client->move_count)) {
-        why = "it holds other variables, or the same ones in an order that no placement gives";
+        why = "it holds other variables or initial values, or an order that no placement gives";
     } else if (manifest->state_arrays != client->shard->arrays ||
                strcmp(manifest->optimizer, optimizer) != 0) {
         why = "it holds the state of another optimizer";

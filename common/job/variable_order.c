@@ -103,7 +103,7 @@ enum tn_status variable_order_of(const struct manifest *manifest, const struct j
     enum tn_status status = TN_OK;
     if (!find(search)) {
         status = error_set(error, TN_EINVAL,
-                           "it holds other variables, or the same ones in an order that no "
+                           "it holds other variables or initial values, or an order that no "
                            "placement of the job gives");
     } else if (out != NULL) {
         *count = variable_moves_between(&search->tried, variables, out);

@@ -68,9 +68,10 @@ class TableStatistics(Cli):
         self.wait_for("more updates", lambda: sum(table["updates"] for table in self.complete() or []) >
                       sum(table["updates"] for table in before))
         text = self.succeeds("status", "--dir", "run")
-        self.assertRegex(text, r"\ntables: 56, with \d+ rows in \d+ bytes on 2 ps\nTABLE +ROWS +BYTES")
+        self.assertRegex(text, r"\ntables: 56, with \d+ rows in \d+ bytes on 2 ps; "
+                               r"the busiest has \d\.\d+ times the mean load\nTABLE +ROWS +BYTES")
         self.assertRegex(text, r"\n44 smaller tables: see -o json\n")
-        self.assertRegex(text, r"\nps:1 +\d+ +\d+ +\d+ +\d+\n")
+        self.assertRegex(text, r"\nps:1 +\d+ +\d+ +\d+ +\d+ +2048\n")
         frame = self.succeeds("top", "--dir", "run", "--once")
         self.assertRegex(frame, r"\n56 tables on 2 of 2 ps +\d+ +\d+ +\d+\n")
         points = self.folder / "run/metrics.jsonl"

@@ -74,7 +74,7 @@ class WarmStart(Cli):
         options = ["--local", "--dir", "run", "--warm-start", "m.safetensors", *MAP]
         self.train(*options)
         write_safetensors(self.folder / "m.safetensors", {**WEIGHTS, "encoder/bias": ([1], [3.0])})
-        self.refused(3, ["checkpoint 3", "model"], "run", QUICK, "--resume", "--set", "train.steps=400", *options)
+        self.refused(3, ["checkpoint 3", "other variables"], "run", QUICK, "--resume", "--set", "train.steps=400", *options)
 
     def test_files_that_do_not_fit_are_refused(self):
         """The message names the tensor, the variable, and both shapes."""
