@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -185,6 +186,62 @@ static void test_kept_steps_can_be_read_and_saved(void **state)
     shard_rows_close(&loaded);
 }
 
+enum { PAGE_BYTES = 4096, BLOCKS = 64 };
+
+/* The counts of rows in a delta of step 4 behind a first save of step 2, which began at step 4. */
+static void count_late(struct shard_rows *rows, uint64_t counts[static TABLES])
+{
+    struct store_rows save;
+    const struct manifest_rows full = {.checkpoint = 1, .bytes = 1000};
+    assert_int_equal(shard_rows_begin_save(rows, 2, 1, &save, &error), TN_OK);
+    rows_chain_append(save.chain, &full, 2);
+    shard_rows_end_save(rows, true);
+    assert_int_equal(shard_rows_begin_save(rows, 4, 2, &save, &error), TN_OK);
+    for (uint32_t t = 0; t < TABLES; t++) { counts[t] = save.row_counts[t]; }
+    shard_rows_end_save(rows, false);
+}
+
+/* A process that continues from kept memory may have its first save for an earlier step: the rows
+ * that have changed since are in the delta behind it. */
+static void test_a_late_first_save_after_a_kill(void **state)
+{
+    static const struct slice_node whole = {0, V};
+    static const struct cell_arena_size size = {.blocks = BLOCKS, .block_bytes = PAGE_BYTES};
+    struct shard_rows rows[2];
+    struct cell_arena arena = {.directory = NULL};
+    struct kept_record record = {.step = 4, .previous = 1, .checkpoint_step = 2};
+    uint64_t counts[2][TABLES];
+    (void)state;
+    void *memory = aligned_alloc(PAGE_BYTES, cell_arena_bytes(size));
+    assert_non_null(memory);
+    memset(memory, 0, cell_arena_bytes(size));
+    cell_arena_open(&arena, memory, size);
+    for (int i = 0; i < 2; i++) { /* The first one is killed. */
+        assert_int_equal(
+            shard_rows_open(&rows[i], &job, &variables, 0, i == 0 ? &arena : NULL, &error), TN_OK);
+        assert_int_equal(shard_rows_begin_load(&rows[i], &error), TN_OK);
+        shard_rows_adopt(&rows[i]);
+        for (uint64_t step = 0; step < 4; step++) {
+            train(&rows[i], step, step < 2 ? step : 2, &whole, 1);
+        }
+    }
+    assert_true(shard_rows_describe(&rows[0], &record.rows));
+    cell_arena_close(&arena); /* Its blocks stay. */
+    shard_rows_close(&rows[0]);
+    cell_arena_open(&arena, memory, size);
+    assert_int_equal(shard_rows_open(&rows[0], &job, &variables, 0, &arena, &error), TN_OK);
+    assert_true(shard_rows_recover(&rows[0], &record));
+    for (int i = 0; i < 2; i++) { count_late(&rows[i], counts[i]); }
+    for (uint32_t t = 0; t < TABLES; t++) {
+        assert_true(counts[1][t] > 0);
+        assert_int_equal(counts[0][t], counts[1][t]);
+    }
+    shard_rows_close(&rows[0]);
+    shard_rows_close(&rows[1]);
+    cell_arena_close(&arena);
+    free(memory);
+}
+
 /* Rows, and how many were looked up and applied: each pushed row once, whichever nodes came. */
 static void test_use_is_counted(void **state)
 {
@@ -218,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_sum_does_not_depend_on_the_nodes),
         cmocka_unit_test(test_kept_steps_can_be_read_and_saved),
+        cmocka_unit_test(test_a_late_first_save_after_a_kill),
         cmocka_unit_test(test_use_is_counted),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
