@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/minmax.h"
 #include "common/base/random.h"
 
 enum { TABLES = 2, V = 4, KEYS = 12, STEPS = 6, WIDTH_MOST = 3, BODY_BYTES = 1024 };
@@ -222,7 +223,7 @@ static void test_a_late_first_save_after_a_kill(void **state)
         assert_int_equal(shard_rows_begin_load(&rows[i], &error), TN_OK);
         shard_rows_adopt(&rows[i]);
         for (uint64_t step = 0; step < 4; step++) {
-            train(&rows[i], step, step < 2 ? step : 2, &whole, 1);
+            train(&rows[i], step, u64_min(step, 2), &whole, 1);
         }
     }
     assert_true(shard_rows_describe(&rows[0], &record.rows));
