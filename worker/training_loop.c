@@ -122,6 +122,8 @@ static void order(struct training_loop *loop, const struct run *run, uint64_t no
     loop->revision = run->revision;
     loop->until = until;
     loop->evaluate_step = run->evaluate_step;
+    /* The test set was looked up for the end, which is a later step now. */
+    if (loop->lookup == LOOKUP_TEST && loop->step < loop->evaluate_step) { loop_end_lookup(loop); }
     if (run->generation == loop->generation) { return; }
     go_idle(loop, now_ms, out);
     loop->generation = run->generation;

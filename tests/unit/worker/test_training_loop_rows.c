@@ -287,6 +287,22 @@ static void test_a_multiple_before_the_end_is_evaluated(void **state)
     assert_int_equal(count_actions(&out, LOOP_DO_PULL), 2);
 }
 
+/* A stop that comes late moves the end behind a step whose test set is being looked up: the worker
+ * continues to the new end. */
+static void test_the_end_moves_behind_the_test_set(void **state)
+{
+    (void)state;
+    push_step(5);
+    order(RUN_STOPPING, 5, 5);
+    assert_true(find_action(&out, LOOP_DO_LIST, 0)->test);
+    listed(BOTH);
+    order(RUN_RUNNING, 7, 7);
+    values(0, 6);
+    values(1, 6);
+    assert_int_equal(find_action(&out, LOOP_DO_SWAP, 0)->step, 6);
+    assert_int_equal(loop.lookup, LOOKUP_SLICES);
+}
+
 /* A lookup for slices that are not computed any more makes room for the evaluation. */
 static void test_an_evaluation_replaces_an_idle_lookup(void **state)
 {
@@ -336,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_more_slices_are_looked_up_later),
         cmocka_unit_test(test_the_test_set_is_looked_up),
         cmocka_unit_test(test_a_multiple_before_the_end_is_evaluated),
+        cmocka_unit_test(test_the_end_moves_behind_the_test_set),
         cmocka_unit_test(test_an_evaluation_replaces_an_idle_lookup),
         cmocka_unit_test(test_a_step_that_is_gone_is_only_evaluated),
     };
