@@ -123,11 +123,11 @@ MUTANTS = [
      "    cell->step = CELL_FREE;\n", ""),
     ("a warm restart forgets which rows changed", "ps/table/row_table_kept.c",
      "cell->step != CELL_FREE && cell->step > kept->base;", "cell->step != CELL_FREE && cell->step > kept->step;"),
-    ("a warm restart forgets older rows", "ps/shard_rows.c", "        .floor = floor_of(record),", "        .floor = record->step + 0 * floor_of(record),"),
+    ("a warm restart forgets older rows", "ps/shard_rows.c", "        .floor = floor,", "        .floor = record->step + 0 * floor,"),
     ("a warm restart forgets the rows of a checkpoint that is due", "ps/shard_rows.c",
      "    if (record->checkpoint_step != 0) { floor = u64_min(floor, record->checkpoint_step); }\n", ""),
     ("a warm restart takes the oldest row of a key", "ps/table/row_table_kept.c",
      "        key_index_replace(&table->index, key_index_hash(cell->key), newest, number);\n", ""),
     ("after a warm restart a delta continues files of another step", "ps/shard_rows.c",
-     "record->rows.chain_count != 0 ? record->rows.chain_step : record->step", "record->step"),
+     "record->rows.chain_count != 0 ? record->rows.chain_step : floor", "record->step"),
 ]
