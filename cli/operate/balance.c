@@ -76,7 +76,7 @@ static enum tn_status check_part(const struct measurement *all, uint32_t ps, str
     const struct row_loads *part = &all->parts[ps];
     const struct row_part wanted = row_part_of(&all->spec->rows, all->spec->ps, ps);
     if (part->count == 0) {
-        return error_set(error, TN_EINVAL, "the model has no tables: there are no rows to balance");
+        return error_set(error, TN_EINVAL, "the model has no tables, so there is nothing to move");
     }
     if (part->first == wanted.first && part->first + part->count == wanted.end &&
         part->updates > 0) {

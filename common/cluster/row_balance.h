@@ -16,11 +16,12 @@
 #define ROW_LOADS_MAX (UINT64_MAX / PS_MAX)
 
 /* The borders for `ps_count` ps by which the largest load of a ps is as small as contiguous ranges
- * allow. Among these, each border is as near to equal loads as possible. Equal loads of all
- * buckets, also 0, give equal ranges; if the ranges are equal, there are no borders. */
+ * allow. Among these, each border is as near to equal loads as possible. If all buckets have the
+ * same load, which may be 0, the ranges are equal. Equal ranges are returned as no borders. */
 struct row_borders row_balance(const uint64_t loads[static ROW_BUCKETS], uint32_t ps_count);
 
-/* The largest load of a ps over the mean of all ps; 1: they are even. NAN: there is no load. */
+/* The largest load of a ps divided by the mean over all ps: 1 if all are the same. NAN: all loads
+ * are 0. */
 double row_imbalance(const uint64_t loads[static ROW_BUCKETS], const struct row_borders *borders,
                      uint32_t ps_count);
 
