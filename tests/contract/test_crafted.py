@@ -11,6 +11,7 @@ import os
 import signal
 import struct
 import sys
+import time
 import unittest
 
 from test_held import JOB, SHARD, Held, LONG
@@ -58,12 +59,23 @@ class Crafted(Held):
                 return self.check_verified(newest)
         return self.fail("five times a newer checkpoint was committed while ps:0 was stopped")
 
+    def freeze_after_copy(self):
+        """ps:0 is stopped. Returns its pid and the newest checkpoint, with the copy of the manifest, which is written
+        after the commit."""
+        pid = self.wait_pid("ps:0")
+        for _ in range(100):
+            os.kill(pid, signal.SIGSTOP)
+            newest = max(self.committed())
+            if (self.folder / f"run/checkpoints/{newest:010d}/manifest.json").exists():
+                return pid, newest
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.05)
+        return self.fail("a hundred times the newest checkpoint had no copy of its manifest")
+
     def restart_crafted(self):
         """The newest checkpoint is crafted while ps:0 is stopped; ps:0 is then killed, so that it loads it. Returns
         its id, and whether it was loaded: a save that ps:0 had reported before may be committed meanwhile."""
-        first = self.wait_pid("ps:0")
-        os.kill(first, signal.SIGSTOP)
-        newest = max(self.committed())
+        first, newest = self.freeze_after_copy()
         self.craft(newest, 40, "<I", 0)  # The size of a page: LMDB divides by it.
         os.kill(first, signal.SIGKILL)
         second = self.wait_pid("ps:0", but=first)
