@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/operate/requests.h"
+#include "common/base/minmax.h"
 
 static enum tn_status read_number(const char *text, uint64_t *workers, struct error *error)
 {
@@ -27,11 +28,13 @@ static enum tn_status is_in_range(const struct operation *operation, const struc
                                   struct error *error)
 {
     if (spec->workers_least == 0) {
+        const uint32_t wanted = (uint32_t)u64_min(operation->number, WORKERS_MAX);
+        const uint32_t most = u32_max(u32_max(spec->workers, wanted), 2);
         return error_set(error, TN_EINVAL,
                          "the job's cluster.workers is %" PRIu32
                          ", not a range within which the number may change: start the run with "
                          "--set cluster.workers=1-%" PRIu32,
-                         spec->workers, spec->workers > 1 ? spec->workers : 2);
+                         spec->workers, most);
     }
     if (operation->number >= spec->workers_least && operation->number <= spec->workers) {
         return TN_OK;

@@ -147,6 +147,7 @@ class BadInput(Cli):
         self.refused(3, ["TF_CONFIG", "line 1"], "worker", "--job", QUICK, "--zk", "127.0.0.1:1",
                      env={"TF_CONFIG": "{"})
         self.refused(3, ["--index"], "worker", "--job", QUICK, "--zk", "127.0.0.1:1")
+        self.refused(3, ["--job is missing"], "worker", "--index", "0", "--zk", "127.0.0.1:1")
 
     def test_tf_config_mistakes(self):
         """A cluster that cannot work is refused before ZooKeeper is asked, which is not running here."""
