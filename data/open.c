@@ -242,7 +242,9 @@ static enum tn_status find_paths(const char *pattern, glob_t *paths, struct erro
         return error_set(error, TN_EIO, "%s: a folder cannot be read", pattern);
     }
     if (code == GLOB_NOMATCH || paths->gl_pathc == 0) {
-        return error_set(error, TN_ENOENT, "no file matches '%s'", pattern);
+        return error_set(error, TN_ENOENT, "no file matches '%s'%s", pattern,
+                         pattern[0] == '/' ? ""
+                                           : " (relative to the folder in which the command runs)");
     }
     if (paths->gl_pathc > UINT32_MAX) {
         return error_set(error, TN_EINVAL, "%s: too many files", pattern);

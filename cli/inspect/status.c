@@ -352,11 +352,7 @@ static void print_problem(const struct task_state *state)
 static void print_head(const struct view *view)
 {
     const struct run *run = &view->run;
-    char task[TASK_NAME_MAX], age[32], time[TIME_TEXT_MAX];
-    if (view->recorded_wall_ms != 0) {
-        clock_format(view->recorded_wall_ms, time);
-        printf("record of %s; the run is not active now\n", time);
-    }
+    char task[TASK_NAME_MAX], age[32];
     printf("%s: %s (%s), step %" PRIu64 " of %" PRIu64 ", generation %" PRIu64 ", epoch %" PRIu64
            "\n",
            view->target.cluster, phase_of(view), cluster_mode_name(&view->job), view->step,
