@@ -75,7 +75,7 @@ static void on_elected(struct chief *c, const struct chief_event *event)
     c->inherited = c->run.epoch != 0 && c->run.phase != RUN_FORMING;
     c->rate_at_ms = c->ordered_at_ms = c->now_ms;
     c->balance_at_ms = c->now_ms + CHIEF_BALANCE_MS;
-    c->rate_step = STEP_NONE;
+    c->rate_step = c->evaluates_step = STEP_NONE;
     chief_note(c, HISTORY_ELECTED, c->config.self, c->config.pid, event->elected.took_ms,
                event->elected.cause);
     record_members(c);
