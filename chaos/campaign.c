@@ -86,10 +86,16 @@ static enum tn_status read_job(struct campaign *campaign, struct error *error)
         return error_set(error, TN_EINVAL, "the job has %u tasks: a campaign can attack at most %u",
                          nodes, FAULT_CONTROL_SLOTS - job->zookeeper.servers);
     }
-    char *json = job_to_json(job);
+    return TN_OK;
+}
+
+static enum tn_status write_job(struct campaign *campaign, struct error *error)
+{
+    assert(campaign->dir[0] != '\0');
+    char *json = job_to_json(&campaign->job);
     if (json == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     snprintf(campaign->job_file, sizeof campaign->job_file, "%s/job.json", campaign->dir);
-    status = files_write_atomic(campaign->job_file, json, strlen(json), error);
+    enum tn_status status = files_write_atomic(campaign->job_file, json, strlen(json), error);
     free(json);
     return status;
 }
@@ -217,8 +223,9 @@ enum tn_status campaign_open(const struct campaign_config *config, struct campai
     (void)setpriority(PRIO_PROCESS, 0, HARNESS_NICE);
     probe_machine(&campaign->probe);
     (void)probe_find_shim(campaign->shim, sizeof campaign->shim);
-    enum tn_status status = make_dir(campaign, error);
-    if (status == TN_OK) { status = read_job(campaign, error); }
+    enum tn_status status = read_job(campaign, error);
+    if (status == TN_OK) { status = make_dir(campaign, error); }
+    if (status == TN_OK) { status = write_job(campaign, error); }
     if (status == TN_OK) {
         const struct cluster_shape shape = cluster_shape_of(&campaign->job);
         status = schedule_check(config->plan, &shape, error);

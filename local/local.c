@@ -15,6 +15,8 @@
 #include "local/restore.h"
 #include "local/saver.h"
 
+enum { WARN_EVERY_MS = 2000 };
+
 struct local {
     const struct local_config *config;
     const struct job *job;
@@ -23,6 +25,7 @@ struct local {
     struct saver *saver;
     struct manifest manifest; /* The fields that all checkpoints of this run share. */
     uint64_t saved_at_ms;     /* The last checkpoint was begun. */
+    uint64_t warned_at_ms;    /* The last warning about a skipped checkpoint; 0: none. */
     struct error failure;     /* The device failed in the last evaluation. */
 };
 
@@ -126,11 +129,21 @@ static void note_committed(struct local *local, const struct saver_result *resul
     note(local, &entry);
 }
 
+/* At most one warning in WARN_EVERY_MS: on a full disk every checkpoint of fast steps is skipped.
+ */
+static void warn_skipped(struct local *local, const struct saver_result *result)
+{
+    const uint64_t now_ms = clock_monotonic_ms();
+    if (local->warned_at_ms != 0 && now_ms < local->warned_at_ms + WARN_EVERY_MS) { return; }
+    local->warned_at_ms = now_ms;
+    log_warn("checkpoint %" PRIu64 " of step %" PRIu64 " is skipped (%" PRIu64 " so far): %s",
+             result->checkpoint, result->step, local->run->skipped_checkpoints, result->error.text);
+}
+
 static void note_skipped(struct local *local, const struct saver_result *result)
 {
     local->run->skipped_checkpoints++;
-    log_warn("checkpoint %" PRIu64 " of step %" PRIu64 " is skipped: %s", result->checkpoint,
-             result->step, result->error.text);
+    warn_skipped(local, result);
     struct history_entry entry = entry_of(local, HISTORY_SKIPPED);
     entry.step = result->step;
     snprintf(entry.cause, sizeof entry.cause, "%.*s", RUN_TEXT_MAX - 1, result->error.text);

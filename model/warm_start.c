@@ -131,14 +131,15 @@ static enum tn_status load_variable(const struct safetensors *file,
     return status;
 }
 
-/* Adds to `*loaded`. */
+/* Adds to `*loaded`, and the pair of model.map that names the tensor to the set `*used`. */
 static enum tn_status start_variable(const struct job *job, const struct safetensors *file,
                                      struct tn_graph *graph, struct node *node, uint32_t *loaded,
-                                     struct error *error)
+                                     uint32_t *used, struct error *error)
 {
     char name[WARM_START_NAME_MAX];
     struct safetensors_tensor tensor;
-    (void)warm_start_name(job, node->attributes.name, name);
+    const uint32_t pair = warm_start_name(job, node->attributes.name, name);
+    if (pair > 0) { *used |= UINT32_C(1) << (pair - 1); }
     if (!safetensors_find(file, name, &tensor)) { return TN_OK; }
     if (!tensor.floats || !same_shape(&node->shapes[0], &tensor)) {
         return refuse_shape(node, name, &tensor, error);
@@ -147,18 +148,33 @@ static enum tn_status start_variable(const struct job *job, const struct safeten
     return load_variable(file, &tensor, graph, node, error);
 }
 
+/* A pair that names no variable is a mistake in its left side. */
+static enum tn_status check_pairs(const struct job *job, uint32_t used, struct error *error)
+{
+    static_assert(JOB_MAP_MAX <= 32, "a set of pairs is 32 bits");
+    for (uint32_t i = 0; i < job->model.map_count; i++) {
+        if ((used & UINT32_C(1) << i) != 0) { continue; }
+        return error_set(error, TN_EINVAL,
+                         "model.map[%" PRIu32 "] is \"%s\", whose left side matches none of the "
+                         "variables that are left: `tanist graph` lists their names",
+                         i, job->model.map[i]);
+    }
+    return TN_OK;
+}
+
 static enum tn_status start_all(const struct job *job, struct tn_graph *graph, struct error *error)
 {
     struct safetensors file;
-    uint32_t loaded = 0;
+    uint32_t loaded = 0, used = 0;
     enum tn_status status = safetensors_open(job->model.warm_start, &file, error);
     if (status != TN_OK) { return status; }
     for (uint32_t i = 0; i < graph->count && status == TN_OK; i++) {
         struct node *node = &graph->nodes[i];
         if (node->attributes.variable == NULL) { continue; }
-        status = start_variable(job, &file, graph, node, &loaded, error);
+        status = start_variable(job, &file, graph, node, &loaded, &used, error);
     }
     safetensors_close(&file);
+    if (status == TN_OK && (status = check_pairs(job, used, error)) != TN_OK) { return status; }
     if (status == TN_OK && loaded == 0) {
         status = error_set(error, TN_EINVAL,
                            "%s has none of the model's variables: map their names, for instance "

@@ -5,6 +5,7 @@
 
 #include "cli/chaos/chaos.h"
 #include "cli/chaos/chaos_session.h"
+#include "cli/commands.h"
 #include "cli/output.h"
 
 struct run_options {
@@ -33,6 +34,10 @@ static enum tn_status run_rounds(struct chaos_session *session, const struct run
 static int work(struct chaos_session *session, const struct run_options *given)
 {
     struct error error = {0};
+    if (given->rounds.value == 0) {
+        error_set(&error, TN_EINVAL, "--rounds is 0, which tests nothing: give 1 or more");
+        return command_failed(&error);
+    }
     enum tn_status status = plan_read(given->plan, &session->plan, &error);
     if (status == TN_OK) { status = chaos_session_open(session, &error); }
     if (status == TN_OK) { status = run_rounds(session, given, &error); }

@@ -63,10 +63,8 @@ static enum tn_status if_found(enum tn_status status, bool *found)
 }
 
 /* The tasks of the job, all missing. */
-static void list_tasks(struct view *view, uint32_t coordinators, uint32_t ps, uint32_t workers,
-                       uint32_t evaluators)
+static void list_tasks(struct view *view, const uint32_t counts[static ROLE_COUNT])
 {
-    const uint32_t counts[ROLE_COUNT] = {coordinators, ps, workers, evaluators};
     assert(view->count == 0);
     for (int role = 0; role < ROLE_COUNT; role++) {
         for (uint32_t i = 0; i < counts[role] && view->count < TASKS_MAX; i++) {
@@ -79,7 +77,8 @@ static enum tn_status read_tasks(struct zk_sync *sync, struct view *view, struct
 {
     enum tn_status status = TN_OK;
     const struct spec *spec = &view->spec;
-    list_tasks(view, spec->coordinators, spec->ps, spec->workers, spec->evaluators);
+    list_tasks(view, (const uint32_t[ROLE_COUNT]){spec->coordinators, spec->ps, spec->workers,
+                                                  spec->evaluators});
     for (uint32_t i = 0; status == TN_OK && i < view->count; i++) {
         struct task_state *state = &view->tasks[i];
         status = if_found(
@@ -196,8 +195,10 @@ static enum tn_status view_record(struct view *view, const struct target_options
         view->chief = record->chief;
         view->step = record->step;
         view->count = 0;
-        list_tasks(view, view->job.cluster.coordinators, view->job.cluster.ps,
-                   view->job.cluster.workers, view->job.cluster.evaluators);
+        const struct job *job = &view->job;
+        const uint32_t counts[ROLE_COUNT] = {job->cluster.coordinators, job->cluster.ps,
+                                             job->cluster.workers, job->cluster.evaluators};
+        if (!run_folder_is_local(given->dir)) { list_tasks(view, counts); }
         snprintf(view->target.cluster, sizeof view->target.cluster, "%s", view->job.name);
     }
     for (uint32_t i = 0; status == TN_OK && i < record->member_count; i++) {
@@ -355,7 +356,7 @@ static void print_head(const struct view *view)
     char task[TASK_NAME_MAX], age[32], time[TIME_TEXT_MAX];
     if (view->recorded_wall_ms != 0) {
         clock_format(view->recorded_wall_ms, time);
-        printf("record of %s; the run is not active now\n", time);
+        printf("record of %s, read from the folder of the run\n", time);
     }
     printf("%s: %s (%s), step %" PRIu64 " of %" PRIu64 ", generation %" PRIu64 ", epoch %" PRIu64
            "\n",
@@ -371,7 +372,7 @@ static void print_head(const struct view *view)
         task_format(view->chief.task, ':', task, sizeof task);
         event_text_duration(now_ms - u64_min(now_ms, view->chief.since_wall_ms), age, sizeof age);
         printf("chief: %s (pid %" PRIu64 ") for %s\n", task, view->chief.pid, age);
-    } else {
+    } else if (view->count > 0) {
         printf("chief: none\n");
     }
     if (run->committed_checkpoint != 0) {
@@ -458,6 +459,7 @@ static bool print_servers(const struct view *view)
 static int print_tables(const struct view *view)
 {
     print_head(view);
+    if (view->count == 0) { return TN_EXIT_OK; /* The run of one process. */ }
     putchar('\n');
     bool written = print_tasks(view);
     written = table_status_print(&view->tables, &view->spec.rows) && written;

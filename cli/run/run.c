@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/model/evaluate.h"
@@ -261,16 +262,20 @@ static enum tn_status run_settled(const struct run_options *given, struct local_
                                   struct error *error)
 {
     char dir[RUN_PATH_MAX];
+    bool exported = false;
     strategy_settle(&run->job);
     enum tn_status status = job_columns_settle(&run->job, error);
     if (status != TN_OK) { return status; }
     local_options_folder(&given->local, &run->job, dir);
-    status = warm_options_apply(&given->warm, dir, given->local.resume, &run->job, error);
+    status =
+        warm_options_apply(&given->warm, dir, given->local.resume, &run->job, &exported, error);
     if (status != TN_OK) { return status; }
     run_hooks_open(&run->hooks, &run->job);
     status = strategy_of_job(&run->job)->on_cluster ? run_on_cluster(given, run, error)
                                                     : run_in_one_process(given, run, error);
     run_hooks_close(&run->hooks, status == TN_OK ? end_of(run) : status);
+    const bool begun = run->folder.dir[0] != '\0';
+    if (exported && !begun) { (void)unlink(run->job.model.warm_start); }
     return status;
 }
 

@@ -31,7 +31,8 @@ static bool is_folder(const char *path)
 
 /* The file that begins the run in `dir`: exported, unless the run there is to continue with it. */
 static enum tn_status export_run(const char *from, const char *dir, bool resume,
-                                 char file[static RUN_PATH_MAX], struct error *error)
+                                 char file[static RUN_PATH_MAX], bool *exported,
+                                 struct error *error)
 {
     char job[RUN_PATH_MAX + 16];
     const size_t length = strlen(dir);
@@ -52,7 +53,9 @@ static enum tn_status export_run(const char *from, const char *dir, bool resume,
         status = files_make_folders(copy, error);
     }
     free(copy);
-    return status == TN_OK ? export_newest(from, file, error) : status;
+    if (status == TN_OK) { status = export_newest(from, file, error); }
+    *exported = status == TN_OK;
+    return status;
 }
 
 /* The nodes of a run may have another folder. */
@@ -86,15 +89,16 @@ static enum tn_status copy_texts(const char *option, const struct option_texts *
 }
 
 enum tn_status warm_options_apply(const struct warm_options *given, const char *dir, bool resume,
-                                  struct job *job, struct error *error)
+                                  struct job *job, bool *exported, struct error *error)
 {
     char file[RUN_PATH_MAX] = "";
     enum tn_status status = TN_OK;
     assert(dir != NULL && job != NULL);
+    *exported = false;
     if (given->from != NULL) {
         const char *from = given->from;
         if (is_folder(from)) {
-            status = export_run(from, dir, resume, file, error);
+            status = export_run(from, dir, resume, file, exported, error);
             from = file;
         }
         if (status == TN_OK) { status = set_file(job, from, error); }

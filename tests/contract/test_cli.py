@@ -121,6 +121,7 @@ class BadInput(Cli):
         self.refused(128, ["text, json"], "run", QUICK, "-o", "xml")
         self.refused(128, ["unknown option --verison", "did you mean --version"], "--verison")
         self.refused(128, ['did you mean "list"'], "checkpoints", "lst", "--dir", "nowhere")
+        self.refused(3, ["--rounds is 0"], "chaos", "run", "--rounds", "0")
         self.refused(3, ['"ps" is not a task'], "kill", "ps", "--dir", "nowhere")
         self.assertEqual(self.tanist().returncode, 128)
 
@@ -132,9 +133,14 @@ class BadInput(Cli):
     def test_job_file_is_a_folder(self):
         self.refused(3, [str(self.folder), "Is a directory"], "run", str(self.folder))
 
-    def test_data_of_generated_examples(self):
-        """--data is refused where it would have no effect."""
+    def test_options_without_effect(self):
+        """--data of generated examples, and a pair of --map that names no variable, are refused. No file stays."""
         self.succeeds("run", "--local", QUICK, "--dir", "run", "-q", "--set", "train.steps=5")
+        self.refused(3, ['model.map[0] is "a=b"', "tanist graph"], "run", "--local", QUICK, "--dir", "new", "-q",
+                     "--warm-start", "run", "--map", "a=b")
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["run"])
+        status = json.loads(self.succeeds("status", "--dir", "run", "-o", "json"))
+        self.assertEqual((status["phase"], status["tasks"]), ("done", []))
         self.refused(3, ["--data", "are generated"], "evaluate", "run", "--data", "nowhere")
         self.refused(3, ["is a folder"], "predict", "run", "--data", str(self.folder))
 

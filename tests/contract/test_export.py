@@ -114,7 +114,7 @@ class Export(Cli):
         self.refused(3, ["--to"], "export", "run")
         self.refused(3, ["--state", ".onnx"], "export", "run", "--to", "m.onnx", "--state")
         self.refused(3, ["checkpoint 99", "checkpoints list"], "export", "run", "--to", "m.npz", "--checkpoint", "99")
-        self.refused(3, ["nowhere", "job.json"], "export", "nowhere", "--to", "m.npz")
+        self.refused(3, ["nowhere", "does not exist"], "export", "nowhere", "--to", "m.npz")
         self.refused(3, ["none/m.npz"], "export", "run", "--to", "none/m.npz")
         shard = next((self.folder / "run/checkpoints").glob("*3/shard-*/data.mdb"))
         content = bytearray(shard.read_bytes())
