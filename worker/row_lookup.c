@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
+#include "common/base/short_copy.h"
 #include "common/cluster/row_body.h"
 #include "common/cluster/row_owner.h"
 #include "common/cluster/task.h"
@@ -183,7 +184,7 @@ bool row_lookup_take(struct row_lookup *lookup, uint32_t ps, const void *rows, s
     while (find_next(lookup, ps, &cursor) &&
            (cursor.table < end.table || (cursor.table == end.table && cursor.index < end.index))) {
         const struct wanted *wanted = &lookup->tables[cursor.table];
-        memcpy(wanted->values + cursor.index * wanted->width, row, wanted->width * sizeof *row);
+        short_copy(wanted->values + cursor.index * wanted->width, row, wanted->width * sizeof *row);
         row += wanted->width;
         cursor.index++;
     }
@@ -222,8 +223,8 @@ static void read_rows(void *ctx, uint32_t table, const uint64_t *keys, uint64_t 
     for (uint64_t i = 0; i < count; i++) {
         at = lower_bound(wanted, at, keys[i]);
         assert(at < wanted->count && wanted->keys[at] == keys[i]);
-        memcpy(out + i * wanted->width, wanted->values + at * wanted->width,
-               wanted->width * sizeof *out);
+        short_copy(out + i * wanted->width, wanted->values + at * wanted->width,
+                   wanted->width * sizeof *out);
     }
 }
 
