@@ -1,7 +1,7 @@
 """Planted errors of tables of rows (A12, A17, A18, P14, W13), for mutants.py."""
 
 # The scenarios in which every model has tables; see tests/sim/scenarios.c.
-SCENARIOS = ["tables", "warm-tables", "async-tables", "move-rows"]
+SCENARIOS = ["tables", "warm-tables", "warm-load", "async-tables", "move-rows"]
 SEEDS = 100  # For each of these.
 
 # As in mutants.py.
@@ -130,4 +130,6 @@ MUTANTS = [
      "        key_index_replace(&table->index, key_index_hash(cell->key), newest, number);\n", ""),
     ("after a warm restart a delta continues files of another step", "ps/shard_rows.c",
      "record->rows.chain_count != 0 ? record->rows.chain_step : floor", "record->step"),
+    ("after a warm restart before the first save, rows that changed since its step are in no delta", "ps/shard_rows.c",
+     "record->rows.chain_step : floor,", "record->rows.chain_step : record->step,"),
 ]
