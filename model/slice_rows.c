@@ -7,6 +7,7 @@
 
 #include "common/base/minmax.h"
 #include "common/base/random.h"
+#include "common/base/short_copy.h"
 #include "graph/lookups.h"
 
 /* The random stream that hashes keys. */
@@ -223,7 +224,7 @@ static void spread(struct slice_rows *rows, uint32_t t, const struct row_source 
     const float *row = rows->asked;
     for (uint64_t i = 0; i < table->count; i++) {
         if (i > 0 && sorted[i].key != sorted[i - 1].key) { row += width; }
-        memcpy(values + sorted[i].position * width, row, width * sizeof *row);
+        short_copy(values + sorted[i].position * width, row, width * sizeof *row);
     }
 }
 

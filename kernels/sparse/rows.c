@@ -2,7 +2,8 @@
 
 #include <assert.h>
 #include <stdbool.h>
-#include <string.h>
+
+#include "common/base/short_copy.h"
 
 /* A pass over digits costs as much as some hundred comparisons, however few keys there are. */
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, KEY_BITS = 64, FEW_KEYS = 32 };
@@ -110,7 +111,7 @@ uint64_t sparse_sum(const struct sparse_place *sorted, uint64_t count, const flo
             continue;
         }
         out_keys[sums] = sorted[i].key;
-        memcpy(out + sums * width, row, width * sizeof *out);
+        short_copy(out + sums * width, row, width * sizeof *out);
         sums++;
     }
     return sums;
@@ -127,7 +128,7 @@ uint64_t sparse_merge(struct sparse_rows left, struct sparse_rows right, uint32_
             l == left.count || (r < right.count && right.keys[r] <= left.keys[l]);
         const float *first = has_left ? left.values + l * width : right.values + r * width;
         out_keys[sums] = has_left ? left.keys[l] : right.keys[r];
-        memcpy(out + sums * width, first, width * sizeof *out);
+        short_copy(out + sums * width, first, width * sizeof *out);
         if (has_left && has_right) { add_row(width, right.values + r * width, out + sums * width); }
         l += has_left;
         r += has_right;
