@@ -19,7 +19,7 @@ static inline uint64_t random_mix(uint64_t value)
 
 #define RANDOM_GOLDEN_GAMMA UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / golden ratio, odd. */
 
-/* Stream `stream` of `seed`, for code that draws many of its numbers. */
+/* Stream `stream` of `seed`, opened once to draw many numbers of it. */
 struct random_stream {
     uint64_t start;
 };
