@@ -395,6 +395,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"live-resize", live_resize, is_changed},
     {"live-balance", live_balance, is_changed},
     {"live-switch", live_switch, is_changed},
+    {"live-workers", live_workers, is_changed},
     {"live-survivor", live_survivor, is_changed},
     {"live-requests", live_requests, requests_are_kept},
     {"live-sequence", live_sequence, is_sequence},
