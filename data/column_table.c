@@ -329,22 +329,24 @@ enum tn_status column_table_open(const struct job *job, enum dataset_split split
     return status;
 }
 
+/* Files for a run that computes its rows are texts with the same columns. */
+static enum tn_status open_given(const struct job *job, const char *pattern, struct source *out,
+                                 struct error *error)
+{
+    const bool computed = is_computed(job);
+    const struct source_config config = {
+        .format = computed ? "csv" : job->data.format,
+        .pattern = pattern,
+        .options = computed ? "" : job->data.options,
+    };
+    return source_open(&config, out, error);
+}
+
 static enum tn_status open_files(const struct job *job, const char *pattern,
                                  const struct columns *fitted, bool with_label,
                                  struct column_table *table, struct error *error)
 {
-    if (is_computed(job)) {
-        return error_set(error, TN_EINVAL,
-                         "%s: the run computes its examples and has no format of files: evaluate "
-                         "without a file, or train with data.format to predict for files",
-                         pattern);
-    }
-    const struct source_config config = {
-        .format = job->data.format,
-        .pattern = pattern,
-        .options = job->data.options,
-    };
-    enum tn_status status = source_open(&config, &table->source, error);
+    enum tn_status status = open_given(job, pattern, &table->source, error);
     if (status == TN_OK) {
         status = split_open(&table->split, table->source.count, job->seed, 0, 1, error);
     }

@@ -190,6 +190,8 @@ void ps_rows_answer_tables(struct ps *ps, const struct transport_event *event)
         .type = FRAME_TABLES,
         .generation = ps->core.generation,
         .step = ps->core.step,
+        .sequence = ps->rows.updates,
+        .first = count > 0 ? ps->rows.part.end - ps->rows.part.first : 0,
         .count = count,
     };
     ps_send(ps, event->conn, header, body);

@@ -25,7 +25,7 @@ struct polled_holder {
     /* Its tables, as of this generation. */
     bool tables_known, tables_fresh; /* As `known` and `fresh`. */
     uint64_t tables_generation;
-    uint32_t table_count;
+    struct table_source source;
     struct table_stats *tables; /* [ROW_TABLES_MAX]; NULL: none has arrived. */
     /* The loads of its buckets, as of this generation. */
     bool buckets_fresh;
@@ -94,7 +94,8 @@ static void keep_tables(struct polled_holder *holder, const struct transport_eve
     if (holder->tables == NULL) { return; }
     holder->tables_known = table_stats_decode(body, size, header->count, holder->tables);
     holder->tables_fresh = true;
-    holder->table_count = header->count;
+    holder->source = (struct table_source){
+        .count = header->count, .buckets = header->first, .updates = header->sequence};
     holder->tables_generation = header->generation;
 }
 
@@ -400,14 +401,15 @@ bool step_poller_get_buckets(struct step_poller *poller, uint32_t index, uint64_
 }
 
 bool step_poller_get_tables(struct step_poller *poller, uint32_t index, uint64_t generation,
-                            struct table_stats out[static ROW_TABLES_MAX], uint32_t *count)
+                            struct table_stats out[static ROW_TABLES_MAX],
+                            struct table_source *source)
 {
     assert(index < HOLDERS_MAX);
     pthread_mutex_lock(&poller->lock);
     const struct polled_holder *holder = &poller->holders[index];
     const bool known = holder->tables_known && holder->tables_generation == generation;
-    *count = known ? holder->table_count : 0;
-    if (*count > 0) { memcpy(out, holder->tables, *count * sizeof *out); }
+    *source = known ? holder->source : (struct table_source){.count = 0};
+    if (source->count > 0) { memcpy(out, holder->tables, source->count * sizeof *out); }
     pthread_mutex_unlock(&poller->lock);
     return known;
 }

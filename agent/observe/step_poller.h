@@ -55,9 +55,10 @@ uint32_t step_poller_answered(struct step_poller *poller, uint32_t count);
 void step_poller_ask_tables(struct step_poller *poller);
 
 /* The last answer of ps `index`, if it is of `generation`: the statistics of its tables, to `out`.
- * False: there is none. `*count`: their number, 0 if the model has no tables. */
+ * False: there is none. `source->count`: their number, 0 if the model has no tables. */
 bool step_poller_get_tables(struct step_poller *poller, uint32_t index, uint64_t generation,
-                            struct table_stats out[static ROW_TABLES_MAX], uint32_t *count);
+                            struct table_stats out[static ROW_TABLES_MAX],
+                            struct table_source *source);
 
 /* The number of ps below `count` that have answered since they were asked for tables last. */
 uint32_t step_poller_answered_tables(struct step_poller *poller, uint32_t count);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
+#include "common/cluster/row_loads.h"
 
 /* ------------------------------------------------------------------ collecting */
 
@@ -14,6 +15,7 @@ void table_totals_free(struct table_totals *totals)
     free(totals->tables);
     free(totals->parts);
     free(totals->known);
+    free(totals->sources);
     *totals = (struct table_totals){0};
 }
 
@@ -44,22 +46,28 @@ static bool allocate(struct table_totals *totals, uint32_t count, uint32_t ps_co
         .tables = calloc(count, sizeof *totals->tables),
         .parts = calloc((size_t)count * ps_count, sizeof *totals->parts),
         .known = calloc(ps_count, sizeof *totals->known),
+        .sources = calloc(ps_count, sizeof *totals->sources),
     };
-    if (totals->tables != NULL && totals->parts != NULL && totals->known != NULL) { return true; }
+    if (totals->tables != NULL && totals->parts != NULL && totals->known != NULL &&
+        totals->sources != NULL) {
+        return true;
+    }
     table_totals_free(totals);
     return false;
 }
 
 static void collect(struct table_totals *totals, uint32_t first,
-                    const struct table_stats (*parts)[ROW_TABLES_MAX], const uint32_t *counts)
+                    const struct table_stats (*parts)[ROW_TABLES_MAX],
+                    const struct table_source *sources)
 {
     for (uint32_t t = 0; t < totals->count; t++) {
         memcpy(totals->tables[t].name, parts[first][t].name, sizeof totals->tables[t].name);
     }
     for (uint32_t ps = first; ps < totals->ps_count; ps++) {
-        if (counts[ps] != totals->count) { continue; }
+        if (sources[ps].count != totals->count) { continue; }
         if (!same_tables(parts[ps], totals->tables, totals->count)) { continue; }
         totals->known[ps] = true;
+        totals->sources[ps] = sources[ps];
         totals->answered++;
         for (uint32_t t = 0; t < totals->count; t++) {
             totals->parts[(size_t)t * totals->ps_count + ps] = parts[ps][t];
@@ -69,13 +77,14 @@ static void collect(struct table_totals *totals, uint32_t first,
 }
 
 void table_totals_set(struct table_totals *totals, uint32_t ps_count,
-                      const struct table_stats (*parts)[ROW_TABLES_MAX], const uint32_t *counts)
+                      const struct table_stats (*parts)[ROW_TABLES_MAX],
+                      const struct table_source *sources)
 {
     struct table_totals fresh = {0};
     uint32_t first = 0;
-    while (first < ps_count && counts[first] == 0) { first++; }
-    if (first < ps_count && allocate(&fresh, counts[first], ps_count)) {
-        collect(&fresh, first, parts, counts);
+    while (first < ps_count && sources[first].count == 0) { first++; }
+    if (first < ps_count && allocate(&fresh, sources[first].count, ps_count)) {
+        collect(&fresh, first, parts, sources);
     }
     table_totals_free(totals);
     *totals = fresh;
@@ -85,16 +94,16 @@ void table_totals_read(struct table_totals *totals, struct step_poller *poller, 
                        uint64_t generation)
 {
     struct table_stats(*parts)[ROW_TABLES_MAX] = calloc(u32_max(ps_count, 1), sizeof *parts);
-    uint32_t counts[HOLDERS_MAX] = {0};
+    struct table_source sources[HOLDERS_MAX] = {0};
     assert(ps_count <= HOLDERS_MAX);
     if (parts == NULL) {
         table_totals_free(totals);
         return;
     }
     for (uint32_t ps = 0; ps < ps_count; ps++) {
-        (void)step_poller_get_tables(poller, ps, generation, parts[ps], &counts[ps]);
+        (void)step_poller_get_tables(poller, ps, generation, parts[ps], &sources[ps]);
     }
-    table_totals_set(totals, ps_count, (const struct table_stats(*)[ROW_TABLES_MAX])parts, counts);
+    table_totals_set(totals, ps_count, (const struct table_stats(*)[ROW_TABLES_MAX])parts, sources);
     free(parts);
 }
 
@@ -147,17 +156,55 @@ double table_hot_share(const struct table_stats *stats)
     return share(stats->hot, stats->lookups);
 }
 
+/* As if ps `ps` had made `most` updates. */
+static double lookups_of(const struct table_totals *totals, uint32_t table, uint32_t ps,
+                         uint64_t most)
+{
+    const uint64_t counted = table < totals->count ? part_of(totals, table, ps)->lookups
+                                                   : table_totals_of_ps(totals, ps).lookups;
+    return (double)counted * row_loads_factor(totals->sources[ps].updates, most);
+}
+
+static uint64_t most_updates(const struct table_totals *totals)
+{
+    uint64_t most = 0;
+    for (uint32_t ps = 0; ps < totals->ps_count; ps++) {
+        most = u64_max(most, totals->sources[ps].updates);
+    }
+    return most;
+}
+
+/* Over the ps that have made an update; 0: there are none. */
+static double mean_lookups(const struct table_totals *totals, uint32_t table, uint64_t most)
+{
+    double sum = 0;
+    uint32_t counting = 0;
+    for (uint32_t ps = 0; ps < totals->ps_count; ps++) {
+        sum += lookups_of(totals, table, ps, most);
+        counting += totals->sources[ps].updates > 0;
+    }
+    return counting > 0 ? sum / counting : 0;
+}
+
+double table_load(const struct table_totals *totals, uint32_t table, uint32_t ps)
+{
+    assert(table <= totals->count && ps < totals->ps_count);
+    const uint64_t most = most_updates(totals);
+    const double mean = mean_lookups(totals, table, most);
+    const bool counts = mean > 0 && totals->sources[ps].updates > 0;
+    return counts ? lookups_of(totals, table, ps, most) / mean : (double)NAN;
+}
+
 double table_imbalance(const struct table_totals *totals, uint32_t table)
 {
-    uint64_t most = 0, sum = 0;
     assert(table <= totals->count);
+    const uint64_t most = most_updates(totals);
+    const double mean = mean_lookups(totals, table, most);
+    double largest = 0;
     for (uint32_t ps = 0; ps < totals->ps_count; ps++) {
-        const uint64_t lookups = table < totals->count ? part_of(totals, table, ps)->lookups
-                                                       : table_totals_of_ps(totals, ps).lookups;
-        most = u64_max(most, lookups);
-        sum += lookups;
+        largest = double_max(largest, lookups_of(totals, table, ps, most));
     }
-    return share(most, sum) * totals->answered;
+    return mean > 0 ? largest / mean : (double)NAN;
 }
 
 /* ------------------------------------------------------------------------ JSON */

@@ -17,6 +17,7 @@ enum {
     EVENTS_LEAST = 3,
     TASKS_LEAST = 2,
     TABLE_LINES = 3, /* Beside those of tables: an empty one, the titles, the sums. */
+    PART_LINES = 2,  /* The same for the rows of ps, without sums. */
 };
 
 /* ------------------------------------------------------------------ speed */
@@ -221,7 +222,7 @@ static void draw_reason(struct canvas *canvas, const struct run *run)
 
 /* How many lines a table gets. */
 struct table_rows {
-    uint32_t tasks, tables, events;
+    uint32_t tasks, tables, parts, events;
 };
 
 uint32_t top_holder_count(const struct job *job)
@@ -242,23 +243,31 @@ static uint32_t reduce(uint32_t *count, uint32_t least, uint32_t excess)
     return excess - taken;
 }
 
-/* When there are too few rows, old events are left out first, then tables, then tasks, then all
- * events. */
+/* The lines of a part of the frame that is left out with its `fixed` lines. */
+static uint32_t reduce_all(uint32_t *count, uint32_t fixed, uint32_t excess)
+{
+    const bool had_some = *count > 0;
+    excess = reduce(count, 0, excess);
+    return had_some && *count == 0 ? excess - u32_min(excess, fixed) : excess;
+}
+
+/* When there are too few rows, old events are left out first, then the rows of ps, tables, tasks,
+ * and all events. */
 static struct table_rows share_rows(const struct top_view *view, uint32_t head, uint32_t rows)
 {
     struct table_rows shares = {
         .tasks = view->observer->task_count,
         .tables = u32_min(table_count(view), TOP_TABLES_MAX),
+        .parts = table_count(view) > 0 ? u32_min(view->tables->ps_count, TOP_PARTS_MAX) : 0,
         .events = view->event_count,
     };
     uint32_t fixed = head + 2 + 2 + view->server_count + (view->event_count > 0 ? 2 : 0);
     uint32_t total = fixed + shares.tasks + shares.events;
-    if (shares.tables > 0) { total += shares.tables + TABLE_LINES; }
+    if (shares.tables > 0) { total += shares.tables + TABLE_LINES + shares.parts + PART_LINES; }
     if (rows == 0 || total <= rows) { return shares; }
     uint32_t excess = reduce(&shares.events, EVENTS_LEAST, total - rows);
-    const bool had_tables = shares.tables > 0;
-    excess = reduce(&shares.tables, 0, excess);
-    if (had_tables && shares.tables == 0) { excess -= u32_min(excess, TABLE_LINES); }
+    excess = reduce_all(&shares.parts, PART_LINES, excess);
+    excess = reduce_all(&shares.tables, TABLE_LINES, excess);
     excess = reduce(&shares.tasks, TASKS_LEAST, excess);
     (void)reduce(&shares.events, 0, excess);
     return shares;
@@ -297,6 +306,7 @@ size_t top_screen_draw(const struct top_view *view, const struct top_style *styl
     const struct table_rows shares = share_rows(view, canvas.rows, style->rows);
     top_draw_tasks(&canvas, view, shares.tasks);
     top_draw_row_tables(&canvas, view, shares.tables);
+    top_draw_row_parts(&canvas, view, shares.parts);
     top_draw_servers(&canvas, view);
     top_draw_events(&canvas, view, shares.events);
     return cut(text, canvas.length, style->rows);

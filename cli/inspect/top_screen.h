@@ -15,6 +15,7 @@ enum {
     TOP_SAMPLES_MAX = 60, /* Rates in the sparkline. */
     TOP_EVENTS_MAX = 10,
     TOP_TABLES_MAX = 8,         /* The largest are shown. */
+    TOP_PARTS_MAX = 8,          /* Lines for the rows of ps. */
     TOP_FRAME_MAX = 256 * 1024, /* Bytes of a frame, with its NUL. */
 };
 

@@ -130,17 +130,22 @@ static enum ink ink_of_mode(const char *mode)
     return strcmp(mode, "no quorum") == 0 ? INK_WARN : INK_GOOD;
 }
 
+static void put_counters(struct canvas *canvas, enum ink ink, const struct table_stats *stats)
+{
+    canvas_to(canvas, AT_ROWS);
+    canvas_put(canvas, ink, "%" PRIu64, stats->rows);
+    canvas_to(canvas, AT_BYTES);
+    canvas_put(canvas, ink, "%" PRIu64, stats->bytes);
+    canvas_to(canvas, AT_LOOKUPS);
+    canvas_put(canvas, ink, "%" PRIu64, stats->lookups);
+}
+
 static void draw_table(struct canvas *canvas, const struct table_totals *totals, uint32_t table)
 {
     const struct table_stats *stats = &totals->tables[table];
     const double hot = table_hot_share(stats), imbalance = table_imbalance(totals, table);
     canvas_put(canvas, INK_PLAIN, "%.*s", AT_ROWS - 1, stats->name);
-    canvas_to(canvas, AT_ROWS);
-    canvas_put(canvas, INK_PLAIN, "%" PRIu64, stats->rows);
-    canvas_to(canvas, AT_BYTES);
-    canvas_put(canvas, INK_PLAIN, "%" PRIu64, stats->bytes);
-    canvas_to(canvas, AT_LOOKUPS);
-    canvas_put(canvas, INK_PLAIN, "%" PRIu64, stats->lookups);
+    put_counters(canvas, INK_PLAIN, stats);
     if (isfinite(hot) && isfinite(imbalance)) {
         canvas_to(canvas, AT_HOT);
         canvas_put(canvas, INK_PLAIN, "%.1f %%", hot * 100);
@@ -167,12 +172,48 @@ void top_draw_row_tables(struct canvas *canvas, const struct top_view *view, uin
     canvas_put(canvas, totals->answered < totals->ps_count ? INK_WARN : INK_DIM,
                "%" PRIu32 " tables on %" PRIu32 " of %" PRIu32 " ps", totals->count,
                totals->answered, totals->ps_count);
-    canvas_to(canvas, AT_ROWS);
-    canvas_put(canvas, INK_DIM, "%" PRIu64, all.rows);
-    canvas_to(canvas, AT_BYTES);
-    canvas_put(canvas, INK_DIM, "%" PRIu64, all.bytes);
-    canvas_to(canvas, AT_LOOKUPS);
-    canvas_put(canvas, INK_DIM, "%" PRIu64, all.lookups);
+    put_counters(canvas, INK_DIM, &all);
+    const double imbalance = table_imbalance(totals, totals->count);
+    if (isfinite(imbalance)) {
+        canvas_to(canvas, AT_IMBALANCE);
+        canvas_put(canvas, INK_DIM, "%.2f", imbalance);
+    }
+    canvas_end_line(canvas);
+}
+
+static void draw_part(struct canvas *canvas, const struct table_totals *totals, uint32_t ps)
+{
+    const struct table_stats stats = table_totals_of_ps(totals, ps);
+    const double load = table_load(totals, totals->count, ps);
+    canvas_put(canvas, INK_PLAIN, "ps:%" PRIu32, ps);
+    if (!totals->known[ps]) {
+        canvas_to(canvas, AT_ROWS);
+        canvas_put(canvas, INK_WARN, "no answer");
+        canvas_end_line(canvas);
+        return;
+    }
+    put_counters(canvas, INK_PLAIN, &stats);
+    if (isfinite(load)) {
+        canvas_to(canvas, AT_HOT);
+        canvas_put(canvas, INK_PLAIN, "%.2f", load);
+    }
+    canvas_to(canvas, AT_IMBALANCE);
+    canvas_put(canvas, INK_PLAIN, "%" PRIu32, totals->sources[ps].buckets);
+    canvas_end_line(canvas);
+}
+
+void top_draw_row_parts(struct canvas *canvas, const struct top_view *view, uint32_t lines)
+{
+    static const char *const titles[] = {"ROWS OF", "ROWS",    "BYTES", "LOOKUPS",
+                                         "LOAD",    "BUCKETS", NULL};
+    static const uint32_t at[] = {0, AT_ROWS, AT_BYTES, AT_LOOKUPS, AT_HOT, AT_IMBALANCE};
+    if (lines == 0) { return; }
+    const uint32_t count = view->tables->ps_count;
+    const uint32_t shown = count > lines ? lines - 1 : count;
+    heading(canvas, titles, at);
+    for (uint32_t ps = 0; ps < shown; ps++) { draw_part(canvas, view->tables, ps); }
+    if (shown == count) { return; }
+    canvas_put(canvas, INK_DIM, "%" PRIu32 " more", count - shown);
     canvas_end_line(canvas);
 }
 

@@ -13,6 +13,8 @@
 void top_draw_tasks(struct canvas *canvas, const struct top_view *view, uint32_t lines);
 /* The `lines` largest tables, at most TOP_TABLES_MAX, and a line that counts all; 0: nothing. */
 void top_draw_row_tables(struct canvas *canvas, const struct top_view *view, uint32_t lines);
+/* The rows of `lines` ps; if there are more, the last line counts the others. 0: nothing. */
+void top_draw_row_parts(struct canvas *canvas, const struct top_view *view, uint32_t lines);
 void top_draw_servers(struct canvas *canvas, const struct top_view *view);
 /* The newest `lines` events; 0: nothing. */
 void top_draw_events(struct canvas *canvas, const struct top_view *view, uint32_t lines);

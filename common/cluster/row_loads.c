@@ -25,11 +25,17 @@ bool row_loads_decode(const void *body, size_t size, struct row_loads *out)
     return true;
 }
 
+double row_loads_factor(uint64_t updates, uint64_t most)
+{
+    assert(updates <= most);
+    return updates > 0 ? (double)most / (double)updates : 0;
+}
+
 void row_loads_add(const struct row_loads *part, uint64_t updates,
                    uint64_t sums[static ROW_BUCKETS])
 {
-    assert(part->updates <= updates && part->first + part->count <= ROW_BUCKETS);
-    const double factor = part->updates > 0 ? (double)updates / (double)part->updates : 0;
+    assert(part->first + part->count <= ROW_BUCKETS);
+    const double factor = row_loads_factor(part->updates, updates);
     for (uint32_t i = 0; i < part->count; i++) {
         const double load = (double)part->loads[i] * factor;
         sums[part->first + i] += load < (double)LOAD_MOST ? (uint64_t)load : LOAD_MOST;

@@ -32,8 +32,15 @@ void row_loads_encode(const uint64_t *loads, uint32_t count, uint8_t *out);
 bool row_loads_decode(const void *body, size_t size, struct row_loads *out);
 
 /*
+ * Counters of ps begin when their processes start, so those of several ps are compared as if each
+ * had made `most` updates, as many as the ps with most of them: the factor for a ps that has made
+ * `updates`. 0: it has made none, and has no load yet.
+ */
+double row_loads_factor(uint64_t updates, uint64_t most);
+
+/*
  * Add the loads of `part` to those of all buckets, as if it had made `updates` updates, which are
- * at least its own: ps that were started later have counted less. Sums stay below ROW_LOADS_MAX.
+ * at least its own: row_loads_factor(). Sums stay below ROW_LOADS_MAX.
  */
 void row_loads_add(const struct row_loads *part, uint64_t updates,
                    uint64_t sums[static ROW_BUCKETS]);

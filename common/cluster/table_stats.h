@@ -30,6 +30,13 @@ struct table_stats {
     uint64_t hot;     /* ... and of the most used 1 % of them. */
 };
 
+/* What the header of the frame has of the ps, in `count`, `first` and `sequence`. */
+struct table_source {
+    uint32_t count;   /* Tables. */
+    uint32_t buckets; /* Of rows (common/cluster/row_owner.h). */
+    uint64_t updates; /* That it has made since its process has started. */
+};
+
 /* Write the record to out[0..TABLE_STATS_BYTES). */
 void table_stats_encode(const struct table_stats *stats, uint8_t out[static TABLE_STATS_BYTES]);
 

@@ -48,7 +48,7 @@ enum frame_type {
                         range `sequence`. Their frames: mirror/frames.h. */
     FRAME_SESSION,   /* Client or server of a session. Kinds and fields: session/message.h. */
     FRAME_TABLES,    /* Observer -> ps: statistics of tables are wanted. Ps -> observer: those of
-                        `count` tables, as of its `generation` and `step`. Body:
+                        `count` tables, as of its `generation` and `step`. Other members and body:
                         common/cluster/table_stats.h. */
     FRAME_GROUP,     /* Between the members of a group. Kinds and fields: group/member_frame.h. */
     FRAME_BUCKETS,   /* Observer -> ps: the loads of its buckets of rows are wanted. Ps -> observer:

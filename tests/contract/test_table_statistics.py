@@ -41,7 +41,7 @@ class TableStatistics(Cli):
         """Tables with rows, of all ps."""
         found = self.tables()
         whole = found and all(part is not None for table in found for part in table["ps"])
-        return found if whole and all(table["rows"] > 0 for table in found) else None
+        return found if whole and all(table["rows"] > 0 and table["imbalance"] is not None for table in found) else None
 
     def check(self, tables):
         self.assertEqual(len(tables), 56)
@@ -73,7 +73,8 @@ class TableStatistics(Cli):
         self.assertRegex(text, r"\n44 smaller tables: see -o json\n")
         self.assertRegex(text, r"\nps:1 +\d+ +\d+ +\d+ +\d+ +2048\n")
         frame = self.succeeds("top", "--dir", "run", "--once")
-        self.assertRegex(frame, r"\n56 tables on 2 of 2 ps +\d+ +\d+ +\d+\n")
+        self.assertRegex(frame, r"\n56 tables on 2 of 2 ps +\d+ +\d+ +\d+ +\d\.\d+\n\nROWS OF .* BUCKETS\n")
+        self.assertRegex(frame, r"\nps:1 +\d+ +\d+ +\d+ +\d\.\d+ +2048\n")
         points = self.folder / "run/metrics.jsonl"
         self.wait_for("tables in the metrics", lambda: "table_rows" in points.read_text(encoding="utf-8"))
         self.succeeds("stop", "--dir", "run")
@@ -87,6 +88,31 @@ class TableStatistics(Cli):
         self.assertEqual(rows, sorted(rows))
         self.assertIn("table_rows", self.succeeds("plot", "run", "--metric", "table_rows"))
         self.assertIsNone(self.tables())  # A record has none.
+
+    def test_a_ps_that_was_restarted_is_not_idle(self):
+        """The rows of ps:1 are nearly all; its counters begin again, and the imbalance stays."""
+        self.json["placement"] = {"buckets": [100]}
+        run = self.start_run()
+        self.wait_imbalance()
+        os.kill(pids(self.wait_tasks())["ps:1"], signal.SIGKILL)
+        self.wait_tasks()
+        self.assertGreater(self.wait_imbalance(), 1.5)
+        self.succeeds("stop", "--dir", "run")
+        self.result(run, timeout=120)
+
+    def wait_imbalance(self):
+        """Returns the imbalance of all tables, once both ps have made updates and looked rows up."""
+        found = []
+
+        def both_count():
+            status = json.loads(self.succeeds("status", "--dir", "run", "-o", "json"))
+            sums = [sum(table["ps"][ps]["updates"] if table["ps"][ps] else 0 for table in status.get("tables", []))
+                    for ps in range(PS)]
+            found.append(status.get("rows", {}).get("imbalance"))
+            return all(sums)
+
+        self.wait_for("updates of both ps", both_count)
+        return found[-1]
 
     def test_kills_while_it_is_asked(self):
         """A ps, a worker and the chief die: each question is answered, and the figures return."""

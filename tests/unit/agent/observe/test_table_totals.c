@@ -13,6 +13,7 @@
 enum { PS = 3 };
 
 static struct table_stats parts[PS][ROW_TABLES_MAX];
+static uint64_t updates[PS] = {7, 7, 7}; /* Of each ps. */
 
 static void fill(void)
 {
@@ -26,8 +27,13 @@ static void fill(void)
 static struct table_totals totals_of(const uint32_t counts[PS])
 {
     struct table_totals totals = {0};
+    struct table_source sources[PS];
     fill();
-    table_totals_set(&totals, PS, (const struct table_stats(*)[ROW_TABLES_MAX])parts, counts);
+    for (uint32_t ps = 0; ps < PS; ps++) {
+        sources[ps] =
+            (struct table_source){.count = counts[ps], .buckets = 100 + ps, .updates = updates[ps]};
+    }
+    table_totals_set(&totals, PS, (const struct table_stats(*)[ROW_TABLES_MAX])parts, sources);
     return totals;
 }
 
@@ -48,6 +54,33 @@ static void sums_are_over_all_ps(void **state)
     assert_true(isnan(table_hot_share(&totals.tables[2])));
     assert_true(isnan(table_imbalance(&totals, 2)));
     table_totals_free(&totals);
+}
+
+/* A ps that was restarted has counted a tenth of the time: its counters count tenfold. One that has
+ * made no update yet has no load. */
+static void ps_that_started_later_are_compared(void **state)
+{
+    const uint32_t all[PS] = {3, 3, 3};
+    (void)state;
+    updates[2] = 70;
+    updates[0] = 70;
+    struct table_totals totals = totals_of(all);
+    assert_int_equal(totals.sources[1].buckets, 101);
+    assert_true(fabs(table_load(&totals, 1, 0) - 100.0 / 800) < 1e-12);
+    assert_true(fabs(table_load(&totals, 1, 1) - 2000.0 / 800) < 1e-12);
+    assert_true(fabs(table_imbalance(&totals, 1) - 2000.0 / 800) < 1e-12);
+    assert_int_equal(totals.tables[1].lookups, 600);
+    table_totals_free(&totals);
+    updates[1] = 0;
+    totals = totals_of(all);
+    assert_true(isnan(table_load(&totals, 1, 1)));
+    assert_true(fabs(table_imbalance(&totals, 1) - 1.5) < 1e-12);
+    table_totals_free(&totals);
+    updates[0] = updates[2] = 0;
+    totals = totals_of(all);
+    assert_true(isnan(table_imbalance(&totals, 1)));
+    table_totals_free(&totals);
+    updates[0] = updates[1] = updates[2] = 7;
 }
 
 static void unknown_ps_are_not_counted(void **state)
@@ -103,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_are_over_all_ps),
+        cmocka_unit_test(ps_that_started_later_are_compared),
         cmocka_unit_test(unknown_ps_are_not_counted),
         cmocka_unit_test(without_answers_there_are_no_tables),
         cmocka_unit_test(the_largest_come_first),

@@ -135,7 +135,8 @@ static struct table_totals tables_of_one_ps(void)
     }
     parts[0][0].lookups = parts[0][0].hottest = parts[0][0].hot = 0;
     table_totals_set(&totals, 2, (const struct table_stats(*)[ROW_TABLES_MAX])parts,
-                     (const uint32_t[]){TABLES, 0});
+                     (const struct table_source[]){{.count = TABLES, .buckets = 1024, .updates = 5},
+                                                   {.count = 0}});
     return totals;
 }
 
@@ -153,8 +154,14 @@ static void large_tables_are_shown(void **state)
         "table19                     19          19000         10          40.0 %    1.00\n"));
     assert_non_null(strstr(text, "\ntable12  "));
     assert_null(strstr(text, "\ntable11  "));
-    assert_non_null(
-        strstr(text, "\n20 tables on 1 of 2 ps      190         190000        190\n\nZOOKEEPER"));
+    assert_non_null(strstr(text,
+                           "\n20 tables on 1 of 2 ps      190         190000        190"
+                           "                   1.00\n\n"
+                           "ROWS OF                     ROWS        BYTES         LOOKUPS     LOAD"
+                           "      BUCKETS\n"
+                           "ps:0                        190         190000        190         1.00"
+                           "      1024\n"
+                           "ps:1                        no answer\n\nZOOKEEPER"));
     table_totals_free(&totals);
 }
 
