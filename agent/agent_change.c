@@ -93,6 +93,22 @@ static void start_nodes(struct agent *agent)
     agent_feed(agent, SUPERVISOR_CHANGED, 0, 0, 0);
 }
 
+/* A range of workers stays, and with it the workers that run (C22). */
+static void adopt_workers(struct agent *agent)
+{
+    const struct job *job = agent->config->job;
+    if (job->cluster.workers_least != 0 || job->cluster.workers_per_process > 1) { return; }
+    for (uint32_t i = 0; i < agent->children.count; i++) {
+        const struct task task = agent->children.list[i].task;
+        const bool is_node = agent->children.list[i].server == NULL;
+        if (!is_node || task.role != ROLE_WORKER || task.index < job->cluster.workers) { continue; }
+        agent_want(agent, task, false);
+    }
+    for (uint32_t i = 0; i < job->cluster.workers; i++) {
+        agent_want(agent, (struct task){.role = ROLE_WORKER, .index = i}, true);
+    }
+}
+
 /* The list of children is that of the changed job. Memory of a ps is that of another shard. */
 static void adopt(struct agent *agent)
 {
@@ -106,7 +122,9 @@ static void adopt(struct agent *agent)
     for (uint32_t i = 0; i < ps; i++) {
         agent_want(agent, (struct task){.role = ROLE_PS, .index = i}, true);
     }
-    observer_change_ps(agent->observer, ps, &agent->port, agent->now_ms);
+    adopt_workers(agent);
+    observer_change(agent->observer, ps, agent->config->job->cluster.workers, &agent->port,
+                    agent->now_ms);
 }
 
 static void give_up(struct agent *agent, const char *text)

@@ -75,7 +75,7 @@ static void on_elected(struct chief *c, const struct chief_event *event)
     c->inherited = c->run.epoch != 0 && c->run.phase != RUN_FORMING;
     c->rate_at_ms = c->ordered_at_ms = c->now_ms;
     c->balance_at_ms = c->now_ms + CHIEF_BALANCE_MS;
-    c->rate_step = STEP_NONE;
+    c->rate_step = c->evaluates_step = STEP_NONE;
     chief_note(c, HISTORY_ELECTED, c->config.self, c->config.pid, event->elected.took_ms,
                event->elected.cause);
     record_members(c);
@@ -96,7 +96,7 @@ static void on_member(struct chief *c, const struct chief_event *event)
     if (lost) {
         const bool leaving = peer->reported && peer->report.leaving != 0;
         const char *cause = event->member.cause;
-        if (cause == NULL) { cause = leaving ? "left in order" : "session lost"; }
+        if (cause == NULL) { cause = leaving ? "left on request" : "session lost"; }
         text_set(peer->cause, sizeof peer->cause, cause);
         peer->lost = true;
         peer->left = event->member.task.role == ROLE_WORKER &&

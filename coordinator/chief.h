@@ -44,7 +44,8 @@
  *       finds no /run uses what it remembers, and every ps loads again.
  *  C18  The evaluator is ordered to evaluate the newest committed checkpoint, one after the other.
  *       Nothing waits for its result, which counts once.
- *  C23  The slices of a worker that delays the others are given to them, until it reports again;
+ *  C23  The slices of a worker that delays the others, by a step or by an evaluation that takes
+ *       longer than expected, are given to them, until it reports again;
  *       M12: without ps, until it has their values, too.
  *  C22  With a range of workers, those of the lowest indexes are wanted, as many as an operator has
  *       asked for. The others get no slices, and their end does not count as a recovery.
@@ -86,7 +87,9 @@ enum {
     CHIEF_LATE_MAX_MS = 300000, /* ... up to this, each time it is late again ... */
     CHIEF_LATE_GOOD = 8,        /* ... before it was in time for so many times as long. */
     CHIEF_LATE_JOIN = 4,        /* M12: one that gets its first slices may need so many limits. */
-    CHIEF_LATE_EVALUATION = 4,  /* An evaluation may take so many times as long as any before. */
+    CHIEF_LATE_EVALUATION = 4, /* An evaluation may take so many times as long as any before, ... */
+    CHIEF_LATE_FIRST_MS = 1000,         /* ... the first one at least so long, ... */
+    CHIEF_EVALUATION_MAX_MS = 86400000, /* ... and none longer than is expected by this. */
     CHIEF_LINGER_MS = 3000, /* The chief waits for the others after the end, at most this long. */
 };
 
@@ -259,6 +262,7 @@ struct chief_peer {
     uint64_t judged;   /* A holder: the report whose late slices were used last. */
     /* A worker: when it got its first slices, and the step that training had reached then. */
     uint64_t joined_ms, joined_step;
+    uint64_t evaluates_ms; /* Since when it is to evaluate `evaluates_step`; 0: it is not. */
     struct chief_straggler straggler;
     /* The last reports of incarnations that are not the current member. The report of an
      * incarnation that registers later stays among them, even if its predecessors send late
@@ -315,9 +319,11 @@ struct chief {
     /* C20: the time from which slices may move for speed, and the time between two checks. */
     uint64_t balance_at_ms, balance_wait_ms;
     uint64_t assigned_ms; /* When slices were assigned last. */
-    /* C23: an evaluation is ordered whose step is reached, since when; and the longest so far. */
-    bool evaluates;
-    uint64_t evaluates_ms, evaluation_ms;
+    /* C23: the step whose evaluation is ordered, once it is reached; STEP_NONE: none. The worker
+     * that has to evaluate it, and the longest time that one has needed so far; 0: unknown. */
+    uint64_t evaluates_step;
+    uint32_t evaluator_worker;
+    uint64_t evaluation_ms;
     uint64_t ordered_at_ms; /* When the last checkpoint was ordered. */
     uint64_t ended_at_ms;
     uint64_t wake_at_ms;

@@ -3,25 +3,69 @@
 
 #include "coordinator/chief_private.h"
 
-/* The owner of slice 0 evaluates between two steps, which takes it much longer than a step. It is
- * not late before it has needed several times as long as it has needed before. */
-static bool may_evaluate(const struct chief *c, uint32_t worker)
+/* The step whose evaluation is ordered, if training has reached it: a worker computes it. */
+static uint64_t present_evaluation(const struct chief *c)
 {
-    const uint64_t longest_ms = c->evaluation_ms * CHIEF_LATE_EVALUATION;
-    if (!c->evaluates || c->assignment.worker[0] != worker) { return false; }
-    return c->evaluation_ms == 0 || c->now_ms < c->evaluates_ms + longest_ms;
+    const struct run *run = &c->run;
+    const bool trains = run->phase == RUN_RUNNING || run->phase == RUN_STOPPING;
+    if (!trains || run->evaluate_step == STEP_NONE) { return STEP_NONE; }
+    return chief_max_step(c, run) >= run->evaluate_step ? run->evaluate_step : STEP_NONE;
+}
+
+/* The time of the worker that has sent the result, if it is here. */
+static void end_evaluation(struct chief *c)
+{
+    const uint64_t step = c->run.evaluation.step;
+    for (uint32_t w = 0; w < c->config.workers; w++) {
+        struct chief_peer *peer = &c->workers[w];
+        const bool is_its_own = peer->evaluates_ms != 0 && peer->reported &&
+                                peer->report.generation == c->run.generation &&
+                                peer->report.evaluation.step == step;
+        if (is_its_own && step == c->evaluates_step) {
+            c->evaluation_ms = u64_max(c->evaluation_ms, c->now_ms - peer->evaluates_ms + 1);
+        }
+        peer->evaluates_ms = 0;
+    }
 }
 
 static void time_evaluation(struct chief *c)
 {
-    const struct run *run = &c->run;
-    const bool evaluates = run->phase == RUN_RUNNING && run->evaluate_step != STEP_NONE &&
-                           chief_max_step(c, run) >= run->evaluate_step;
-    if (evaluates && !c->evaluates) { c->evaluates_ms = c->now_ms; }
-    if (!evaluates && c->evaluates && run->phase == RUN_RUNNING) {
-        c->evaluation_ms = u64_max(c->evaluation_ms, c->now_ms - c->evaluates_ms + 1);
+    const uint64_t step = present_evaluation(c);
+    const uint16_t owner = c->assignment.slice_count > 0 ? c->assignment.worker[0] : UINT16_MAX;
+    if (step != c->evaluates_step && c->evaluates_step != STEP_NONE) { end_evaluation(c); }
+    c->evaluates_step = step;
+    if (step == STEP_NONE || owner >= c->config.workers) { return; }
+    struct chief_peer *peer = &c->workers[owner];
+    const bool begins = owner != c->evaluator_worker || peer->evaluates_ms == 0;
+    if (begins) { peer->evaluates_ms = c->now_ms; }
+    c->evaluator_worker = owner;
+}
+
+/* The time in its report; a worker that has just started is expected to need that of the others. */
+static uint64_t expected_ms(const struct chief *c, uint32_t worker)
+{
+    uint64_t ms = c->workers[worker].report.evaluation_ms;
+    for (uint32_t w = 0; w < c->config.workers && c->workers[worker].report.evaluation_ms == 0;
+         w++) {
+        ms = u64_max(ms, c->workers[w].report.evaluation_ms);
     }
-    c->evaluates = evaluates;
+    return u64_min(ms, CHIEF_EVALUATION_MAX_MS);
+}
+
+/* When the worker that evaluates has kept the others waiting for too long. */
+static uint64_t evaluation_due_ms(const struct chief *c, uint32_t worker)
+{
+    const uint64_t least_ms = c->evaluation_ms == 0 ? CHIEF_LATE_FIRST_MS : 0;
+    const uint64_t longest_ms = u64_max(c->evaluation_ms, expected_ms(c, worker));
+    assert(worker < c->config.workers);
+    return c->workers[worker].evaluates_ms + u64_max(least_ms, longest_ms * CHIEF_LATE_EVALUATION);
+}
+
+/* The owner of slice 0 evaluates between two steps, which takes it much longer than a step. */
+static bool may_evaluate(const struct chief *c, uint32_t worker)
+{
+    if (c->evaluates_step == STEP_NONE || c->assignment.worker[0] != worker) { return false; }
+    return c->now_ms < evaluation_due_ms(c, worker);
 }
 
 /* The late slices in the reports that count, and the longest of their limits. */
@@ -116,6 +160,29 @@ static void find_late(struct chief *c)
     }
 }
 
+/* C8, C9: training waits for nothing but the result, so that no slice is late. */
+static bool is_result_awaited(const struct chief *c)
+{
+    return c->config.strategy == STRATEGY_PS_SYNC && c->evaluates_step != STEP_NONE &&
+           c->evaluates_step >= c->run.until && c->evaluator_worker < c->config.workers &&
+           !c->workers[c->evaluator_worker].straggler.is_late;
+}
+
+static void find_late_evaluation(struct chief *c)
+{
+    bool is_any_ready = false;
+    if (!is_result_awaited(c)) { return; }
+    const uint32_t worker = c->evaluator_worker;
+    if (!c->workers[worker].present || c->now_ms < evaluation_due_ms(c, worker)) { return; }
+    for (uint32_t w = 0; w < c->config.workers; w++) {
+        const struct chief_peer *peer = &c->workers[w];
+        const bool may_evaluate_it = w != worker && run_wants_worker(&c->run, w) &&
+                                     !peer->straggler.is_late && peer->report.leaving == 0;
+        is_any_ready = is_any_ready || (may_evaluate_it && c->strategy->may_own(c, &c->run, w));
+    }
+    if (is_any_ready) { take_slices(c, worker); }
+}
+
 /* A worker that reports again works again. */
 static bool may_return(const struct chief *c, const struct chief_peer *peer)
 {
@@ -137,17 +204,22 @@ void chief_watch_late(struct chief *c)
                    c->now_ms - it->since_ms, NULL);
     }
     find_late(c);
+    find_late_evaluation(c);
 }
 
 void chief_forget_late(struct chief_peer *peer)
 {
     peer->judged = 0;
+    peer->evaluates_ms = 0;
     peer->straggler = (struct chief_straggler){0};
 }
 
 uint64_t chief_late_deadline_ms(const struct chief *c)
 {
     uint64_t first_ms = UINT64_MAX;
+    if (is_result_awaited(c) && c->now_ms < evaluation_due_ms(c, c->evaluator_worker)) {
+        first_ms = evaluation_due_ms(c, c->evaluator_worker);
+    }
     for (uint32_t w = 0; w < c->config.workers; w++) {
         const struct chief_peer *peer = &c->workers[w];
         if (may_return(c, peer)) { first_ms = u64_min(first_ms, peer->straggler.until_ms); }

@@ -4,6 +4,7 @@
 
 #include "common/faults/failpoint.h"
 #include "group/group_private.h"
+#include "worker/compute.h"
 #include "worker/ps_frames.h"
 
 /* ------------------------------------------------------------------ actions */
@@ -95,6 +96,18 @@ static void compute(struct group_worker *worker, const struct loop_action *actio
     order_next(worker);
 }
 
+/* The members compute one after the other; the head measures its own part alone, which is about as
+ * long as those of the others. */
+static void expect_evaluation(struct group_worker *worker)
+{
+    const struct dataset *test = worker->config.test;
+    const uint64_t chunk = compute_slice_examples(worker->config.job);
+    const uint64_t chunks = test != NULL ? (test->examples + chunk - 1) / chunk : 0;
+    assert(chunk >= 1 && worker->members >= 2);
+    evaluation_timer_add(&worker->evaluation_timer,
+                         chunks * worker->members * slice_timer_ns(&worker->timer));
+}
+
 void group_head_continue(struct group_worker *worker)
 {
     struct group_orders *orders = &worker->orders;
@@ -108,6 +121,7 @@ void group_head_continue(struct group_worker *worker)
         orders->is_active = false;
         const uint64_t now_ns = stopwatch->read_ns(stopwatch->ctx, orders->slices);
         slice_timer_add(&worker->timer, orders->slices, now_ns - orders->since_ns);
+        expect_evaluation(worker);
         group_feed(worker, (struct loop_event){.type = LOOP_EV_COMPUTED});
     }
 }

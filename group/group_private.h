@@ -22,6 +22,7 @@
 #include "group/value_labels.h"
 #include "model/training.h"
 #include "worker/evaluation_details.h"
+#include "worker/evaluation_timer.h"
 #include "worker/gradients.h"
 #include "worker/recent_losses.h"
 #include "worker/slice_timer.h"
@@ -83,6 +84,7 @@ struct group_worker {
     struct value_label feeding; /* Those of the values that the core decides on. */
     struct group_orders orders;
     struct slice_timer timer;
+    struct evaluation_timer evaluation_timer;
     struct recent_losses recent;
     struct evaluation evaluation; /* The newest of this generation. */
     struct group_evaluating evaluating;

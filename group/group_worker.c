@@ -256,6 +256,7 @@ static void report(struct group_worker *worker)
         report.step = worker->core.step;
         report.ready = member_is_complete(worker->member);
         report.slice_ns = worker->timer.reported_ns;
+        report.evaluation_ms = worker->evaluation_timer.reported_ms;
         report.evaluation = worker->evaluation;
     }
     membership_report(&worker->membership, &report);

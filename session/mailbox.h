@@ -8,9 +8,15 @@
 #ifndef SESSION_MAILBOX_H
 #define SESSION_MAILBOX_H
 
+#include <stddef.h>
+
 #include "common/net/transport.h"
 
-enum { MAILBOX_FRAMES_MAX = 16384 };
+enum {
+    MAILBOX_FRAMES_MAX = 16384,
+    /* An owner takes events before it has dialed more often. */
+    MAILBOX_DIALS_MAX = 2 * TRANSPORT_CONNECTIONS_MAX,
+};
 
 struct mailbox;
 
@@ -19,9 +25,14 @@ struct mailbox *mailbox_create(void);
 /* Releases the events that were not taken. NULL is allowed. */
 void mailbox_destroy(struct mailbox *mailbox);
 
-/* Takes the reference to the body. False: a frame was dropped, because too many wait or memory is
- * exhausted; the caller closes its connection. Other events are never dropped for their number. */
+/* Takes the reference to the body. False: a frame was dropped, because too many wait, or a frame or
+ * the opening of a connection, because memory is exhausted; the caller closes the connection. The
+ * end of a connection is never dropped, unless it was accepted and its opening was: memory for it
+ * is reserved before. */
 bool mailbox_put(struct mailbox *mailbox, const struct transport_event *event);
+
+/* For tests: memory is allocated by this function instead of malloc(). */
+void mailbox_allocate_with(struct mailbox *mailbox, void *(*allocate)(size_t bytes));
 
 /* The oldest event; its body belongs to the caller. False: clock_monotonic_ms() has reached
  * `deadline_ms`. */

@@ -199,6 +199,7 @@ static void report(struct worker *worker)
         .step = worker->core.step,
         .ready = 1,
         .slice_ns = worker->timer.reported_ns,
+        .evaluation_ms = worker->evaluation_timer.reported_ms,
         .leaving = worker->drain_until_ms != 0,
         .evaluation = worker->evaluation,
         .inputs = worker->config.inputs,

@@ -84,6 +84,8 @@ static void compute(struct worker *worker, const struct loop_action *action)
         slices += worker->core.nodes[node].count;
     }
     slice_timer_add(&worker->timer, slices, stopwatch->read_ns(stopwatch->ctx, slices) - since_ns);
+    evaluation_timer_add(&worker->evaluation_timer, compute_evaluation_slices(&worker->compute) *
+                                                        slice_timer_ns(&worker->timer));
     follow_up(worker, LOOP_EV_COMPUTED);
 }
 
@@ -123,8 +125,13 @@ static void evaluate(struct worker *worker, const struct loop_action *action)
     const float *values = worker->current->data;
     const float *averages = values + (worker->has_averages ? worker->compute.parameters : 0);
     struct error failure;
+    const struct stopwatch_port *stopwatch = &worker->ports.stopwatch;
+    const uint64_t slices = compute_evaluation_slices(&worker->compute);
+    const uint64_t since_ns = stopwatch->read_ns(stopwatch->ctx, 0);
     worker->evaluation =
         compute_evaluate(&worker->compute, values, averages, action->step, &failure);
+    const uint64_t took_ns = stopwatch->read_ns(stopwatch->ctx, slices) - since_ns;
+    evaluation_timer_add(&worker->evaluation_timer, took_ns);
     if (failure.status != TN_OK) {
         log_error("%s", failure.text);
         worker_finish(worker, tanist_exit_code(failure.status));

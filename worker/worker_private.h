@@ -8,6 +8,7 @@
 #include "common/node/ps_links.h"
 #include "common/node/worker_watch.h"
 #include "worker/compute.h"
+#include "worker/evaluation_timer.h"
 #include "worker/gradients.h"
 #include "worker/row_lookup.h"
 #include "worker/slice_timer.h"
@@ -46,6 +47,7 @@ struct worker {
     uint32_t lookup_numbers[PS_MAX];       /* Numbers of the last LOOKUP frames, by ps. */
     struct row_sums node_rows[SLICES_MAX]; /* The gradients of rows of core.nodes. */
     struct slice_timer timer;
+    struct evaluation_timer evaluation_timer;
     struct evaluation evaluation; /* The newest of this generation. */
     uint64_t now_ms;
     struct loop_event follow_ups[FOLLOW_UPS_MAX];

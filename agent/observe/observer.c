@@ -61,22 +61,29 @@ void observer_restart(struct observer *observer, const struct zk_port *zk, uint6
     start_mirrors(observer, zk, now_ms);
 }
 
-/* The ps are before the workers: add_tasks(). */
-void observer_change_ps(struct observer *observer, uint32_t ps, const struct zk_port *zk,
-                        uint64_t now_ms)
+/* The roles follow each other: add_tasks(). */
+static void change_tasks(struct observer *observer, enum role role, uint32_t count)
 {
     struct observed_task *tasks = observer->tasks;
     uint32_t first = 0, after;
-    while (first < observer->task_count && tasks[first].task.role < ROLE_PS) { first++; }
-    for (after = first; after < observer->task_count && tasks[after].task.role == ROLE_PS;) {
+    while (first < observer->task_count && tasks[first].task.role < role) { first++; }
+    for (after = first; after < observer->task_count && tasks[after].task.role == role;) {
         after++;
     }
     const uint32_t others = observer->task_count - after;
-    assert(first + ps + others <= TASKS_MAX);
-    memmove(&tasks[first + ps], &tasks[after], others * sizeof tasks[0]);
+    assert(first + count + others <= TASKS_MAX);
+    if (after - first == count) { return; }
+    memmove(&tasks[first + count], &tasks[after], others * sizeof tasks[0]);
     observer->task_count = first;
-    add_tasks(observer, ROLE_PS, ps);
+    add_tasks(observer, role, count);
     observer->task_count += others;
+}
+
+void observer_change(struct observer *observer, uint32_t ps, uint32_t workers,
+                     const struct zk_port *zk, uint64_t now_ms)
+{
+    change_tasks(observer, ROLE_PS, ps);
+    change_tasks(observer, ROLE_WORKER, workers);
     start_mirrors(observer, zk, now_ms);
 }
 

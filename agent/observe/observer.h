@@ -66,9 +66,9 @@ void observer_start(struct observer *observer, const char *cluster, uint32_t coo
 /* Continue with a new session: all znodes are read again, and no entry is reported twice. */
 void observer_restart(struct observer *observer, const struct zk_port *zk, uint64_t now_ms);
 
-/* Continue with another number of ps. No entry is reported twice. */
-void observer_change_ps(struct observer *observer, uint32_t ps, const struct zk_port *zk,
-                        uint64_t now_ms);
+/* Continue with other numbers of ps and workers. No entry is reported twice. */
+void observer_change(struct observer *observer, uint32_t ps, uint32_t workers,
+                     const struct zk_port *zk, uint64_t now_ms);
 
 /* Pass every ZooKeeper event. Returns a set of `enum observer_change`. */
 unsigned observer_handle(struct observer *observer, const struct zk_event *event,

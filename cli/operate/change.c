@@ -1,5 +1,6 @@
 /* cli/operate/change.c: `tanist resize` and `tanist strategy`: another number of ps, other borders
- * between their rows, or another strategy, in a running job (S14). */
+ * between their rows, or another strategy, in a running job; for `tanist scale` another fixed
+ * number of workers (S14). */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include "cli/cluster_read.h"
 #include "cli/commands.h"
 #include "cli/operate/balance.h"
+#include "cli/operate/change.h"
 #include "cli/output.h"
 #include "cli/run_folder.h"
 #include "cli/target.h"
@@ -67,8 +69,7 @@ static enum tn_status read_resize(const struct options *options, struct change_r
     if (options->argument_count == 0) { return TN_OK; }
     const char *text = options->arguments[0];
     if (strncmp(text, "ps=", 3) == 0) { return read_count(text, 1, PS_MAX, &wanted->ps, error); }
-    return error_set(error, TN_EINVAL,
-                     "\"%.60s\": give ps=N, the number of ps that the run shall have", text);
+    return error_set(error, TN_EINVAL, "\"%.60s\": give ps=N, the new number of ps", text);
 }
 
 static enum tn_status read_word(const char *word, struct change_request *wanted,
@@ -104,9 +105,7 @@ static enum tn_status read_strategy(const struct options *options, struct change
         if (strcmp(name, names[i].name) == 0) { wanted->strategy = names[i].strategy; }
     }
     if (wanted->strategy == CHANGE_BY_PS) {
-        return error_set(error, TN_EINVAL,
-                         "strategy \"%.60s\": give mirror, ps or group, which a running job may "
-                         "have",
+        return error_set(error, TN_EINVAL, "unknown strategy \"%.60s\": give ps, mirror or group",
                          name);
     }
     enum tn_status status = TN_OK;
@@ -121,7 +120,8 @@ static void settle(struct change *change)
 {
     struct change_request *wanted = &change->request;
     const uint32_t present = change->job.cluster.ps;
-    if (wanted->strategy == CHANGE_TO_MIRROR || wanted->ps > 0) { return; }
+    if (wanted->workers > 0) { wanted->ps = present; }
+    if (wanted->strategy == CHANGE_TO_MIRROR || wanted->workers > 0 || wanted->ps > 0) { return; }
     wanted->ps = present > 0 ? present : PS_DEFAULT;
     if (wanted->strategy != CHANGE_TO_GROUP) { return; }
     const uint32_t members = wanted->members > 0 ? wanted->members : change->job.strategy.members;
@@ -134,6 +134,7 @@ static enum tn_status check_wanted(const struct change *change, struct error *er
     const uint32_t wanted = change->request.ps, present = change->job.cluster.ps;
     const enum change_strategy strategy = change->request.strategy;
     const bool in_group = strategy_members(&change->job) > 1;
+    if (change->request.workers > 0) { return TN_OK; }
     if (strategy == CHANGE_BY_PS && present == 0) {
         return error_set(error, TN_EINVAL,
                          "%s trains without ps (strategy.type mirror): `tanist strategy ps "
@@ -218,6 +219,12 @@ static enum tn_status read_request(struct change *change, int32_t *version, stru
     return status;
 }
 
+/* The key that a start with --resume can change instead. */
+static const char *key_of(const struct change *change)
+{
+    return change->request.workers > 0 ? "cluster.workers" : "cluster.ps";
+}
+
 /* TN_OK: withdrawn. TN_EREFUSED: accepted at the last moment. */
 static enum tn_status withdraw(struct change *change, int32_t version, struct error *error)
 {
@@ -227,7 +234,11 @@ static enum tn_status withdraw(struct change *change, int32_t version, struct er
     return error_set(error, TN_EUNHEALTHY,
                      "no agent of `tanist run` takes the request, and it was withdrawn. Nodes that "
                      "`tanist agent` or other programs have started are changed between two runs: "
-                     "`tanist stop`, then start them all with --resume --set cluster.ps=N");
+                     "`tanist stop`, then start them all with --resume --set %s=%s",
+                     key_of(change),
+                     change->request.workers > 0 ? "N, or with a range, such as 1-N, which "
+                                                   "`tanist scale` changes at any time"
+                                                 : "N");
 }
 
 static enum tn_status fail_agent_gone(const struct change *change, struct error *error)
@@ -242,9 +253,9 @@ static enum tn_status fail_agent_gone(const struct change *change, struct error 
     }
     return error_set(error, TN_EUNHEALTHY,
                      "the agent of the run in %s ended before it reported the change: `tanist run "
-                     "JOB.json --dir %s --resume --set cluster.ps=N` continues the run with N ps, "
+                     "JOB.json --dir %s --resume --set %s=N` continues the run with this number, "
                      "whether the change was made or not",
-                     dir, dir);
+                     dir, dir, key_of(change));
 }
 
 static bool agent_is_gone(const struct change *change)
@@ -312,7 +323,7 @@ static enum tn_status wait_done(struct change *change, struct error *error)
 static enum tn_status complete(struct change *change, const struct spec *spec, struct error *error)
 {
     struct change_request *request = &change->request;
-    const bool resizes = request->strategy == CHANGE_BY_PS;
+    const bool resizes = request->strategy == CHANGE_BY_PS && request->workers == 0;
     if (!resizes && request->ps == spec->ps) { request->rows = spec->rows; }
     if (!change->balances) { return TN_OK; }
     const enum tn_status status = balance_measure(change->sync, change->target.cluster, spec,
@@ -368,6 +379,23 @@ static int print_done(const struct change *change, bool json, uint64_t took_ms)
                   " ms\n",
                   change->target.cluster, done->text, done->step, done->paused_ms);
     return TN_EXIT_OK;
+}
+
+int change_workers(const struct target *target, uint32_t workers, uint64_t timeout_ms)
+{
+    struct error error = {0};
+    const uint64_t start_ms = clock_monotonic_ms();
+    struct change *change = calloc(1, sizeof *change);
+    assert(workers > 0);
+    if (change == NULL) { return TN_EXIT_ERROR; }
+    change->target = *target;
+    change->request.workers = workers;
+    change->timeout_ms = timeout_ms;
+    const int exit_code = carry_out(change, &error) == TN_OK
+                              ? print_done(change, false, clock_monotonic_ms() - start_ms)
+                              : command_failed(&error);
+    free(change);
+    return exit_code;
 }
 
 static int command(struct options *options, int argc, char **argv,

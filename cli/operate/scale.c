@@ -1,4 +1,4 @@
-/* cli/operate/scale.c: `tanist scale`: change the number of workers of a running job (C22). */
+/* cli/operate/scale.c: `tanist scale`: change the number of workers of a running job (C22, S14). */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/operate/change.h"
 #include "cli/operate/requests.h"
 
 static enum tn_status read_number(const char *text, uint64_t *workers, struct error *error)
@@ -26,13 +27,6 @@ static enum tn_status read_number(const char *text, uint64_t *workers, struct er
 static enum tn_status is_in_range(const struct operation *operation, const struct spec *spec,
                                   struct error *error)
 {
-    if (spec->workers_least == 0) {
-        return error_set(error, TN_EINVAL,
-                         "the job's cluster.workers is %" PRIu32
-                         ", not a range within which the number may change: start the run with "
-                         "--set cluster.workers=1-%" PRIu32,
-                         spec->workers, spec->workers > 1 ? spec->workers : 2);
-    }
     if (operation->number >= spec->workers_least && operation->number <= spec->workers) {
         return TN_OK;
     }
@@ -49,6 +43,31 @@ static bool scaled(const struct operation *operation, const struct operation_sta
     return now->run.workers == operation->number && !run_is_over(&now->run);
 }
 
+/* Whether the job's cluster.workers is a range: then the chief changes the number at once (C22).
+ * Otherwise the agent of the run changes the job at a checkpoint (S14). */
+static enum tn_status find_range(struct target *target, bool *has_range, struct error *error)
+{
+    struct spec spec;
+    struct zk_sync *sync = NULL;
+    enum tn_status status = target_open(target, &sync, &spec, NULL, error);
+    if (status != TN_OK) { return status; }
+    zk_sync_close(sync);
+    *has_range = spec.workers_least != 0;
+    return TN_OK;
+}
+
+static int change_fixed(const struct operation *scale, const struct target *target,
+                        uint64_t timeout_ms)
+{
+    struct error error = {0};
+    if (scale->number >= 1 && scale->number <= WORKERS_MAX) {
+        return change_workers(target, (uint32_t)scale->number, timeout_ms);
+    }
+    (void)error_set(&error, TN_EINVAL, "workers=%" PRIu64 ": give a number from 1 to %d",
+                    scale->number, WORKERS_MAX);
+    return command_failed(&error);
+}
+
 int command_scale(int argc, char **argv)
 {
     struct target_options given = {0};
@@ -61,19 +80,26 @@ int command_scale(int argc, char **argv)
     struct options options = {
         .command = "scale",
         .synopsis = "workers=N " TARGET_SYNOPSIS,
-        .about = "Change the number of workers of a running job whose cluster.workers is a range, "
-                 "such as \"2-8\".\nSurplus workers hand over their work and leave; new ones join. "
-                 "No step is repeated, and the\nparameters do not depend on the number of workers.",
+        .about =
+            "Change the number of workers of a running job. If its cluster.workers is a range, "
+            "such as \"2-8\",\nsurplus workers hand over their work and leave, and new ones "
+            "join. If it is a number, all nodes of\n`tanist run` stop at a checkpoint and "
+            "start again with the new number. No step is repeated, and the\nparameters do not "
+            "depend on the number of workers.",
         .examples = "  tanist scale workers=6 --dir runs/mirror\n"
                     "  tanist scale workers=2 --zk h1:2181,h2:2181 --cluster NAME\n",
         .arguments_least = 1,
         .arguments_most = 1};
     target_options_add(&options, &given);
     options_number(&options, "timeout", &timeout_s, "SECONDS",
-                   "How long to wait until the chief accepts the number; default 60.");
+                   "How long to wait until the number is accepted, or training continues; default "
+                   "60.");
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     enum tn_status status = read_number(options.arguments[0], &scale.number, &error);
+    bool has_range = true;
     if (status == TN_OK) { status = target_find(&given, &target, &error); }
+    if (status == TN_OK) { status = find_range(&target, &has_range, &error); }
+    if (!has_range) { return change_fixed(&scale, &target, timeout_s.value * 1000); }
     if (status == TN_OK) {
         status = operation_request(&scale, &target, timeout_s.value * 1000, &error);
     }

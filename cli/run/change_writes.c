@@ -22,7 +22,7 @@ enum tn_status change_writes_init(struct change_writes *writes, const struct spe
     struct spec base = *spec;
     assert(change->text != NULL);
     /* Nodes of another layout are nodes of another cluster (T1). */
-    if (job_layout_differs(change->before, change->after)) {
+    if (change->new_key || job_layout_differs(change->before, change->after)) {
         base.key = clock_new_incarnation();
         base.variables_hash = change->variables_hash;
     }

@@ -8,6 +8,8 @@
 #ifndef CLI_RUN_CHANGE_WRITES_H
 #define CLI_RUN_CHANGE_WRITES_H
 
+#include <stdbool.h>
+
 #include "common/cluster/run.h"
 #include "common/cluster/znodes.h"
 #include "common/job/job.h"
@@ -27,6 +29,7 @@ struct cluster_change {
     uint64_t variables_hash; /* In the order of `after`. */
     const char *text;        /* For people. */
     uint64_t step;           /* It counts from this step on. */
+    bool new_key;            /* The cluster gets another key, also with the same layout. */
 };
 
 /* The writes that change the job of the cluster whose /spec and /run were read as `spec` and `now`.

@@ -62,10 +62,16 @@ enum tn_status live_change_check(const struct local_run *run, const struct chang
                          "ps has none: give at most cluster.ps %" PRIu32,
                          run->job.cluster.ps);
     }
+    if (run->networks.count > 0 && request->workers > run->job.cluster.workers) {
+        return error_set(error, TN_EINVAL,
+                         "the tasks of this run have networks of their own (--networks), and a new "
+                         "worker has none: give at most workers=%" PRIu32,
+                         run->job.cluster.workers);
+    }
     struct wanted *wanted = NULL;
     status = make_wanted(run, request, &wanted, error);
     if (status == TN_OK) { status = check_wanted(wanted, error); }
-    if (status == TN_OK) { job_resume_text(&run->job, &wanted->job, text, CHANGE_TEXT_MAX); }
+    if (status == TN_OK) { live_plan_text(&run->job, &wanted->job, text, CHANGE_TEXT_MAX); }
     free(wanted);
     return status;
 }

@@ -2,11 +2,13 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/text.h"
 #include "common/cluster/bootstrap.h"
 #include "common/job/job_resume.h"
+#include "common/job/job_workers.h"
 #include "common/job/strategy.h"
 
 static enum strategy_type wanted_type(const struct job *job, const struct change_request *request)
@@ -28,12 +30,28 @@ void live_plan_job(struct job *job, const struct change_request *request)
     job->cluster.ps = request->ps;
     job->placement.rows = request->rows;
     if (request->members > 0) { job->strategy.members = request->members; }
+    if (request->workers > 0) { job->cluster.workers = request->workers; }
     if (job->strategy.type == STRATEGY_TYPE_MIRROR) {
         job->placement.strategy = PLACEMENT_RANGES;
     } else if (job->strategy.type == STRATEGY_TYPE_GROUP &&
                job->placement.strategy == PLACEMENT_RANGES) {
         job->placement.strategy = PLACEMENT_GREEDY;
     }
+}
+
+static bool workers_differ(const struct job *a, const struct job *b)
+{
+    return a->cluster.workers != b->cluster.workers ||
+           a->cluster.workers_least != b->cluster.workers_least;
+}
+
+void live_plan_text(const struct job *from, const struct job *to, char *text, size_t size)
+{
+    job_resume_text(from, to, text, size);
+    if (!workers_differ(from, to)) { return; }
+    const size_t used = strlen(text);
+    (void)snprintf(text + used, size - used, "%scluster.workers %" PRIu32 " -> %" PRIu32,
+                   used > 0 ? ", " : "", from->cluster.workers, to->cluster.workers);
 }
 
 /* `tanist stop` or an early stop ends the run before its last step. */
@@ -63,12 +81,39 @@ static enum tn_status check_phase(const struct job *job, const struct run *now, 
     return error_set(error, TN_EUNHEALTHY, "the run is paused: `tanist resume` it first");
 }
 
+/* A range is changed by the chief (C22). A process with several workers has them from its start on,
+ * as its agent has the list of such processes. */
+static enum tn_status check_workers(const struct job *job, const struct change_request *request,
+                                    struct error *error)
+{
+    char range[JOB_WORKERS_TEXT_MAX];
+    if (request->workers == 0) { return TN_OK; }
+    if (job->cluster.workers_least != 0) {
+        job_workers_text(job, range);
+        return error_set(error, TN_EINVAL,
+                         "cluster.workers is the range \"%s\": `tanist scale` changes the number "
+                         "within it",
+                         range);
+    }
+    if (job->cluster.workers_per_process == 1) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "cluster.workers_per_process is %" PRIu32
+                     ", so the number of workers changes between two runs: `tanist stop`, then "
+                     "`tanist run --resume --set cluster.workers=%" PRIu32 "`",
+                     job->cluster.workers_per_process, request->workers);
+}
+
 static enum tn_status check_same(const struct job *job, const struct change_request *request,
                                  struct error *error)
 {
     struct job wanted = *job;
     live_plan_job(&wanted, request);
-    if (job_layout_differs(job, &wanted)) { return TN_OK; }
+    if (job_layout_differs(job, &wanted) || workers_differ(job, &wanted)) { return TN_OK; }
+    if (request->workers > 0) {
+        return error_set(error, TN_EINVAL,
+                         "cluster.workers is %" PRIu32 " already: nothing to change",
+                         request->workers);
+    }
     if (request->ps == 0 || request->strategy == CHANGE_TO_GROUP) {
         return error_set(error, TN_EINVAL, "strategy.type is %s already: nothing to change",
                          job_strategy_text(job));
@@ -81,7 +126,8 @@ enum tn_status live_plan_check(const struct job *job, const struct change_reques
                                const struct run *now, struct error *error)
 {
     assert(request->state == CHANGE_WANTED);
-    const enum tn_status status = check_same(job, request, error);
+    enum tn_status status = check_workers(job, request, error);
+    if (status == TN_OK) { status = check_same(job, request, error); }
     return status == TN_OK ? check_phase(job, now, error) : status;
 }
 
@@ -92,10 +138,10 @@ static bool is_made(const struct spec *spec, const struct job *wanted)
     job_init_existing(&stored);
     if (spec->job_json == NULL ||
         job_read_text(&stored, spec->job_json, strlen(spec->job_json), "/spec", NULL) != TN_OK) {
-        return spec->ps == wanted->cluster.ps &&
+        return spec->ps == wanted->cluster.ps && spec->workers == wanted->cluster.workers &&
                row_borders_equal(&spec->rows, &wanted->placement.rows);
     }
-    return !job_layout_differs(&stored, wanted);
+    return !job_layout_differs(&stored, wanted) && !workers_differ(&stored, wanted);
 }
 
 enum live_verdict live_plan_judge(const struct live_view *view, const struct job *job,
@@ -126,13 +172,14 @@ enum tn_status live_writes_init(struct live_writes *writes, const struct live_vi
 {
     char change[RUN_TEXT_MAX];
     struct run formed;
-    job_resume_text(job, wanted, change, sizeof change);
+    live_plan_text(job, wanted, change, sizeof change);
     reform(&view->run, change, wall_ms, &formed);
     znode_path(writes->path, wanted->name, "run");
     const struct cluster_change made = {.before = job,
                                         .after = wanted,
                                         .variables_hash = variables_hash,
                                         .text = change,
+                                        .new_key = true,
                                         .step = view->run.committed_step};
     const enum tn_status status =
         change_writes_init(&writes->changes, &view->spec, &view->run, &made, error);

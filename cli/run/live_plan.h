@@ -1,8 +1,8 @@
 /*
- * cli/run/live_plan.h: the decisions about a change of the layout (common/job/job_resume.h) of a
- * running job: whether it is possible, and the transaction that makes it (P16).
- * cli/run/live_change.h reads the cluster and writes for `tanist run`, tests/sim for a simulated
- * agent.
+ * cli/run/live_plan.h: the decisions about a change of the layout (common/job/job_resume.h), or of
+ * the fixed number of workers, of a running job: whether it is possible, and the transaction that
+ * makes it (P16). cli/run/live_change.h reads the cluster and writes for `tanist run`, tests/sim
+ * for a simulated agent.
  *
  * Threads: any. Pure but for memory, the key of the changed cluster and the time of its entry in
  * the history.
@@ -42,6 +42,9 @@ MUST_CHECK enum tn_status live_plan_check(const struct job *job,
 
 /* The job that is requested, in `*job`. */
 void live_plan_job(struct job *job, const struct change_request *request);
+
+/* The change for people, such as "cluster.ps 3 -> 2", cut to fit. */
+void live_plan_text(const struct job *from, const struct job *to, char *text, size_t size);
 
 /* The decision once all nodes have left. `job`: before the change; `wanted`: after it. */
 enum live_verdict live_plan_judge(const struct live_view *view, const struct job *job,

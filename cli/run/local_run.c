@@ -13,6 +13,7 @@
 #include "cli/cluster_read.h"
 #include "cli/run/cluster_create.h"
 #include "cli/run/live_change.h"
+#include "cli/run/live_plan.h"
 #include "cli/run/node.h"
 #include "cli/run/resume_change.h"
 #include "cli/run/root_acl.h"
@@ -219,11 +220,38 @@ static enum tn_status restore(void *ctx, struct error *error)
     return status == TN_OK ? use_cluster(run, &spec, error) : status;
 }
 
+/* The connections that one server of a local ensemble must accept: each process may have a session,
+ * its probe, and one that is about to close; commands and agents have the rest. */
+static uint32_t connections_of(const struct job *job)
+{
+    const uint32_t tasks = job->cluster.coordinators + job->cluster.ps + job->cluster.workers +
+                           job->cluster.evaluators;
+    return CONNECTIONS_PER_TASK * tasks + CONNECTIONS_OF_COMMANDS;
+}
+
+/* The servers keep the limit that they were started with: connections_of(). */
+static enum tn_status check_connections(const struct local_run *run,
+                                        const struct change_request *request, struct error *error)
+{
+    struct job wanted = run->job;
+    live_plan_job(&wanted, request);
+    const uint32_t needed = connections_of(&wanted);
+    if (!run->own_ensemble || needed <= run->connections + CONNECTIONS_OF_COMMANDS / 2) {
+        return TN_OK;
+    }
+    return error_set(error, TN_EINVAL,
+                     "the ZooKeeper servers of this run accept %" PRIu32
+                     " connections, too few for so many nodes: `tanist stop`, then `tanist run "
+                     "--resume` with the new numbers",
+                     run->connections);
+}
+
 static enum tn_status check_change(void *ctx, const struct change_request *request,
                                    const struct run *now, char text[static CHANGE_TEXT_MAX],
                                    struct error *error)
 {
-    return live_change_check(ctx, request, now, text, error);
+    const enum tn_status status = check_connections(ctx, request, error);
+    return status == TN_OK ? live_change_check(ctx, request, now, text, error) : status;
 }
 
 /* S14: no node runs. Without the job file of the changed job no node could start, and it is written
@@ -281,20 +309,12 @@ static void on_event(void *ctx, const struct agent_event *event)
     progress_handle(&run->progress, event);
 }
 
-/* The connections that one server of a local ensemble must accept: each process may have a session,
- * its probe, and one that is about to close; commands and agents have the rest. */
-static uint32_t connections_of(const struct job *job)
-{
-    const uint32_t tasks = job->cluster.coordinators + job->cluster.ps + job->cluster.workers +
-                           job->cluster.evaluators;
-    return CONNECTIONS_PER_TASK * tasks + CONNECTIONS_OF_COMMANDS;
-}
-
 static enum tn_status prepare_ensemble(struct local_run *run, struct error *error)
 {
     assert(run->own_ensemble);
+    run->connections = connections_of(&run->job);
     enum tn_status status =
-        ensemble_prepare(run->folder.dir, run->job.zookeeper.servers, connections_of(&run->job),
+        ensemble_prepare(run->folder.dir, run->job.zookeeper.servers, run->connections,
                          &run->networks, &run->ensemble, error);
     if (status == TN_OK) {
         snprintf(run->connect, sizeof run->connect, "%s", run->ensemble.connect);

@@ -24,9 +24,10 @@ struct local_run {
     char connect[CONNECT_MAX]; /* Set by local_run_work() if own_ensemble. */
     char credentials[CREDENTIALS_MAX];
     bool own_ensemble;
-    bool one_of_many; /* `tanist agent`: other hosts run other tasks of the same cluster. */
-    bool resume;      /* --resume: with one_of_many, continue even if the run has finished. */
-    bool allow_chaos; /* As in struct agent_config. */
+    uint32_t connections; /* Those that one of its servers accepts. */
+    bool one_of_many;     /* `tanist agent`: other hosts run other tasks of the same cluster. */
+    bool resume;          /* --resume: with one_of_many, continue even if the run has finished. */
+    bool allow_chaos;     /* As in struct agent_config. */
     const char *log_format, *log_level; /* As in struct agent_config. */
     uint64_t log_bytes;                 /* The same. */
     uint32_t connect_timeout_ms;

@@ -29,7 +29,8 @@ static void on_event(void *ctx, const struct transport_event *event)
 {
     struct serving *serving = ctx;
     if (mailbox_put(serving->mailbox, event) || serving->port.close == NULL) { return; }
-    log_warn("connection closed: its peer sends faster than this server can receive");
+    log_warn("connection closed: its peer sends faster than this server can receive, or memory is "
+             "exhausted");
     serving->port.close(serving->port.ctx, event->conn);
 }
 

@@ -25,6 +25,7 @@ static const struct json_field fields[] = {
     {"ps", FIELD_UINT, AT(ps), .most = PS_MAX},
     {"buckets", FIELD_CUSTOM, AT(rows), .converter = &row_borders_converter, .optional = true},
     {"members", FIELD_UINT, AT(members), .most = WORKERS_MAX, .optional = true},
+    {"workers", FIELD_UINT, AT(workers), .most = WORKERS_MAX, .optional = true},
     {"at_ms", FIELD_UINT, AT(wall_ms)},
     {"by", FIELD_TEXT, AT(by)},
     {"agent", FIELD_HEX, AT(agent)},

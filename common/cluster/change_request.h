@@ -43,6 +43,7 @@ struct change_request {
     uint32_t ps;             /* The wanted number; 0 for mirror. */
     struct row_borders rows; /* Between the rows of two ps. */
     uint32_t members;        /* The wanted number of a group; 0: as in the job. */
+    uint32_t workers;        /* The wanted number, in a job without a range; 0: as in the job. */
     uint64_t wall_ms;
     char by[HOST_NAME_MAX_BYTES];
     /* Written by the agent: */

@@ -14,7 +14,7 @@
 #include "common/base/utf8.h"
 
 /* The format of the body; changes with the order or meaning of the fields. */
-#define REPORT_MAGIC UINT64_C(0x3531545250524e54) /* "TNRPRT15" */
+#define REPORT_MAGIC UINT64_C(0x3631545250524e54) /* "TNRPRT16" */
 
 struct cursor {
     uint8_t *out; /* NULL: reading. */
@@ -79,6 +79,7 @@ static const size_t integers[] = {
     offsetof(struct report, inputs.data[1]),
     offsetof(struct report, evaluated_checkpoint),
     offsetof(struct report, slice_ns),
+    offsetof(struct report, evaluation_ms),
     offsetof(struct report, late.words[0]),
     offsetof(struct report, late.words[1]),
     offsetof(struct report, late.words[2]),
@@ -142,6 +143,7 @@ static enum tn_status check_counters(const struct report *report, struct error *
         {"evaluation.step", report->evaluation.step == STEP_NONE ? 0 : report->evaluation.step},
         {"evaluated_checkpoint", report->evaluated_checkpoint},
         {"slice_ns", report->slice_ns},
+        {"evaluation_ms", report->evaluation_ms},
         {"late_after_ms", report->late_after_ms},
         {"late_periods", report->late_periods},
     };

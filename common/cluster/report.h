@@ -57,6 +57,7 @@ struct report {
     /* Worker only. */
     uint64_t ready;               /* 1: data loaded, can own slices. */
     uint64_t slice_ns;            /* It needs so long for a slice; 0: unknown yet. */
+    uint64_t evaluation_ms;       /* With ps: for an evaluation, at most about; 0: unknown yet. */
     struct evaluation evaluation; /* Its newest in `generation`. */
     /* Evaluator only: the last ordered checkpoint that it has done with. `evaluation` is of it; of
      * STEP_NONE: the evaluator cannot read it. 0: none. */

@@ -4,13 +4,14 @@
 Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the program.
 """
 
+import json
 import os
 import random
 import signal
 import time
 import unittest
 
-from case import Cli, FEW, QUICK, STEADY, is_running, pids
+from case import Cli, FEW, QUICK, STEADY, is_running, patience, pids
 
 RANGE = ["--set", "cluster.workers=1-4"]
 MIRROR = ["--set", "strategy.type=mirror"]
@@ -21,7 +22,7 @@ def states(status):
     return [task["state"] for task in status["tasks"] if task["role"] == "worker"]
 
 
-class Scale(Cli):
+class Scaling(Cli):
     def scale(self, workers):
         self.succeeds("scale", f"workers={workers}", *self.target)
 
@@ -43,6 +44,8 @@ class Scale(Cli):
             self.assertEqual([each["steps_redone"] for each in result["recoveries"] if each["steps_redone"]], [])
         return result
 
+
+class Scale(Scaling):
     def up_and_down(self, *options):
         run = self.begin(*STEADY, *RANGE, *options)
         self.wait_workers(1)
@@ -131,10 +134,83 @@ class Scale(Cli):
         self.end(run)
         self.refused(5, ["has ended"], "scale", "workers=2", *self.target)
 
-    def test_a_job_without_a_range_is_refused(self):
-        """The error names the value that allows it."""
-        run = self.begin(*MIRROR)
-        self.refused(3, ["cluster.workers is 2", "cluster.workers=1-2"], "scale", "workers=1", *self.target)
+
+class FixedNumber(Scaling):
+    """`cluster.workers` is a number: the agent of the run changes the job at a checkpoint (S14)."""
+
+    def change(self, workers, *kills):
+        """`kills` die while the number is changed."""
+        before = len(states(self.wait_step()))
+        scale = self.spawn("scale", f"workers={workers}", *self.target, "--timeout", "240")
+        for name in kills:
+            self.kill_task(name)
+        _, errors = scale.communicate(timeout=patience(240))
+        self.assertEqual(scale.returncode, 0, errors)
+        self.assertIn(f"cluster.workers {before} -> {workers}; training continues", errors)
+        self.wait_workers(workers, most=workers)
+        self.assertEqual(json.loads((self.folder / "run/job.json").read_text())["cluster"]["workers"], workers)
+
+    def up_and_down(self, *options):
+        run = self.begin(*STEADY, *options)
+        for workers in (4, 1, 3):
+            self.change(workers)
+            self.check_it_continues()
+        self.end_as_local(run)
+        self.assertEqual([entry["cause"] for entry in self.history() if entry["kind"] == "changed"],
+                         [f"cluster.workers {change}" for change in ("2 -> 4", "4 -> 1", "1 -> 3")])
+
+    def test_without_ps(self):
+        self.up_and_down(*MIRROR)
+
+    def test_with_ps(self):
+        self.up_and_down()
+
+    def with_kills(self, *names, options=()):
+        run = self.begin(*STEADY, *options)
+        for workers, name in ((4, "worker:0"), (1, "worker:3"), (3, "worker:0"), (2, "worker:2")):
+            self.change(workers, name, "chief", *names)
+            self.kill_task("worker:0")
+            self.check_it_continues()
+        self.end_as_local(run, restarts=True)
+
+    def test_with_ps_and_kills(self):
+        """A worker, the chief and a ps die while each change is made."""
+        self.with_kills("ps:0")
+
+    def test_without_ps_with_kills(self):
+        self.with_kills(options=MIRROR)
+
+    def test_kills_of_the_agent(self):
+        """The run continues with the old number or the new one; the command reports the end of the agent."""
+        number, more = 2, ()
+        for delay in (0.0, 0.2, 0.4):
+            run = self.begin(*MIRROR, *more, "--set", f"cluster.workers={number}")
+            scale = self.spawn("scale", f"workers={5 - number}", *self.target)
+            time.sleep(delay)
+            os.kill(run.pid, signal.SIGKILL)
+            run.wait()
+            _, errors = scale.communicate(timeout=patience(120))
+            if scale.returncode != 0:
+                self.assertEqual(scale.returncode, 5, errors)
+            self.wait_for("the nodes end", lambda: not self.processes())
+            number, more = 5 - number, ["--resume"]
+        run = self.begin(*MIRROR, *more, "--set", f"cluster.workers={number}")
+        self.wait_workers(number, most=number)
+        self.end_as_local(run, restarts=True)
+
+    def test_what_cannot_be_done_is_refused(self):
+        """Each error names the remedy; nothing changes."""
+        run = self.begin("--set", "cluster.min_workers=2")
+        for wanted, expected in (("workers=0", "1 to 128"), ("workers=129", "1 to 128"), ("workers=2", "already"),
+                                 ("workers=1", "cluster.min_workers"), ("workers=two", "workers=4")):
+            self.refused(3, [expected], "scale", wanted, *self.target)
+        self.wait_workers(2, most=2)
+        self.end(run)
+
+    def test_a_process_keeps_its_workers(self):
+        run = self.begin("--set", "cluster.workers_per_process=2")
+        self.refused(3, ["cluster.workers_per_process is 2", "--resume --set cluster.workers=4"], "scale", "workers=4",
+                     *self.target)
         self.end(run)
 
 

@@ -283,7 +283,7 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
     net_model_observe(cluster->net, on_frame, cluster);
     add_tasks(cluster, ROLE_COORDINATOR, setup->job.cluster.coordinators);
     add_tasks(cluster, ROLE_PS, u32_max(setup->ps_most, setup->job.cluster.ps));
-    add_tasks(cluster, ROLE_WORKER, setup->job.cluster.workers);
+    add_tasks(cluster, ROLE_WORKER, u32_max(setup->workers_most, setup->job.cluster.workers));
     add_tasks(cluster, ROLE_EVALUATOR, setup->job.cluster.evaluators);
     add_agents(cluster);
     sim_bootstrap(cluster);

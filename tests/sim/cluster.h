@@ -29,10 +29,11 @@ enum {
 struct sim_setup {
     struct job job;
     bool ledger;
-    bool keeps_memory; /* Agents keep the memory of a ps that was killed. */
-    bool one_host;     /* All tasks have one agent; else each has its own. */
-    bool live;         /* The one agent changes the job while it runs (live.h). */
-    uint32_t ps_most;  /* The number of ps may change up to this; 0: it does not change. */
+    bool keeps_memory;     /* Agents keep the memory of a ps that was killed. */
+    bool one_host;         /* All tasks have one agent; else each has its own. */
+    bool live;             /* The one agent changes the job while it runs (live.h). */
+    uint32_t ps_most;      /* The number of ps may change up to this; 0: it does not change. */
+    uint32_t workers_most; /* The same for workers of a job without a range. */
     uint32_t zk_tick_ms;
     uint32_t agent_notice_us; /* From the death of a child until the agent reaps it. */
     uint64_t faults_until_ms;
@@ -153,6 +154,7 @@ struct sim_agent *sim_agent_of(struct sim_cluster *cluster, uint32_t task);
 void sim_agent_feed(struct sim_agent *agent, const struct supervisor_event *event);
 /* The ps with these indexes run, from 0 to ps - 1. */
 void sim_agent_choose_ps(struct sim_agent *agent, uint32_t ps);
+void sim_agent_choose_workers(struct sim_agent *agent, uint32_t workers);
 
 /* sim_rows.c: a job with tables whose keys are hashed into few rows. `optimizer`: a setting. */
 void sim_rows_job(struct job *job, const char *optimizer);

@@ -34,6 +34,7 @@ static const char *const names[FAULT_KINDS] = {
     [FAULT_RESIZE] = "resize",
     [FAULT_SCALE] = "scale",
     [FAULT_CHANGE] = "change",
+    [FAULT_WORKERS] = "workers",
 };
 
 /* How often each kind is drawn, relative to the others. */

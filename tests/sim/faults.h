@@ -36,10 +36,11 @@ enum fault_kind {
     FAULT_OTHER_INPUTS,       /* A worker starts with other data, until it has been refused. */
     FAULT_TEAR,               /* SIGKILL of a ps in the middle of an update. */
     FAULT_STOP,               /* An operator asks the run to stop. */
-    FAULT_RESIZE, /* Everything ends, and starts again with `target` ps, and borders between their
-                   * rows that `other` draws; in scenarios alone. */
-    FAULT_SCALE,  /* An operator wants `target` workers; in scenarios alone. */
-    FAULT_CHANGE, /* A command wants the same while it runs; in scenarios alone. */
+    FAULT_RESIZE,  /* Everything ends, and starts again with `target` ps, and borders between their
+                    * rows that `other` draws; in scenarios alone. */
+    FAULT_SCALE,   /* An operator wants `target` workers; in scenarios alone. */
+    FAULT_CHANGE,  /* A command wants the same while it runs; in scenarios alone. */
+    FAULT_WORKERS, /* One wants `target` workers in a job without a range; in scenarios alone. */
     FAULT_KINDS
 };
 

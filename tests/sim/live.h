@@ -76,6 +76,9 @@ void sim_changer_nodes_left(struct sim_cluster *cluster);
  * so much later; 0: it is not. */
 void sim_author_start(struct sim_cluster *cluster, uint32_t ps, uint32_t borders, uint64_t dies_ms);
 
+/* A command asks for another fixed number of workers. */
+void sim_author_start_workers(struct sim_cluster *cluster, uint32_t workers);
+
 /* Follows the transactions: when the job is changed, nodes that start then have the new one. */
 void sim_live_on_txn(struct sim_cluster *cluster, const struct zk_txn *txn);
 

@@ -118,6 +118,29 @@ void live_balance(struct sim_setup *setup, struct random *random)
     add_kills(setup, random);
 }
 
+/* The fixed number of workers changes; in half of the seeds a change of the ps, or of the strategy,
+ * follows. */
+void live_workers(struct sim_setup *setup, struct random *random)
+{
+    enum { MOST = 5, CHANGES = 3 };
+    on_one_host(setup, random, random_below(random, 2) == 0);
+    setup->workers_most = MOST;
+    setup->job.train.steps = FASTER * STEPS;
+    uint32_t workers = setup->job.cluster.workers;
+    for (uint64_t i = 0; i < CHANGES; i++) {
+        const uint64_t at_ms = 1500 + between(random, 0, 500) + i * UINT64_C(2500);
+        const uint32_t before = workers;
+        if (i == 1 && random_below(random, 2) == 0) {
+            const bool has_ps = setup->job.cluster.ps > 0;
+            add(setup, FAULT_CHANGE, at_ms, has_ps ? 0 : (uint32_t)between(random, 1, PS_MOST));
+        } else {
+            while (workers == before) { workers = (uint32_t)between(random, 1, MOST); }
+            add(setup, FAULT_WORKERS, at_ms, workers);
+        }
+        for (uint64_t k = between(random, 0, 3); k > 0; k--) { add_kill(setup, random, at_ms); }
+    }
+}
+
 void live_switch(struct sim_setup *setup, struct random *random)
 {
     on_one_host(setup, random, random_below(random, 2) == 0);

@@ -10,6 +10,7 @@
 /* Another number of ps, twice, while coordinators and workers die: is_changed(). */
 void live_resize(struct sim_setup *setup, struct random *random);
 /* With and without ps in turn; the same. */
+void live_workers(struct sim_setup *setup, struct random *random);
 void live_switch(struct sim_setup *setup, struct random *random);
 /* Other borders between the rows of ps, twice, while coordinators and workers die: is_changed(). */
 void live_balance(struct sim_setup *setup, struct random *random);

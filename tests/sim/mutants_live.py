@@ -8,6 +8,8 @@ MUTANTS = [
      "    return run_is_over(&view->run) && ends_early(job, &view->run) ? LIVE_OVER : LIVE_WRITE;"),
     ("a change of borders alone counts as made", "cli/run/live_plan.c",
      "row_borders_equal(&spec->rows, &wanted->placement.rows);", "spec->rows.count <= ROW_BORDERS_MAX;"),
+    ("a change of the workers counts as made before it is", "cli/run/live_plan.c",
+     "spec->workers == wanted->cluster.workers &&", "spec->workers <= WORKERS_MAX &&"),
     ("a change starts over", "cli/run/live_plan.c",
      "    out->recovery.kind = RECOVERY_OPERATOR;\n",
      "    out->recovery.kind = RECOVERY_OPERATOR;\n    out->committed_checkpoint = out->committed_step = 0;\n"),

@@ -32,7 +32,7 @@ static void add(struct sim_setup *setup, enum fault_kind kind, uint64_t at_ms, u
         (struct fault){.kind = kind, .at_ms = at_ms, .duration_ms = duration_ms, .target = task};
 }
 
-/* The worker of index 0 is neither frozen nor killed: one has to be idle. */
+/* The worker of index 0 is neither frozen nor killed, for one has to be idle; except as below. */
 static uint32_t any_other_worker(const struct sim_setup *setup, struct random *random)
 {
     const uint32_t first = COORDINATORS + setup->job.cluster.ps;
@@ -71,12 +71,6 @@ static void draw(struct sim_setup *setup, struct random *random)
     }
 }
 
-void scenario_straggler(struct sim_setup *setup, struct random *random)
-{
-    assert(setup->job.cluster.ps == PARAMETER_SERVERS);
-    draw(setup, random);
-}
-
 /* The last worker is spared instead of the first one, which owns slice 0 and so evaluates. Each
  * evaluation takes much longer than a step, so that a freeze meets one. */
 static void evaluate_often(struct sim_setup *setup, struct random *random)
@@ -88,6 +82,32 @@ static void evaluate_often(struct sim_setup *setup, struct random *random)
     for (uint32_t w = 0; w < WORKERS; w++) { setup->slice_us[w] = between(random, 500, 4000); }
     for (uint32_t i = 0; i < setup->fault_count; i++) {
         if (setup->faults[i].target > first) { setup->faults[i].target--; }
+    }
+}
+
+/* The owner of slice 0 is often frozen in the first evaluation, when no time is known. */
+static void freeze_first_evaluation(struct sim_setup *setup, struct random *random)
+{
+    enum { SLICE_US = 5000, EVALUATION_SLICES = 40, BEGINS_MS = 1400, ENDS_MS = 2200 };
+    struct job *job = &setup->job;
+    const uint64_t first = COORDINATORS + job->cluster.ps;
+    const uint32_t slice = (job->train.batch + job->train.slices - 1) / job->train.slices;
+    job->evaluate.every_steps = between(random, 30, 60);
+    job->data.test_examples = EVALUATION_SLICES * slice;
+    for (uint32_t w = 0; w < WORKERS; w++) { setup->slice_us[w] = SLICE_US; }
+    assert(setup->faults[0].kind == FAULT_FREEZE);
+    setup->faults[0].at_ms = between(random, BEGINS_MS, ENDS_MS);
+    setup->faults[0].target = (uint32_t)first;
+}
+
+void scenario_straggler(struct sim_setup *setup, struct random *random)
+{
+    assert(setup->job.cluster.ps == PARAMETER_SERVERS);
+    draw(setup, random);
+    switch (random_below(random, 3)) {
+    case 0: evaluate_often(setup, random); break;
+    case 1: freeze_first_evaluation(setup, random); break;
+    default: break;
     }
 }
 
@@ -113,14 +133,10 @@ static uint64_t kills_of_slow_worker(const struct sim_setup *setup)
     return setup->slice_us[WORKERS - 1] >= SLOW_LEAST_US ? kills : 0;
 }
 
-/* With ps, the owner of slice 0 may have been frozen while it evaluated for the first time. */
 const char *straggler_is_left_behind(const struct sim_cluster *cluster)
 {
-    const struct job *job = &cluster->setup.job;
-    const bool exempt =
-        job->strategy.type != STRATEGY_TYPE_MIRROR && job->evaluate.every_steps != 0;
     const uint64_t stalls = 1 + kills_of_slow_worker(&cluster->setup);
-    if (!exempt && cluster->longest_stall_us > stalls * STALL_MS * UINT64_C(1000)) {
+    if (cluster->longest_stall_us > stalls * STALL_MS * UINT64_C(1000)) {
         return "training waited for a frozen worker";
     }
     return cluster->checker.steps_redone > 0 ? "steps were redone" : NULL;

@@ -109,7 +109,7 @@ static bool read_run(const struct sim_cluster *cluster, struct run *run)
 }
 
 /* C22, S13. */
-static void choose_workers(struct sim_agent *agent, uint32_t workers)
+void sim_agent_choose_workers(struct sim_agent *agent, uint32_t workers)
 {
     const uint32_t wanted = workers != 0 ? workers : job_workers_least(&agent->cluster->setup.job);
     for (uint32_t i = 0; i < agent->task_count; i++) {
@@ -147,7 +147,7 @@ static void on_ask_run(struct world *world, void *target, uint64_t starts, uint6
         return;
     }
     bool ended = run_is_over(&run);
-    if (!ended) { choose_workers(agent, run.workers); }
+    if (!ended) { sim_agent_choose_workers(agent, run.workers); }
     sim_agent_feed(agent, &(struct supervisor_event){.type = ended ? SUPERVISOR_JOB_ENDED
                                                                    : SUPERVISOR_JOB_CONTINUES});
 }
@@ -249,7 +249,9 @@ static void on_poll(struct world *world, void *target, uint64_t starts, uint64_t
     struct sim_cluster *cluster = agent->cluster;
     struct run run;
     if (!agent->alive || agent->starts != starts) { return; }
-    if (read_run(cluster, &run) && !run_is_over(&run)) { choose_workers(agent, run.workers); }
+    if (read_run(cluster, &run) && !run_is_over(&run)) {
+        sim_agent_choose_workers(agent, run.workers);
+    }
     for (uint32_t i = 0; i < agent->task_count && zk_model_serves(cluster->zk); i++) {
         const struct process *process = cluster->now[agent->tasks[i]];
         if (process == NULL || !process->alive) { continue; }
@@ -305,7 +307,7 @@ void sim_agent_start(struct sim_agent *agent)
     for (uint32_t i = 0; i < agent->task_count; i++) {
         supervisor_set_stage(&agent->supervisor, i, agent->cluster->tasks[agent->tasks[i]].role);
     }
-    choose_workers(agent, 0);
+    sim_agent_choose_workers(agent, 0);
     if (agent->cluster->setup.live) {
         sim_agent_choose_ps(agent, agent->cluster->setup.job.cluster.ps);
         sim_changer_start(agent->cluster);

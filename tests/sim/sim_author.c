@@ -167,20 +167,36 @@ static void on_kill(struct world *world, void *target, uint64_t a, uint64_t b, v
     zk_client_kill(author->zk);
 }
 
-void sim_author_start(struct sim_cluster *cluster, uint32_t ps, uint32_t borders, uint64_t dies_ms)
+static void start(struct sim_cluster *cluster, const struct change_request *request,
+                  uint64_t dies_ms)
 {
     struct sim_live *live = &cluster->live;
-    assert(live->author_count < SIM_AUTHORS_MAX && ps <= cluster->setup.ps_most);
+    assert(live->author_count < SIM_AUTHORS_MAX && request->ps <= cluster->setup.ps_most);
     struct sim_author *author = &live->authors[live->author_count++];
     *author = (struct sim_author){
-        .cluster = cluster,
-        .request = {.ps = ps, .rows = sim_rows_borders(ps, borders), .by = "operator"},
-        .asked_ms = world_ms(&cluster->world)};
-    world_log(&cluster->world, "a command asks for %u ps", ps);
+        .cluster = cluster, .request = *request, .asked_ms = world_ms(&cluster->world)};
     change_request_path(author->path, cluster->setup.job.name);
     author->zk = zk_client_open(cluster->zk, AUTHOR_HOST, SESSION_MS, DEADLINE_MS, on_zk, author);
     author->port = zk_client_port(author->zk);
     if (dies_ms > 0) { world_after(&cluster->world, dies_ms * 1000, on_kill, author, 0, 0, NULL); }
+}
+
+void sim_author_start(struct sim_cluster *cluster, uint32_t ps, uint32_t borders, uint64_t dies_ms)
+{
+    const struct change_request request = {
+        .ps = ps, .rows = sim_rows_borders(ps, borders), .by = "operator"};
+    world_log(&cluster->world, "a command asks for %u ps", ps);
+    start(cluster, &request, dies_ms);
+}
+
+void sim_author_start_workers(struct sim_cluster *cluster, uint32_t workers)
+{
+    const struct job *job = &cluster->setup.job;
+    const struct change_request request = {
+        .ps = job->cluster.ps, .rows = job->placement.rows, .workers = workers, .by = "operator"};
+    assert(workers <= cluster->setup.workers_most);
+    world_log(&cluster->world, "a command asks for %u workers", workers);
+    start(cluster, &request, 0);
 }
 
 /* --------------------------------------------------------------- transactions */
@@ -198,12 +214,17 @@ static void on_spec(struct sim_cluster *cluster, const struct zk_blob *blob)
     struct spec spec = {0};
     struct job *job = &cluster->setup.job;
     if (blob == NULL || spec_decode(blob->data, blob->size, &spec, NULL) != TN_OK) { return; }
-    if (spec.ps != job->cluster.ps || !row_borders_equal(&spec.rows, &job->placement.rows)) {
-        world_log(&cluster->world, "%u ps from now on, before %u", spec.ps, job->cluster.ps);
+    const bool is_fixed = spec.workers_least == 0;
+    if (spec.ps != job->cluster.ps || !row_borders_equal(&spec.rows, &job->placement.rows) ||
+        (is_fixed && spec.workers != job->cluster.workers)) {
+        world_log(&cluster->world, "%u ps and %u workers from now on, before %u and %u", spec.ps,
+                  spec.workers, job->cluster.ps, job->cluster.workers);
         if (any_node_runs(cluster)) {
-            world_fail(&cluster->world, "P16: the parts of the ps changed while a node ran");
+            world_fail(&cluster->world, "P16: the job changed while a node ran");
         }
-        live_plan_job(job, &(struct change_request){.ps = spec.ps, .rows = spec.rows});
+        live_plan_job(job, &(struct change_request){.ps = spec.ps,
+                                                    .rows = spec.rows,
+                                                    .workers = is_fixed ? spec.workers : 0});
         cluster->key++;
         cluster->resizes++;
     }

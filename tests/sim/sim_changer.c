@@ -94,8 +94,11 @@ static void adopt(struct sim_cluster *cluster)
         }
     }
     sim_agent_choose_ps(agent, changer->wanted.cluster.ps);
-    observer_change_ps(&changer->observer, changer->wanted.cluster.ps, &changer->port,
-                       world_ms(&cluster->world));
+    if (changer->wanted.cluster.workers_least == 0) {
+        sim_agent_choose_workers(agent, changer->wanted.cluster.workers);
+    }
+    observer_change(&changer->observer, changer->wanted.cluster.ps, changer->wanted.cluster.workers,
+                    &changer->port, world_ms(&cluster->world));
 }
 
 static void applied(struct sim_cluster *cluster)

@@ -313,6 +313,7 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
     case FAULT_CHANGE:
         sim_author_start(cluster, fault->target, fault->other, fault->duration_ms);
         break;
+    case FAULT_WORKERS: sim_author_start_workers(cluster, fault->target); break;
     case FAULT_KINDS: assert(false);
     }
 }

@@ -225,39 +225,167 @@ static void other_generations_do_not_count(void **state)
     assert_int_equal(late_count, 0);
 }
 
-/* The owner of slice 0 evaluates between two steps: that takes as long as it takes. */
-static void evaluation_is_not_late(void **state)
+/* Training is at step 11, and the evaluation of step 10 is ordered: a worker computes it. */
+static uint32_t begin_evaluation(void)
 {
-    (void)state;
-    config.evaluate_every = 10;
     chief.config.evaluate_every = 10;
     chief.run.evaluate_step = 10;
-    const uint32_t owner = chief.assignment.worker[0];
     ps_at(0, 1, 11);
     ps_at(1, 1, 11);
     write_all();
-    ps_lacks(0, 11, slices_of(owner));
-    pass_and_write(10000);
+    return chief.assignment.worker[0];
+}
+
+/* The other worker has nothing to do until the slices of `worker` arrive. */
+static void ps_lacks_slices_of(uint32_t worker)
+{
+    ps_lacks(0, 11, slices_of(worker));
+}
+
+/* The owner of slice 0 evaluates between two steps: that takes as long as it expects, even the
+ * first time. */
+static void evaluation_is_not_late(void **state)
+{
+    (void)state;
+    const uint32_t owner = begin_evaluation();
+    reports[1][owner].evaluation_ms = 4000;
+    worker_reports(owner);
+    pass_and_write(CHIEF_LATE_EVALUATION * 4000 - 50);
+    ps_lacks_slices_of(owner);
     assert_int_equal(late_count, 0);
     assert_int_equal(owned_by(owner), V / 2);
+    pass_and_write(50);
+    ps_lacks_slices_of(owner);
+    assert_int_equal(late_count, 1);
+    assert_int_equal(owned_by(owner), 0);
+}
+
+/* No worker has computed for long enough to expect anything: a limit exists nevertheless. */
+static void frozen_first_evaluation_is_late(void **state)
+{
+    (void)state;
+    const uint32_t owner = begin_evaluation();
+    pass_and_write(CHIEF_LATE_FIRST_MS - 50);
+    ps_lacks_slices_of(owner);
+    assert_int_equal(owned_by(owner), V / 2);
+    pass_and_write(50);
+    ps_lacks_slices_of(owner);
+    assert_int_equal(owned_by(owner), 0);
+}
+
+/* A worker that has just started does not know how long it takes, but the others do. */
+static void new_worker_has_the_time_of_the_others(void **state)
+{
+    (void)state;
+    const uint32_t owner = begin_evaluation();
+    reports[1][1 - owner].evaluation_ms = 2000;
+    worker_reports(1 - owner);
+    pass_and_write(CHIEF_LATE_EVALUATION * 2000 - 50);
+    ps_lacks_slices_of(owner);
+    assert_int_equal(owned_by(owner), V / 2);
+    pass_and_write(50);
+    ps_lacks_slices_of(owner);
+    assert_int_equal(owned_by(owner), 0);
+}
+
+/* A worker that expects more than a day is wrong. */
+static void expectations_are_bounded(void **state)
+{
+    (void)state;
+    const uint32_t owner = begin_evaluation();
+    reports[1][owner].evaluation_ms = COUNTER_MAX;
+    worker_reports(owner);
+    pass(CHIEF_LATE_EVALUATION * (uint64_t)CHIEF_EVALUATION_MAX_MS);
+    ps_lacks_slices_of(owner);
+    assert_int_equal(owned_by(owner), 0);
 }
 
 /* Once evaluations were timed, one that takes several times as long is late, too. */
 static void frozen_evaluation_is_late(void **state)
 {
     (void)state;
-    chief.config.evaluate_every = 10;
-    chief.run.evaluate_step = 10;
     chief.evaluation_ms = 500;
-    const uint32_t owner = chief.assignment.worker[0];
-    ps_at(0, 1, 11);
-    ps_at(1, 1, 11);
-    ps_lacks(0, 11, slices_of(owner));
+    const uint32_t owner = begin_evaluation();
+    ps_lacks_slices_of(owner);
     pass_and_write(CHIEF_LATE_EVALUATION * 500 - 50);
     assert_int_equal(late_count, 0);
     pass_and_write(100);
-    ps_lacks(0, 11, slices_of(owner));
+    ps_lacks_slices_of(owner);
     assert_int_equal(owned_by(owner), 0);
+}
+
+/* The worker that takes the evaluation over has as much time, however long the other one had. */
+static void next_worker_has_time(void **state)
+{
+    (void)state;
+    chief.config.workers = 3;
+    member(ROLE_WORKER, 2, 23, NULL);
+    worker_ready(2);
+    write_all();
+    const uint32_t owner = begin_evaluation();
+    pass_and_write(CHIEF_LATE_FIRST_MS);
+    ps_lacks_slices_of(owner);
+    const uint32_t next = chief.assignment.worker[0];
+    assert_int_not_equal(next, owner);
+    pass_and_write(CHIEF_LATE_FIRST_MS - 50);
+    ps_lacks_slices_of(next);
+    assert_int_equal(late_count, 1);
+    assert_int_equal(chief.assignment.worker[0], next);
+    pass_and_write(50);
+    ps_lacks_slices_of(next);
+    assert_int_equal(late_count, 2);
+}
+
+/* The time of the worker that has sent the result counts, not that of one that was frozen. */
+static void evaluation_is_timed(void **state)
+{
+    (void)state;
+    const uint32_t owner = begin_evaluation();
+    pass_and_write(CHIEF_LATE_FIRST_MS);
+    ps_lacks_slices_of(owner);
+    pass_and_write(300);
+    const uint32_t next = chief.assignment.worker[0];
+    reports[1][next].generation = 1;
+    reports[1][next].evaluation = (struct evaluation){.step = 10};
+    worker_reports(next);
+    assert_in_range(chief.evaluation_ms, 300, 350);
+}
+
+/* C8: no node passes the evaluation before its result is known, so that no slice is late. The chief
+ * finds by itself that the worker does. */
+static void awaited_evaluation_is_late(void **state)
+{
+    (void)state;
+    chief.config.target_accuracy = 0.5;
+    chief.run.until = 11;
+    chief.run.evaluate_step = 11;
+    ps_at(0, 1, 11);
+    ps_at(1, 1, 11);
+    write_all();
+    const uint32_t owner = chief.assignment.worker[0];
+    assert_in_range(chief_deadline_ms(&chief), now_ms, now_ms + CHIEF_LATE_FIRST_MS);
+    pass_and_write(CHIEF_LATE_FIRST_MS - 50);
+    assert_int_equal(late_count, 0);
+    pass_and_write(100);
+    assert_int_equal(late_count, 1);
+    assert_int_equal(owned_by(owner), 0);
+}
+
+/* C8: the result of a frozen worker is awaited if no other worker can evaluate. */
+static void only_worker_evaluates(void **state)
+{
+    (void)state;
+    member(ROLE_WORKER, 1, 0, "killed");
+    write_all();
+    chief.config.target_accuracy = 0.5;
+    chief.run.until = 11;
+    chief.run.evaluate_step = 11;
+    ps_at(0, 1, 11);
+    ps_at(1, 1, 11);
+    pass_and_write(3 * CHIEF_LATE_FIRST_MS);
+    assert_int_equal(late_count, 0);
+    assert_int_equal(owned_by(0), V);
+    assert_true(chief_deadline_ms(&chief) > now_ms);
 }
 
 /* The only worker that is in time dies: a straggler is better than none. */
@@ -283,7 +411,14 @@ int main(void)
         cmocka_unit_test_setup(old_report_counts_once, setup),
         cmocka_unit_test_setup(other_generations_do_not_count, setup),
         cmocka_unit_test_setup(evaluation_is_not_late, setup),
+        cmocka_unit_test_setup(frozen_first_evaluation_is_late, setup),
+        cmocka_unit_test_setup(new_worker_has_the_time_of_the_others, setup),
+        cmocka_unit_test_setup(expectations_are_bounded, setup),
         cmocka_unit_test_setup(frozen_evaluation_is_late, setup),
+        cmocka_unit_test_setup(next_worker_has_time, setup),
+        cmocka_unit_test_setup(evaluation_is_timed, setup),
+        cmocka_unit_test_setup(awaited_evaluation_is_late, setup),
+        cmocka_unit_test_setup(only_worker_evaluates, setup),
         cmocka_unit_test_setup(straggler_replaces_the_dead, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,9 +105,11 @@ static void number_of_ps_changes(void **state)
     assert_int_equal(feed(answer("read /tanist/c/members/ps-1", json_member_text(1, 5))),
                      OBSERVER_MEMBER);
     for (int i = 0; i < 3; i++) {
-        observer_change_ps(&observer, numbers[i], &port, 0);
-        assert_int_equal(observer.task_count, numbers[i] + 2);
-        assert_true(observer_task(&observer, (struct task){ROLE_WORKER, 0})->present);
+        const uint32_t workers = (uint32_t)i + 1;
+        observer_change(&observer, numbers[i], workers, &port, 0);
+        assert_int_equal(observer.task_count, 1 + numbers[i] + workers);
+        assert_int_equal(observer_task(&observer, (struct task){ROLE_WORKER, 0})->present, i == 0);
+        assert_non_null(observer_task(&observer, (struct task){ROLE_WORKER, workers - 1}));
         assert_int_equal(observer_has_ps(&observer), numbers[i] > 0);
     }
     assert_null(observer_task(&observer, (struct task){ROLE_PS, 1}));

@@ -20,6 +20,7 @@ static void text_comes_back(void **state)
                                          .strategy = CHANGE_TO_GROUP,
                                          .ps = PS_MAX,
                                          .members = 3,
+                                         .workers = WORKERS_MAX,
                                          .wall_ms = 5,
                                          .by = "pid 7 on alpha",
                                          .agent = UINT64_MAX,

@@ -11,7 +11,7 @@
 
 enum {
     STEP_AT = 8 * 9,
-    COUNT_AT = 8 * (3 + 40 + 4 + 3),
+    COUNT_AT = 8 * (3 + 41 + 4 + 3),
     PLACE_AT = COUNT_AT + 8 + METRICS_MAX * (METRIC_NAME_BYTES + 8),
     FINGERPRINT_AT = PLACE_AT + 112
 };
