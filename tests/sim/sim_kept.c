@@ -101,7 +101,7 @@ void sim_kept_torn(void *ctx, struct process *process, int exit_code)
     sim_kill_task(cluster, task);
 }
 
-/* A part of a block is changed when the ps dies. */
+/* A part of a block is computed when the ps dies. */
 static void update(enum optimizer_kind kind, size_t count,
                    const struct optimizer_constants *constants, const float *gradient,
                    const float *const in[static OPTIMIZER_ARRAYS_MAX],
@@ -136,6 +136,25 @@ void __wrap_sparse_update(enum sparse_kind kind, uint32_t width,
     pass();
     __real_sparse_update(kind, width, constants, gradient, in, out);
     pass();
+}
+
+/* In the place of kept_memory_copy_block(). A part of a block is in its place when the ps dies. */
+void __wrap_kept_memory_copy_block(struct kept_memory *kept,
+                                   float *const arrays[static OPTIMIZER_ARRAYS_MAX]);
+void __real_kept_memory_copy_block(struct kept_memory *kept,
+                                   float *const arrays[static OPTIMIZER_ARRAYS_MAX]);
+
+void __wrap_kept_memory_copy_block(struct kept_memory *kept,
+                                   float *const arrays[static OPTIMIZER_ARRAYS_MAX])
+{
+    const uint64_t done = kept_memory_done(kept);
+    const bool updates = process_running() != NULL; /* Else a ps opens, and may have no block. */
+    pass();
+    for (uint32_t a = 0; a < kept->arrays && updates; a++) {
+        if (arrays[a] != NULL) { arrays[a][done] = kept_memory_block(kept, a)[0]; }
+    }
+    pass();
+    __real_kept_memory_copy_block(kept, arrays);
 }
 
 #define UPDATE(kind)                                                                               \
