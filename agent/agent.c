@@ -204,8 +204,8 @@ void agent_drain(struct agent *agent, uint32_t within_ms)
     char text[128];
     assert(agent->supervisor.phase <= SUPERVISOR_DRAINING);
     snprintf(text, sizeof text,
-             "leaving as soon as no step is lost by it, within %" PRIu32
-             " s (a second signal ends at once)",
+             "leaving without losing a step, within %" PRIu32
+             " s; a second signal kills the nodes at once",
              within_ms / 1000);
     agent_notify(agent, AGENT_DRAINING, text);
     agent_feed_event(agent, &(struct supervisor_event){.type = SUPERVISOR_DRAIN,

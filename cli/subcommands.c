@@ -6,11 +6,20 @@
 #include "common/base/nearest.h"
 #include "tanist/status.h"
 
+static void print_heading(const struct subcommands *commands, const char *name, FILE *out)
+{
+    const struct subcommand_heading *heading = commands->headings;
+    for (; heading != NULL && heading->before != NULL; heading++) {
+        if (strcmp(heading->before, name) == 0) { fprintf(out, "\n%s:\n", heading->text); }
+    }
+}
+
 int subcommands_overview(const struct subcommands *commands, FILE *out, int exit_code)
 {
     fprintf(out, "Usage: tanist %s\n\nExamples:\n%s\nCommands:\n", commands->synopsis,
             commands->examples);
     for (size_t i = 0; i < commands->count; i++) {
+        print_heading(commands, commands->list[i].name, out);
         fprintf(out, "  %-12s %s\n", commands->list[i].name, commands->list[i].summary);
     }
     fprintf(out, "\n%s\n", commands->footer);

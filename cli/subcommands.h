@@ -17,6 +17,11 @@ struct subcommand {
     int (*run)(int argc, char **argv);
 };
 
+/* A line of the overview before the subcommand of this name. */
+struct subcommand_heading {
+    const char *before, *text;
+};
+
 struct subcommands {
     const char *prefix;   /* "" or "chaos ": what the user types between `tanist` and the name. */
     const char *synopsis; /* "chaos COMMAND [ARGUMENT]..." */
@@ -24,6 +29,8 @@ struct subcommands {
     const char *footer;   /* Last line of the overview. */
     const struct subcommand *list;
     size_t count; /* At most SUBCOMMANDS_MAX. */
+    const struct subcommand_heading
+        *headings; /* Ends with a NULL name; NULL: the overview has none. */
 };
 
 /* Returns `exit_code`, so that callers can write `return subcommands_overview(...)`. */

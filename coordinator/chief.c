@@ -96,7 +96,7 @@ static void on_member(struct chief *c, const struct chief_event *event)
     if (lost) {
         const bool leaving = peer->reported && peer->report.leaving != 0;
         const char *cause = event->member.cause;
-        if (cause == NULL) { cause = leaving ? "left in order" : "session lost"; }
+        if (cause == NULL) { cause = leaving ? "left on request" : "session lost"; }
         text_set(peer->cause, sizeof peer->cause, cause);
         peer->lost = true;
         peer->left = event->member.task.role == ROLE_WORKER &&

@@ -44,8 +44,8 @@ static const uint32_t real_values[CRITEO_CATEGORIES] = {
 #define REAL_VALUES_MOST 10131227
 
 struct criteo {
-    uint64_t seed;
-    bool test;
+    struct random_stream click_stream, number_stream, rank_stream;
+    struct random_stream weight_streams[CRITEO_CATEGORIES], factor_streams[2 * PAIRS];
     uint64_t values[CRITEO_CATEGORIES];
     double logs[CRITEO_CATEGORIES]; /* log(values + 1) */
     double slopes[CRITEO_NUMBERS];
@@ -61,15 +61,14 @@ struct draw {
 
 /* ------------------------------------------------------------ the hidden model */
 
-static double normal(uint64_t seed, uint64_t stream, uint64_t index)
+static double normal(struct random_stream stream, uint64_t index)
 {
-    return (double)random_normal_at(seed, stream, index);
+    return (double)random_stream_normal_at(stream, index);
 }
 
 static uint64_t rank_of(const struct criteo *criteo, uint32_t c, uint64_t i)
 {
-    const uint64_t bits =
-        random_at(criteo->seed, STREAM_RANKS + criteo->test, i * CRITEO_CATEGORIES + c);
+    const uint64_t bits = random_stream_at(criteo->rank_stream, i * CRITEO_CATEGORIES + c);
     const double unit = (double)(bits >> 11) * 0x1p-53;
     const double rank = real_exp(unit * criteo->logs[c]) - 1;
     return u64_min((uint64_t)double_max(rank, 0), criteo->values[c] - 1);
@@ -77,15 +76,14 @@ static uint64_t rank_of(const struct criteo *criteo, uint32_t c, uint64_t i)
 
 static double logit_of(const struct criteo *criteo, const struct draw *draw)
 {
-    const uint64_t seed = criteo->seed;
     double logit = CONSTANT;
     for (uint32_t c = 0; c < CRITEO_CATEGORIES; c++) {
-        logit += WEIGHT_SCALE * normal(seed, STREAM_WEIGHTS + c, draw->ranks[c]);
+        logit += WEIGHT_SCALE * normal(criteo->weight_streams[c], draw->ranks[c]);
     }
     for (uint32_t k = 0; k < CRITEO_NUMBERS; k++) { logit += criteo->slopes[k] * draw->numbers[k]; }
     for (uint32_t c = 0; c < 2 * PAIRS; c += 2) {
-        logit += PRODUCT_SCALE * (normal(seed, STREAM_FACTORS + c, draw->ranks[c]) *
-                                  normal(seed, STREAM_FACTORS + c + 1, draw->ranks[c + 1]));
+        logit += PRODUCT_SCALE * (normal(criteo->factor_streams[c], draw->ranks[c]) *
+                                  normal(criteo->factor_streams[c + 1], draw->ranks[c + 1]));
     }
     return logit;
 }
@@ -93,14 +91,13 @@ static double logit_of(const struct criteo *criteo, const struct draw *draw)
 static struct draw draw_row(const struct criteo *criteo, uint64_t i)
 {
     struct draw draw;
-    const uint64_t seed = criteo->seed;
     for (uint32_t c = 0; c < CRITEO_CATEGORIES; c++) { draw.ranks[c] = rank_of(criteo, c, i); }
     for (uint32_t k = 0; k < CRITEO_NUMBERS; k++) {
-        draw.numbers[k] = normal(seed, STREAM_NUMBERS + criteo->test, i * CRITEO_NUMBERS + k);
+        draw.numbers[k] = normal(criteo->number_stream, i * CRITEO_NUMBERS + k);
     }
     draw.logit = logit_of(criteo, &draw);
     const double chance = 1 / (1 + real_exp(-draw.logit));
-    draw.click = (double)random_unit_at(seed, STREAM_CLICKS + criteo->test, i) < chance;
+    draw.click = (double)random_stream_unit_at(criteo->click_stream, i) < chance;
     return draw;
 }
 
@@ -195,7 +192,20 @@ static enum tn_status read_options(const char *text, uint64_t *values, struct er
     return status;
 }
 
-static void set_model(struct criteo *criteo, uint64_t most)
+static void set_streams(struct criteo *criteo, uint64_t seed, bool test)
+{
+    criteo->click_stream = random_stream_of(seed, STREAM_CLICKS + test);
+    criteo->number_stream = random_stream_of(seed, STREAM_NUMBERS + test);
+    criteo->rank_stream = random_stream_of(seed, STREAM_RANKS + test);
+    for (uint32_t c = 0; c < CRITEO_CATEGORIES; c++) {
+        criteo->weight_streams[c] = random_stream_of(seed, STREAM_WEIGHTS + c);
+    }
+    for (uint32_t c = 0; c < 2 * PAIRS; c++) {
+        criteo->factor_streams[c] = random_stream_of(seed, STREAM_FACTORS + c);
+    }
+}
+
+static void set_model(struct criteo *criteo, uint64_t seed, uint64_t most)
 {
     const double factor = double_max(1, (double)most / REAL_VALUES_MOST);
     for (uint32_t c = 0; c < CRITEO_CATEGORIES; c++) {
@@ -203,7 +213,7 @@ static void set_model(struct criteo *criteo, uint64_t most)
         criteo->logs[c] = real_log((double)(criteo->values[c] + 1));
     }
     for (uint32_t k = 0; k < CRITEO_NUMBERS; k++) {
-        criteo->slopes[k] = SLOPE_SCALE * normal(criteo->seed, STREAM_SLOPES, k);
+        criteo->slopes[k] = SLOPE_SCALE * normal(random_stream_of(seed, STREAM_SLOPES), k);
     }
 }
 
@@ -232,9 +242,8 @@ enum tn_status criteo_open(const struct criteo_config *config, struct source *ou
         free(columns);
         return error_set(error, TN_ENOMEM, "out of memory for data");
     }
-    criteo->seed = config->seed;
-    criteo->test = config->test;
-    set_model(criteo, most);
+    set_streams(criteo, config->seed, config->test);
+    set_model(criteo, config->seed, most);
     set_columns(columns);
     *out = (struct source){
         .type = &type,

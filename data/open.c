@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/nearest.h"
 #include "data/formats/formats.h"
 #include "data/source/stored_file.h"
 
@@ -242,7 +243,9 @@ static enum tn_status find_paths(const char *pattern, glob_t *paths, struct erro
         return error_set(error, TN_EIO, "%s: a folder cannot be read", pattern);
     }
     if (code == GLOB_NOMATCH || paths->gl_pathc == 0) {
-        return error_set(error, TN_ENOENT, "no file matches '%s'", pattern);
+        return error_set(error, TN_ENOENT, "no file matches '%s'%s", pattern,
+                         pattern[0] == '/' ? ""
+                                           : " (relative to the folder in which the command runs)");
     }
     if (paths->gl_pathc > UINT32_MAX) {
         return error_set(error, TN_EINVAL, "%s: too many files", pattern);
@@ -276,14 +279,21 @@ static enum tn_status refuse_format(const char *format, struct error *error)
                          "(docs/data-formats.md, Parquet) and give the format 'npy'",
                          format);
     }
+    const char *known[sizeof types / sizeof *types];
     char names[256] = "";
     for (size_t i = 0, used = 0; i < sizeof types / sizeof *types; i++) {
+        known[i] = types[i]->name;
         if (source_type_find(types[i]->name) != types[i]) { continue; }
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ",
                                  types[i]->name);
         assert(used < sizeof names);
     }
-    return error_set(error, TN_EINVAL, "unknown format '%s': one of %s", format, names);
+    const char *near = nearest_word(format, known, sizeof known / sizeof *known);
+    if (near != NULL) {
+        return error_set(error, TN_EINVAL, "unknown data.format '%s': did you mean '%s'?", format,
+                         near);
+    }
+    return error_set(error, TN_EINVAL, "unknown data.format '%s': give one of %s", format, names);
 }
 
 enum tn_status source_open(const struct source_config *config, struct source *out,

@@ -205,7 +205,7 @@ static void copy_fields(const struct dataset *dataset, uint32_t count, const str
     copy_field(to->keys, from->keys, sizes.keys);
 }
 
-/* Whether the entry has the examples of `step`. No thread uses it afterwards. */
+/* Whether the entry has the examples of `step`. It is empty from now on: no thread uses it. */
 static bool claim(struct read_ahead *ahead, struct entry *entry, uint64_t step)
 {
     pthread_mutex_lock(&ahead->mutex);
@@ -216,14 +216,27 @@ static bool claim(struct read_ahead *ahead, struct entry *entry, uint64_t step)
     return has;
 }
 
-static void queue(struct read_ahead *ahead, struct entry *entry, uint64_t step)
+/* The entry is queued for the examples of `step`, or has them. */
+static void put(struct read_ahead *ahead, struct entry *entry, enum entry_state state,
+                uint64_t step)
 {
+    assert(state == ENTRY_QUEUED || state == ENTRY_DONE);
     pthread_mutex_lock(&ahead->mutex);
     assert(entry->state == ENTRY_EMPTY);
-    entry->state = ENTRY_QUEUED;
+    entry->state = state;
     entry->step = step;
-    pthread_cond_signal(&ahead->queued);
+    if (state == ENTRY_QUEUED) { pthread_cond_signal(&ahead->queued); }
     pthread_mutex_unlock(&ahead->mutex);
+}
+
+/* The examples of an entry that has them. */
+static enum tn_status copy_entry(const struct read_ahead *ahead, const struct entry *entry,
+                                 const struct fields *fields, struct error *error)
+{
+    const uint32_t slice = (uint32_t)(entry - ahead->entries);
+    if (entry->status != TN_OK) { return error_set(error, entry->status, "%s", entry->error.text); }
+    copy_fields(ahead->config.dataset, examples_of(ahead, slice), &entry->fields, fields);
+    return TN_OK;
 }
 
 enum tn_status read_ahead_take(struct read_ahead *ahead, uint64_t step, uint32_t slice,
@@ -231,21 +244,13 @@ enum tn_status read_ahead_take(struct read_ahead *ahead, uint64_t step, uint32_t
 {
     assert(slice < ahead->config.slices);
     struct entry *entry = &ahead->entries[slice];
-    if (ahead->thread_count == 0) {
-        return gather(ahead, step, slice, ahead->indices, fields, error);
-    }
-    enum tn_status status;
-    if (!claim(ahead, entry, step)) {
-        status = gather(ahead, step, slice, ahead->indices, fields, error);
-    } else if (entry->status != TN_OK) {
-        status = error_set(error, entry->status, "%s", entry->error.text);
-    } else {
-        copy_fields(ahead->config.dataset, examples_of(ahead, slice), &entry->fields, fields);
-        status = TN_OK;
-    }
+    enum tn_status status = claim(ahead, entry, step)
+                                ? copy_entry(ahead, entry, fields, error)
+                                : gather(ahead, step, slice, ahead->indices, fields, error);
+    if (status != TN_OK || ahead->thread_count == 0) { return status; }
     /* Without memory for them, the next examples are gathered when they are taken. */
-    if (status == TN_OK && reserve(ahead, slice, fields, entry)) { queue(ahead, entry, step + 1); }
-    return status;
+    if (reserve(ahead, slice, fields, entry)) { put(ahead, entry, ENTRY_QUEUED, step + 1); }
+    return TN_OK;
 }
 
 enum tn_status read_ahead_keys(struct read_ahead *ahead, uint64_t step, uint32_t slice,
@@ -253,5 +258,13 @@ enum tn_status read_ahead_keys(struct read_ahead *ahead, uint64_t step, uint32_t
 {
     const struct fields keys = {.keys = fields->keys, .keys_each = fields->keys_each};
     assert(slice < ahead->config.slices && fields->keys != NULL);
-    return gather(ahead, step, slice, ahead->indices, &keys, error);
+    struct entry *entry = &ahead->entries[slice];
+    if (!claim(ahead, entry, step)) {
+        if (!reserve(ahead, slice, fields, entry)) {
+            return gather(ahead, step, slice, ahead->indices, &keys, error);
+        }
+        entry->status = gather(ahead, step, slice, entry->indices, &entry->fields, &entry->error);
+    }
+    put(ahead, entry, ENTRY_DONE, step);
+    return copy_entry(ahead, entry, &keys, error);
 }

@@ -1,7 +1,8 @@
 /*
- * data/read_ahead.h: threads that gather the examples of a slice's next step while the present one
- * is computed. What they gather is what dataset_gather() gives for (step, slice): threads change
- * when rows are read, and nothing else. A slice that moves to another worker drops its entry.
+ * data/read_ahead.h: examples of slices, which are gathered before they are needed: by threads,
+ * those of a slice's next step while the present one is computed, or when their keys are asked for.
+ * All are what dataset_gather() gives for (step, slice): reading ahead changes when rows are read,
+ * and nothing else. A slice that moves to another worker drops its entry.
  *
  * Threads: one takes; the others belong to the object. Blocking: read_ahead_take() on the disk.
  */
@@ -30,7 +31,8 @@ void read_ahead_close(struct read_ahead *ahead); /* NULL is allowed. */
 MUST_CHECK enum tn_status read_ahead_take(struct read_ahead *ahead, uint64_t step, uint32_t slice,
                                           const struct fields *fields, struct error *error);
 
-/* Only the keys of tables of its examples, while all that is read ahead stays as it is. */
+/* The keys of tables of its examples, which are kept for read_ahead_take() of the same step with
+ * the same fields: no example is read twice. Errors as dataset_gather(). */
 MUST_CHECK enum tn_status read_ahead_keys(struct read_ahead *ahead, uint64_t step, uint32_t slice,
                                           const struct fields *fields, struct error *error);
 

@@ -42,11 +42,9 @@ uint64_t graph_table_keys(const struct tn_graph *graph, const char *path)
     return keys;
 }
 
-/* The path of the table that a lookup reads. */
-static const char *table_of(const struct tn_program *program, uint32_t number)
+static const char *table_of(const struct tn_program *program, uint32_t at)
 {
-    const struct node *node = &program->graph->nodes[program->lookups[number].node];
-    return node_of(program->graph, node->inputs[0])->attributes.name;
+    return program->lookups[program->lookups_by_table[at]].table;
 }
 
 /* Behind the lookups of its table, which come before it. */
@@ -54,9 +52,9 @@ static void insert_by_table(struct tn_program *program, uint32_t number)
 {
     uint32_t at = number;
     uint32_t *sorted = program->lookups_by_table;
-    while (at > 0 && strcmp(table_of(program, sorted[at - 1]), table_of(program, number)) > 0) {
+    const char *table = program->lookups[number].table;
+    for (; at > 0 && strcmp(table_of(program, at - 1), table) > 0; at--) {
         sorted[at] = sorted[at - 1];
-        at--;
     }
     sorted[at] = number;
 }
@@ -76,36 +74,33 @@ enum tn_status program_list_lookups(struct tn_program *program, struct error *er
         return error_set(error, TN_ENOMEM, "out of memory: make the model smaller");
     }
     for (uint32_t i = 0; i < graph->count; i++) {
-        if (graph->nodes[i].op != &op_lookup) { continue; }
-        program->lookups[program->lookup_count].node = i;
+        const struct node *node = &graph->nodes[i];
+        if (node->op != &op_lookup) { continue; }
+        program->lookups[program->lookup_count] = (struct program_lookup){
+            .node = i,
+            .table = node_of(graph, node->inputs[0])->attributes.name,
+        };
         insert_by_table(program, program->lookup_count++);
     }
     return TN_OK;
 }
 
-/* The number of lookups whose table's path comes before `table`, or is the same with `same`. */
-static uint32_t count_until(const struct tn_program *program, const char *table, bool same)
+const uint32_t *program_lookups_of(const struct tn_program *program, const char *table,
+                                   uint32_t *count)
 {
     uint32_t begin = 0, end = program->lookup_count;
+    assert(program != NULL && table != NULL);
     while (begin < end) {
         const uint32_t middle = begin + (end - begin) / 2;
-        const int order = strcmp(table_of(program, program->lookups_by_table[middle]), table);
-        if (order < 0 || (order == 0 && same)) {
+        if (strcmp(table_of(program, middle), table) < 0) {
             begin = middle + 1;
         } else {
             end = middle;
         }
     }
-    return begin;
-}
-
-const uint32_t *program_lookups_of(const struct tn_program *program, const char *table,
-                                   uint32_t *count)
-{
-    assert(program != NULL && table != NULL);
-    const uint32_t first = count_until(program, table, false);
-    *count = count_until(program, table, true) - first;
-    return program->lookups_by_table + first;
+    while (end < program->lookup_count && strcmp(table_of(program, end), table) == 0) { end++; }
+    *count = end - begin;
+    return program->lookups_by_table + begin;
 }
 
 static void *memory_of(const struct tn_program *program, tn_tensor value)

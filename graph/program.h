@@ -31,6 +31,7 @@ struct program_variable {
 /* A lookup in a table; its keys and rows are in the memory of fields. */
 struct program_lookup {
     uint32_t node;
+    const char *table;  /* The path of the table that it reads; the graph's. */
     tn_tensor gradient; /* The gradient of the rows. TN_NONE: none flows. */
 };
 

@@ -7,17 +7,28 @@
 
 #include "common/base/minmax.h"
 #include "common/base/random.h"
+#include "common/base/short_copy.h"
 #include "graph/lookups.h"
 
 /* The random stream that hashes keys. */
 #define STREAM_KEYS UINT64_C(0x6b65797300000000)
 
+/* A table in the program that was filled last. */
+struct filled {
+    const uint32_t *lookups; /* Those of the program; borrowed. */
+    uint32_t lookup_count;
+    uint64_t count; /* Positions that have a key. */
+    struct sparse_place *sorted;
+};
+
 struct slice_rows {
     const struct model *model;
+    const struct tn_program *program; /* The one filled last. */
+    struct filled *tables;
     uint64_t positions;      /* The most that a table has. */
     uint64_t *keys, *unique; /* By position; ascending. */
     float *values, *asked;   /* Rows by position, and by unique key. */
-    struct sparse_place *places, *spare;
+    struct sparse_place *spare;
 };
 
 uint64_t slice_rows_key(const struct row_table_shape *table, int64_t key)
@@ -28,6 +39,26 @@ uint64_t slice_rows_key(const struct row_table_shape *table, int64_t key)
 }
 
 /* ------------------------------------------------------------------- memory */
+
+/* `floats`: the most numbers that the rows of a table have. */
+static bool reserve(struct slice_rows *rows, uint32_t examples, uint64_t floats)
+{
+    const struct variable_table *variables = &rows->model->table;
+    bool reserved = true;
+    rows->tables = calloc((size_t)variables->row_table_count + 1, sizeof *rows->tables);
+    rows->keys = calloc(rows->positions + 1, sizeof *rows->keys);
+    rows->unique = calloc(rows->positions + 1, sizeof *rows->unique);
+    rows->values = calloc(floats + 1, sizeof *rows->values);
+    rows->asked = calloc(floats + 1, sizeof *rows->asked);
+    rows->spare = calloc(rows->positions + 1, sizeof *rows->spare);
+    for (uint32_t t = 0; t < variables->row_table_count && rows->tables != NULL; t++) {
+        struct filled *table = &rows->tables[t];
+        table->sorted = calloc(examples * variables->row_tables[t].keys + 1, sizeof *table->sorted);
+        reserved = reserved && table->sorted != NULL;
+    }
+    return reserved && rows->tables != NULL && rows->keys != NULL && rows->unique != NULL &&
+           rows->values != NULL && rows->asked != NULL && rows->spare != NULL;
+}
 
 enum tn_status slice_rows_open(const struct model *model, uint32_t examples,
                                struct slice_rows **out, struct error *error)
@@ -43,14 +74,7 @@ enum tn_status slice_rows_open(const struct model *model, uint32_t examples,
         rows->positions = u64_max(rows->positions, positions);
         floats = u64_max(floats, positions * model->table.row_tables[t].width);
     }
-    rows->keys = calloc(rows->positions + 1, sizeof *rows->keys);
-    rows->unique = calloc(rows->positions + 1, sizeof *rows->unique);
-    rows->values = calloc(floats + 1, sizeof *rows->values);
-    rows->asked = calloc(floats + 1, sizeof *rows->asked);
-    rows->places = calloc(rows->positions + 1, sizeof *rows->places);
-    rows->spare = calloc(rows->positions + 1, sizeof *rows->spare);
-    if (rows->keys != NULL && rows->unique != NULL && rows->values != NULL && rows->asked != NULL &&
-        rows->places != NULL && rows->spare != NULL) {
+    if (reserve(rows, examples, floats)) {
         *out = rows;
         return TN_OK;
     }
@@ -65,11 +89,14 @@ enum tn_status slice_rows_open(const struct model *model, uint32_t examples,
 void slice_rows_close(struct slice_rows *rows)
 {
     if (rows == NULL) { return; }
+    for (uint32_t t = 0; t < rows->model->table.row_table_count && rows->tables != NULL; t++) {
+        free(rows->tables[t].sorted);
+    }
+    free(rows->tables);
     free(rows->keys);
     free(rows->unique);
     free(rows->values);
     free(rows->asked);
-    free(rows->places);
     free(rows->spare);
     free(rows);
 }
@@ -79,7 +106,6 @@ void slice_rows_close(struct slice_rows *rows)
 /* The lookups of one table in a program, one after another. */
 struct positions {
     const struct tn_program *program;
-    const struct row_table_shape *table;
     const uint32_t *lookups; /* [lookup_count] */
     uint32_t lookup_count;
     uint32_t at;    /* The next lookup. */
@@ -91,10 +117,21 @@ struct positions {
 static struct positions begin(const struct slice_rows *rows, const struct tn_program *program,
                               uint32_t table)
 {
-    struct positions positions = {.program = program,
-                                  .table = &rows->model->table.row_tables[table]};
-    positions.lookups = program_lookups_of(program, positions.table->name, &positions.lookup_count);
+    struct positions positions = {.program = program};
+    const char *name = rows->model->table.row_tables[table].name;
+    positions.lookups = program_lookups_of(program, name, &positions.lookup_count);
     return positions;
+}
+
+/* The same for the program that was filled last, whose lookups were found then. */
+static struct positions begin_filled(const struct slice_rows *rows, uint32_t table)
+{
+    const struct filled *filled = &rows->tables[table];
+    return (struct positions){
+        .program = rows->program,
+        .lookups = filled->lookups,
+        .lookup_count = filled->lookup_count,
+    };
 }
 
 /* Go to the next lookup of the table. False: there is none. */
@@ -111,79 +148,117 @@ static bool next(struct positions *positions)
     return false;
 }
 
-static int64_t key_at(const struct lookup_view *lookup, uint64_t position)
+/* Whether one lookup has all positions. If so, it is the present one. */
+static bool next_is_only(struct positions *positions)
 {
-    const uint64_t example = position / lookup->count, place = position % lookup->count;
-    return lookup->keys[example * lookup->keys_each + lookup->first + place];
+    return positions->lookup_count == 1 && next(positions);
 }
 
-/* The keys of all positions of a table. Sets `*count`. */
-static enum tn_status list_keys(struct slice_rows *rows, const struct tn_program *program,
-                                uint32_t table, uint64_t *count, struct error *error)
+/* The keys of the present lookup. */
+static enum tn_status put_keys(const struct positions *positions,
+                               const struct row_table_shape *table, uint64_t *out,
+                               struct error *error)
 {
-    struct positions positions = begin(rows, program, table);
-    while (next(&positions)) {
-        assert(positions.first + positions.count <= rows->positions);
-        for (uint64_t p = 0; p < positions.count; p++) {
-            const int64_t key = key_at(&positions.lookup, p);
-            if (key < TN_KEY_NONE) {
+    const struct lookup_view *lookup = &positions->lookup;
+    const int64_t *keys = lookup->keys + lookup->first;
+    for (uint32_t e = 0; e < positions->program->options.examples; e++, keys += lookup->keys_each) {
+        for (uint32_t k = 0; k < lookup->count; k++) {
+            if (keys[k] < TN_KEY_NONE) {
                 return error_set(error, TN_EINVAL,
                                  "table '%s': a key is %" PRId64
                                  ": give numbers from 0 to 2^63-1, or TN_KEY_NONE",
-                                 positions.table->name, key);
+                                 table->name, keys[k]);
             }
-            rows->keys[positions.first + p] = slice_rows_key(positions.table, key);
+            *out++ = slice_rows_key(table, keys[k]);
         }
     }
-    *count = positions.first;
     return TN_OK;
+}
+
+/* The keys of all positions of a table, to `rows->keys`. Sets `*count`. */
+static enum tn_status list_keys(struct slice_rows *rows, struct positions positions, uint32_t table,
+                                uint64_t *count, struct error *error)
+{
+    enum tn_status status = TN_OK;
+    while (status == TN_OK && next(&positions)) {
+        assert(positions.first + positions.count <= rows->positions);
+        status = put_keys(&positions, &rows->model->table.row_tables[table],
+                          rows->keys + positions.first, error);
+    }
+    *count = positions.first;
+    return status;
 }
 
 /* ------------------------------------------------------------------- before */
 
-/* Ask for each row once, and copy it to all positions of its key. */
-static void spread(struct slice_rows *rows, uint32_t table, uint64_t count,
-                   const struct row_source *source)
+/* Sort the places of `rows->keys`. Rows of positions without a key are zeros. */
+static void sort_places(struct slice_rows *rows, uint32_t t, uint64_t count, float *values)
 {
-    const uint64_t width = rows->model->table.row_tables[table].width;
-    uint64_t used = 0, unique = 0;
+    const uint64_t width = rows->model->table.row_tables[t].width;
+    struct filled *table = &rows->tables[t];
+    table->count = 0;
     for (uint64_t p = 0; p < count; p++) {
         if (rows->keys[p] == SPARSE_KEY_NONE) {
-            memset(rows->values + p * width, 0, width * sizeof *rows->values);
+            memset(values + p * width, 0, width * sizeof *values);
             continue;
         }
-        rows->places[used++] = (struct sparse_place){rows->keys[p], (uint32_t)p};
+        table->sorted[table->count++] = (struct sparse_place){rows->keys[p], (uint32_t)p};
     }
-    const struct sparse_place *sorted = sparse_sort(used, rows->places, rows->spare);
-    for (uint64_t i = 0; i < used; i++) {
+    const struct sparse_place *sorted = sparse_sort(table->count, table->sorted, rows->spare);
+    if (sorted != table->sorted) { memcpy(table->sorted, sorted, table->count * sizeof *sorted); }
+}
+
+/* Ask for each row once, and copy it to all positions of its key. */
+static void spread(struct slice_rows *rows, uint32_t t, const struct row_source *source,
+                   float *values)
+{
+    const uint64_t width = rows->model->table.row_tables[t].width;
+    const struct filled *table = &rows->tables[t];
+    const struct sparse_place *sorted = table->sorted;
+    uint64_t unique = 0;
+    for (uint64_t i = 0; i < table->count; i++) {
         if (i > 0 && sorted[i].key == sorted[i - 1].key) { continue; }
         rows->unique[unique++] = sorted[i].key;
     }
-    if (unique > 0) { source->read(source->ctx, table, rows->unique, unique, rows->asked); }
+    if (unique > 0) { source->read(source->ctx, t, rows->unique, unique, rows->asked); }
     const float *row = rows->asked;
-    for (uint64_t i = 0; i < used; i++) {
+    for (uint64_t i = 0; i < table->count; i++) {
         if (i > 0 && sorted[i].key != sorted[i - 1].key) { row += width; }
-        memcpy(rows->values + sorted[i].position * width, row, width * sizeof *row);
+        short_copy(values + sorted[i].position * width, row, width * sizeof *row);
     }
+}
+
+static enum tn_status fill_table(struct slice_rows *rows, uint32_t t,
+                                 const struct row_source *source, struct error *error)
+{
+    const uint64_t width = rows->model->table.row_tables[t].width;
+    struct positions positions = begin(rows, rows->program, t);
+    uint64_t count = 0;
+    rows->tables[t].lookups = positions.lookups;
+    rows->tables[t].lookup_count = positions.lookup_count;
+    enum tn_status status = list_keys(rows, positions, t, &count, error);
+    if (status != TN_OK) { return status; }
+    const bool is_only = next_is_only(&positions);
+    float *values = is_only ? positions.lookup.rows : rows->values;
+    sort_places(rows, t, count, values);
+    spread(rows, t, source, values);
+    while (!is_only && next(&positions)) {
+        memcpy(positions.lookup.rows, values + positions.first * width,
+               positions.count * width * sizeof *values);
+    }
+    return TN_OK;
 }
 
 enum tn_status slice_rows_fill(struct slice_rows *rows, struct tn_program *program,
                                const struct row_source *source, struct error *error)
 {
+    enum tn_status status = TN_OK;
     assert(program != NULL && source != NULL);
-    for (uint32_t t = 0; t < rows->model->table.row_table_count; t++) {
-        const uint64_t width = rows->model->table.row_tables[t].width;
-        uint64_t count = 0;
-        enum tn_status status = list_keys(rows, program, t, &count, error);
-        if (status != TN_OK) { return status; }
-        spread(rows, t, count, source);
-        struct positions positions = begin(rows, program, t);
-        while (next(&positions)) {
-            memcpy(positions.lookup.rows, rows->values + positions.first * width,
-                   positions.count * width * sizeof *rows->values);
-        }
+    rows->program = program;
+    for (uint32_t t = 0; t < rows->model->table.row_table_count && status == TN_OK; t++) {
+        status = fill_table(rows, t, source, error);
     }
-    return TN_OK;
+    return status;
 }
 
 enum tn_status slice_rows_list(struct slice_rows *rows, const struct tn_program *program,
@@ -193,7 +268,7 @@ enum tn_status slice_rows_list(struct slice_rows *rows, const struct tn_program 
     assert(program != NULL && sink != NULL);
     for (uint32_t t = 0; t < rows->model->table.row_table_count && status == TN_OK; t++) {
         uint64_t count = 0;
-        status = list_keys(rows, program, t, &count, error);
+        status = list_keys(rows, begin(rows, program, t), t, &count, error);
         if (status == TN_OK) { status = sink->add(sink->ctx, t, rows->keys, count, error); }
     }
     return status;
@@ -201,39 +276,53 @@ enum tn_status slice_rows_list(struct slice_rows *rows, const struct tn_program 
 
 /* -------------------------------------------------------------------- after */
 
-/* The gradients of all positions. Those of lookups that the loss does not depend on have no keys,
- * so that their rows are not trained. */
-static void gather_gradients(struct slice_rows *rows, const struct tn_program *program,
-                             uint32_t table)
+static void leave_out(struct filled *table, uint64_t first, uint64_t count)
 {
-    const uint64_t width = rows->model->table.row_tables[table].width;
-    struct positions positions = begin(rows, program, table);
-    while (next(&positions)) {
-        const float *gradient = positions.lookup.gradient;
-        if (gradient != NULL) {
-            memcpy(rows->values + positions.first * width, gradient,
-                   positions.count * width * sizeof *gradient);
-            continue;
-        }
-        for (uint64_t p = 0; p < positions.count; p++) {
-            rows->keys[positions.first + p] = SPARSE_KEY_NONE;
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < table->count; i++) {
+        const uint64_t position = table->sorted[i].position;
+        if (position < first || position >= first + count) {
+            table->sorted[kept++] = table->sorted[i];
         }
     }
+    table->count = kept;
+}
+
+/* The gradients of all positions. Those of lookups that the loss does not depend on are left out,
+ * so that their rows are not trained. */
+static const float *gather_gradients(struct slice_rows *rows, uint32_t t)
+{
+    const uint64_t width = rows->model->table.row_tables[t].width;
+    struct positions positions = begin_filled(rows, t);
+    if (next_is_only(&positions) && positions.lookup.gradient != NULL) {
+        return positions.lookup.gradient;
+    }
+    positions = begin_filled(rows, t);
+    while (next(&positions)) {
+        const float *gradient = positions.lookup.gradient;
+        if (gradient == NULL) {
+            leave_out(&rows->tables[t], positions.first, positions.count);
+            continue;
+        }
+        memcpy(rows->values + positions.first * width, gradient,
+               positions.count * width * sizeof *gradient);
+    }
+    return rows->values;
 }
 
 enum tn_status slice_rows_collect(struct slice_rows *rows, const struct tn_program *program,
                                   struct row_sums *out, struct error *error)
 {
-    assert(program != NULL && out->count == rows->model->table.row_table_count);
+    assert(program != NULL && program == rows->program);
+    assert(out->count == rows->model->table.row_table_count);
     for (uint32_t t = 0; t < out->count; t++) {
+        const struct filled *table = &rows->tables[t];
         struct row_sum *sum = &out->tables[t];
-        uint64_t count = 0;
-        enum tn_status status = list_keys(rows, program, t, &count, error);
-        if (status == TN_OK) { status = row_sum_reserve(sum, count, error); }
+        const float *gradients = gather_gradients(rows, t);
+        enum tn_status status = row_sum_reserve(sum, table->count, error);
         if (status != TN_OK) { return status; }
-        gather_gradients(rows, program, t);
-        sum->count = sparse_collect(rows->keys, rows->values, (uint32_t)count, sum->width,
-                                    rows->places, rows->spare, sum->keys, sum->values);
+        sum->count =
+            sparse_sum(table->sorted, table->count, gradients, sum->width, sum->keys, sum->values);
     }
     return TN_OK;
 }

@@ -52,7 +52,8 @@ struct row_sink {
 MUST_CHECK enum tn_status slice_rows_list(struct slice_rows *rows, const struct tn_program *program,
                                           const struct row_sink *sink, struct error *error);
 
-/* After the run, with the same keys: the sums of the gradients of each row. TN_ENOMEM. */
+/* After a run of the program that was filled last, once: the sums of the gradients of each row.
+ * TN_ENOMEM. */
 MUST_CHECK enum tn_status slice_rows_collect(struct slice_rows *rows,
                                              const struct tn_program *program, struct row_sums *out,
                                              struct error *error);

@@ -4,7 +4,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { PAGE_BYTES = 4096, LAYOUT = 2 };
+enum {
+    PAGE_BYTES = 4096,
+    LINE_BYTES = 64,
+    BLOCKS_APART = 16 * 17, /* Floats between two: not the same sets of the cache. */
+    LAYOUT = 3,
+};
 
 struct kept_head {
     uint8_t identity[DIGEST_BYTES];
@@ -14,11 +19,11 @@ struct kept_head {
         struct kept_record record;
         uint8_t digest[DIGEST_BYTES];
     } records[2];
-    /* The progress of a begun update: twice the floats that are done, plus 1 while the block behind
-     * them, of `undo_count` floats, can be undone. */
+    /* The progress of a begun update: twice the floats that are done, plus 1 while the new state of
+     * the block behind them, of `block_count` floats, is in `blocks`. */
     _Atomic uint64_t progress;
-    uint64_t undo_count;
-    float undo[OPTIMIZER_ARRAYS_MAX][KEPT_BLOCK_FLOATS];
+    uint64_t block_count;
+    _Alignas(LINE_BYTES) float blocks[OPTIMIZER_ARRAYS_MAX][KEPT_BLOCK_FLOATS + BLOCKS_APART];
     struct losses losses;
 };
 
@@ -143,7 +148,7 @@ static bool has_progress(const struct kept_memory *kept)
     const uint64_t progress = load(&kept->head->progress), done = progress / 2;
     if (done > kept->count) { return false; }
     if (progress % 2 == 0) { return true; }
-    const uint64_t count = kept->head->undo_count;
+    const uint64_t count = kept->head->block_count;
     return count >= 1 && count <= KEPT_BLOCK_FLOATS && count <= kept->count - done;
 }
 
@@ -185,36 +190,33 @@ uint64_t kept_memory_done(const struct kept_memory *kept)
     return load(&kept->head->progress) / 2;
 }
 
-void kept_memory_begin_block(struct kept_memory *kept, uint64_t offset, uint32_t count,
-                             float *const arrays[static OPTIMIZER_ARRAYS_MAX])
+float *kept_memory_block(const struct kept_memory *kept, uint32_t array)
 {
-    struct kept_head *head = kept->head;
+    assert(array < kept->arrays);
+    return kept->head->blocks[array];
+}
+
+void kept_memory_note_block(struct kept_memory *kept, uint64_t offset, uint32_t count)
+{
     assert(count >= 1 && count <= KEPT_BLOCK_FLOATS);
-    assert(load(&head->progress) == 2 * offset);
-    for (uint32_t a = 0; a < kept->arrays; a++) {
-        if (arrays[a] != NULL) { memcpy(head->undo[a], arrays[a] + offset, count * sizeof(float)); }
-    }
-    head->undo_count = count;
-    store(&head->progress, 2 * offset + 1);
+    assert(load(&kept->head->progress) == 2 * offset);
+    kept->head->block_count = count;
+    store(&kept->head->progress, 2 * offset + 1);
 }
 
-void kept_memory_end_block(struct kept_memory *kept, uint64_t offset, uint32_t count)
-{
-    assert(load(&kept->head->progress) == 2 * offset + 1);
-    store(&kept->head->progress, 2 * (offset + count));
-}
-
-void kept_memory_undo(struct kept_memory *kept, float *const arrays[static OPTIMIZER_ARRAYS_MAX])
+void kept_memory_copy_block(struct kept_memory *kept,
+                            float *const arrays[static OPTIMIZER_ARRAYS_MAX])
 {
     struct kept_head *head = kept->head;
     const uint64_t progress = load(&head->progress), done = progress / 2;
+    const uint64_t count = head->block_count;
     if (progress % 2 == 0) { return; }
-    assert(done + head->undo_count <= kept->count);
+    assert(count <= KEPT_BLOCK_FLOATS && done + count <= kept->count);
     for (uint32_t a = 0; a < kept->arrays; a++) {
         if (arrays[a] == NULL) { continue; }
-        memcpy(arrays[a] + done, head->undo[a], head->undo_count * sizeof(float));
+        memcpy(arrays[a] + done, head->blocks[a], count * sizeof(float));
     }
-    store(&head->progress, 2 * done);
+    store(&head->progress, 2 * (done + count));
 }
 
 struct losses *kept_memory_losses(struct kept_memory *kept)

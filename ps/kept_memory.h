@@ -10,8 +10,9 @@
  * stores up to some instruction and none behind it, and the fences keep the compiler from moving
  * them.
  *
- * An update in place is undone by blocks. Before a block is changed its old contents are copied to
- * the head, and a counter shows that; then the counter shows that the block is done.
+ * An update in place is made by blocks. The new contents of a block are written to the head, and a
+ * counter shows that; then they are copied to their place, and the counter shows that the block is
+ * done. So a killed process leaves a block as it was, or all that is needed to complete it.
  *
  * All that is read from the memory may be anything: it is checked before it is used.
  *
@@ -34,7 +35,7 @@
 
 enum {
     KEPT_SLOTS = 48,         /* Arrays in use, of the next step, being saved and being sent. */
-    KEPT_BLOCK_FLOATS = 8192 /* The largest block that can be undone. */
+    KEPT_BLOCK_FLOATS = 2048 /* The largest block: its arrays stay in the first-level cache. */
 };
 
 /* The rows of tables, whose cells are in the arena. */
@@ -96,15 +97,16 @@ void kept_memory_clear(struct kept_memory *kept);
 
 /* The floats of a begun update that are done. */
 uint64_t kept_memory_done(const struct kept_memory *kept);
-/* The block of `count` floats at `offset`, up to which all are done, is going to be changed in
- * `arrays`; NULL: not in this one. */
-void kept_memory_begin_block(struct kept_memory *kept, uint64_t offset, uint32_t count,
-                             float *const arrays[static OPTIMIZER_ARRAYS_MAX]);
-void kept_memory_end_block(struct kept_memory *kept, uint64_t offset, uint32_t count);
-/* Restore the block whose change was begun but not ended, if any, in those of `arrays` that are not
- * NULL.
- * */
-void kept_memory_undo(struct kept_memory *kept, float *const arrays[static OPTIMIZER_ARRAYS_MAX]);
+/* Where the update of a block writes what `array` gets: at most KEPT_BLOCK_FLOATS, 64-byte
+ * aligned. */
+float *kept_memory_block(const struct kept_memory *kept, uint32_t array);
+/* The block of `count` floats at `offset`, up to which all are done, is complete: in
+ * kept_memory_block() for the arrays that are changed in place, and in all others. */
+void kept_memory_note_block(struct kept_memory *kept, uint64_t offset, uint32_t count);
+/* Copy the noted block to those of `arrays` that are not NULL: then it is done. Nothing, if no
+ * block is noted. */
+void kept_memory_copy_block(struct kept_memory *kept,
+                            float *const arrays[static OPTIMIZER_ARRAYS_MAX]);
 
 /* The losses of the last steps. Only metrics use them, so they may have any contents. */
 struct losses *kept_memory_losses(struct kept_memory *kept);

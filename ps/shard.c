@@ -141,18 +141,15 @@ static struct buffer *acquire_answer(const struct shard *shard,
     return acquire(shard, shard_answer_bytes(shard));
 }
 
-/* Copy `count` floats at `offset` of the arrays to the answer, unless they are it. */
-static void fill_answer(const struct shard *shard,
-                        struct buffer *const arrays[static OPTIMIZER_ARRAYS_MAX],
+/* Copy `count` floats of the values and their average to `offset` of the answer. */
+static void fill_answer(const struct shard *shard, const float *values, const float *average,
                         const struct buffer *answer, uint64_t offset, uint64_t count)
 {
-    if (answer == arrays[0]) { return; }
-    assert(arrays[0] != NULL);
     assert(shard->arrays >= 2);
-    const float *values = arrays[0]->data, *average = arrays[shard->arrays - 1]->data;
+    assert(offset + count <= shard->config.count);
     float *out = (float *)answer->data + offset;
-    memcpy(out, values + offset, count * sizeof *out);
-    memcpy(out + shard->config.count, average + offset, count * sizeof *out);
+    memcpy(out, values, count * sizeof *out);
+    memcpy(out + shard->config.count, average, count * sizeof *out);
 }
 
 /* The floats from `offset` on of the sum in a slot, as far as its chunk reaches. */
@@ -190,12 +187,14 @@ static const float *sum_block(const struct shard *shard, const struct slice_sum 
     return shard->sum;
 }
 
+/* In kept memory, what changes in place is written to its block; see apply_blocks(). */
 static void update_block(const struct shard *shard, const float *gradient, uint64_t offset,
                          uint32_t count, struct buffer *const fresh[OPTIMIZER_ARRAYS_MAX],
                          const struct buffer *answer)
 {
     assert(offset + count <= shard->config.count);
     const struct kernels *kernels = shard->config.kernels;
+    const struct kept_memory *kept = shard->config.kept;
     const bool streams = answer == fresh[0] && array_bytes(shard) >= STREAM_BYTES;
     const float *in[OPTIMIZER_ARRAYS_MAX] = {NULL};
     float *out[OPTIMIZER_ARRAYS_MAX] = {NULL}, *streamed[OPTIMIZER_ARRAYS_MAX] = {NULL};
@@ -204,16 +203,20 @@ static void update_block(const struct shard *shard, const float *gradient, uint6
         assert(fresh[a] != NULL);
         in[a] = (const float *)shard->current[a]->data + offset;
         out[a] = (float *)fresh[a]->data + offset;
-        if (!streams || fresh[a] == shard->current[a]) { continue; }
-        streamed[a] = out[a];
-        out[a] = shard->blocks[a];
+        if (fresh[a] == shard->current[a]) {
+            if (kept != NULL) { out[a] = kept_memory_block(kept, a); }
+        } else if (streams) {
+            streamed[a] = out[a];
+            out[a] = shard->blocks[a];
+        }
     }
     optimizer_apply(&shard->config.optimizer, kernels, shard->updates, shard->config.first + offset,
                     count, gradient, in, out);
     for (uint32_t a = 0; a < shard->arrays; a++) {
         if (streamed[a] != NULL) { kernels->stream(count, out[a], streamed[a]); }
     }
-    fill_answer(shard, fresh, answer, offset, count);
+    if (answer == fresh[0]) { return; }
+    fill_answer(shard, out[0], out[shard->arrays - 1], answer, offset, count);
 }
 
 static uint32_t plan_sums(const struct shard *shard, const struct slice_node *parts,
@@ -293,16 +296,17 @@ static void apply_blocks(struct shard *shard, const struct slice_sum *sums, uint
     struct kept_memory *kept = shard->config.kept;
     struct shard_update *next = &shard->next;
     float *changed[OPTIMIZER_ARRAYS_MAX];
-    static_assert((int)BLOCK <= (int)KEPT_BLOCK_FLOATS, "a block can be undone");
+    static_assert((int)KEPT_BLOCK_FLOATS <= (int)BLOCK, "the sum of a block fits");
     shard_in_place(shard, changed);
     uint32_t count;
     for (; next->done < shard->config.count; next->done += count) {
         count = block_at(shard, next->done);
+        if (kept != NULL) { count = u32_min(count, KEPT_BLOCK_FLOATS); }
         const float *sum = sum_block(shard, sums, sum_count, root, next->done, count);
-        if (kept != NULL) { kept_memory_begin_block(kept, next->done, count, changed); }
         update_block(shard, sum, next->done, count, next->arrays, next->answer);
+        if (kept != NULL) { kept_memory_note_block(kept, next->done, count); }
         FAILPOINT("ps.mid_apply");
-        if (kept != NULL) { kept_memory_end_block(kept, next->done, count); }
+        if (kept != NULL) { kept_memory_copy_block(kept, changed); }
     }
 }
 
@@ -336,6 +340,7 @@ bool shard_apply_gradient(struct shard *shard, const struct shard_gradient *part
 {
     uint64_t end = 0;
     uint32_t count;
+    assert(shard->config.kept == NULL);
     if (!shard_begin_update(shard)) { return false; }
     for (uint32_t i = 0; i < part_count; i++) {
         assert(parts[i].first == end);
@@ -403,7 +408,10 @@ bool shard_adopt(struct shard *shard, uint64_t updates)
     assert(shard->incoming[0] != NULL);
     struct buffer *answer = acquire_answer(shard, shard->incoming);
     if (answer == NULL) { return false; }
-    fill_answer(shard, shard->incoming, answer, 0, shard->config.count);
+    if (answer != shard->incoming[0]) {
+        fill_answer(shard, shard->incoming[0]->data, shard->incoming[shard->arrays - 1]->data,
+                    answer, 0, shard->config.count);
+    }
     shard_forget(shard);
     shard->answer = answer;
     memcpy(shard->current, shard->incoming, sizeof shard->current);

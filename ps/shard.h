@@ -117,14 +117,13 @@ MUST_CHECK bool shard_apply_gradient(struct shard *shard, const struct shard_gra
 void shard_keep(struct shard *shard, bool arrays);
 void shard_unkeep(struct shard *shard, bool arrays);
 
-/* The arrays that the begun update changes in place, of which a block may have to be undone; NULL:
- * the update does not change this array in place. */
+/* The arrays that the begun update changes in place; NULL: it does not change this one in place. */
 void shard_in_place(const struct shard *shard, float *arrays[static OPTIMIZER_ARRAYS_MAX]);
 /* Fill in the positions in the kept memory: the fields of `record` that name slots, and the counts
  * of updates. False: a part of the shard is not in the kept memory. */
 bool shard_describe(const struct shard *shard, struct kept_record *record);
-/* Take over the state of a former process from the valid record of the memory, and undo the block
- * that the process was changing. The shard must be empty. */
+/* Take over the state of a former process from the valid record of the memory, and
+ * complete the block that the process was changing. The shard must be empty. */
 void shard_recover(struct shard *shard, const struct kept_record *record);
 
 /* Acquire `incoming` arrays with undefined contents. False: out of memory; none are acquired. */

@@ -61,12 +61,12 @@ static void take_arrays(const struct shard *shard, struct found *found,
     for (uint32_t a = 0; a < ARRAYS; a++) { out[a] = take(shard, found, slots[a], bytes); }
 }
 
-/* Half a block may have been changed: make it what it was. */
-static void undo(struct shard *shard)
+/* A part of a block may have its new contents: complete it. */
+static void complete_block(struct shard *shard)
 {
     float *changed[ARRAYS];
     shard_in_place(shard, changed);
-    kept_memory_undo(shard->config.kept, changed);
+    kept_memory_copy_block(shard->config.kept, changed);
     shard->next.done = kept_memory_done(shard->config.kept);
 }
 
@@ -85,5 +85,5 @@ void shard_recover(struct shard *shard, const struct kept_record *record)
     shard->kept_answer = take(shard, &found, record->evaluation, answer_bytes);
     shard->updates = record->updates;
     shard->kept_updates = record->kept_updates;
-    if (record->begun != 0) { undo(shard); }
+    if (record->begun != 0) { complete_block(shard); }
 }

@@ -3,7 +3,8 @@
 #
 #   scripts/install-dependencies.sh SET ...     SET: runtime, build, test, lint, fuzz, model
 #
-# Needs root, or sudo. Exit status: 0 all packages are installed; 1 one could not be installed.
+# Needs root, or sudo. Exit status: 0 all packages are installed; 1 one could not be installed;
+# 128 bad arguments.
 set -euo pipefail
 
 declare -A packages=(
@@ -20,10 +21,18 @@ declare -A packages=(
 print_heading() { printf '== %s\n' "$*"; }
 fail() { printf 'install-dependencies: %s\n' "$*" >&2; exit 1; }
 
-[ $# -gt 0 ] || { sed -n '2,6p' "$0"; exit 128; }
+usage() { sed -n '2,7s/^# \{0,1\}//p' "$0"; }
+
+case ${1:-} in
+  -h | --help) usage; exit 0 ;;
+  '') usage >&2; exit 128 ;;
+esac
 wanted=()
 for set in "$@"; do
-  [ -n "${packages[$set]:-}" ] || fail "unknown set '$set': give some of ${!packages[*]}"
+  if [ -z "${packages[$set]:-}" ]; then
+    printf 'install-dependencies: unknown set %s: give some of %s\n' "'$set'" "${!packages[*]}" >&2
+    exit 128
+  fi
   read -r -d '' -a names <<<"${packages[$set]}" || true
   wanted+=("${names[@]}")
 done

@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
+#include "common/base/short_copy.h"
 #include "common/cluster/row_body.h"
 #include "common/cluster/row_owner.h"
 #include "common/cluster/task.h"
 
 enum { LEAST_ROOM = 256, SECTION_BYTES = 8 };
+
+static_assert(PS_MAX <= UINT8_MAX, "the owner of a row is a byte");
 
 /* The rows of one table. */
 struct wanted {
@@ -19,7 +22,8 @@ struct wanted {
     struct sparse_place *places; /* The keys; positions are not used. [capacity] */
     struct sparse_place *spare;  /* [capacity] */
     uint64_t *keys;              /* [count] of the settled lookup, ... */
-    float *values;               /* ... and their rows. */
+    uint8_t *owners;             /* ... the ps that have their rows, ... */
+    float *values;               /* ... and these. */
     uint64_t values_capacity;
 };
 
@@ -32,12 +36,12 @@ struct cursor {
 struct row_lookup {
     const struct variable_table *variables;
     uint32_t ps;
-    struct row_part parts[PS_MAX]; /* By ps. */
     size_t frame_bytes;
     struct row_sink sink;
     struct row_source source;
     struct cursor begin[PS_MAX], end[PS_MAX]; /* The piece that was asked for. */
     size_t asked_floats[PS_MAX];
+    uint8_t owners[ROW_BUCKETS]; /* The ps of each bucket. */
     struct wanted tables[];
 };
 
@@ -79,25 +83,37 @@ static enum tn_status add(void *ctx, uint32_t table, const uint64_t *keys, uint6
     return TN_OK;
 }
 
-/* Sort the keys, remove the repeated ones, and get memory for the rows. */
-static bool settle(struct wanted *wanted)
+static bool reserve_rows(struct wanted *wanted, uint64_t rows)
 {
+    if (rows <= wanted->values_capacity) { return true; }
+    free(wanted->keys);
+    free(wanted->owners);
+    free(wanted->values);
+    wanted->values_capacity = 0;
+    wanted->keys = malloc(rows * sizeof *wanted->keys);
+    wanted->owners = malloc(rows * sizeof *wanted->owners);
+    wanted->values = malloc(rows * wanted->width * sizeof *wanted->values);
+    if (wanted->keys == NULL || wanted->owners == NULL || wanted->values == NULL) { return false; }
+    wanted->values_capacity = rows;
+    return true;
+}
+
+/* Sort the keys of a table, remove the repeated ones, find the ps of the others, and get memory for
+ * the rows. */
+static bool settle(struct row_lookup *lookup, uint32_t table)
+{
+    struct wanted *wanted = &lookup->tables[table];
     uint64_t unique = 0;
     struct sparse_place *sorted = sparse_sort(wanted->count, wanted->places, wanted->spare);
     for (uint64_t i = 0; i < wanted->count; i++) {
         if (unique > 0 && sorted[unique - 1].key == sorted[i].key) { continue; }
         sorted[unique++] = sorted[i];
     }
-    if (unique > wanted->values_capacity) {
-        free(wanted->keys);
-        free(wanted->values);
-        wanted->values_capacity = 0;
-        wanted->keys = malloc(unique * sizeof *wanted->keys);
-        wanted->values = malloc(unique * wanted->width * sizeof *wanted->values);
-        if (wanted->keys == NULL || wanted->values == NULL) { return false; }
-        wanted->values_capacity = unique;
+    if (!reserve_rows(wanted, unique)) { return false; }
+    for (uint64_t i = 0; i < unique; i++) {
+        wanted->keys[i] = sorted[i].key;
+        wanted->owners[i] = lookup->owners[row_bucket(table, sorted[i].key)];
     }
-    for (uint64_t i = 0; i < unique; i++) { wanted->keys[i] = sorted[i].key; }
     wanted->count = unique;
     return true;
 }
@@ -117,9 +133,7 @@ static bool find_next(const struct row_lookup *lookup, uint32_t ps, struct curso
     for (; cursor->table < lookup->variables->row_table_count; cursor->table++, cursor->index = 0) {
         const struct wanted *wanted = &lookup->tables[cursor->table];
         for (; cursor->index < wanted->count; cursor->index++) {
-            if (row_part_has(&lookup->parts[ps], cursor->table, wanted->keys[cursor->index])) {
-                return true;
-            }
+            if (wanted->owners[cursor->index] == ps) { return true; }
         }
     }
     return false;
@@ -129,9 +143,7 @@ enum tn_status row_lookup_settle(struct row_lookup *lookup, uint64_t *ps_set, st
 {
     *ps_set = 0;
     for (uint32_t t = 0; t < lookup->variables->row_table_count; t++) {
-        if (!settle(&lookup->tables[t])) {
-            return no_memory(lookup, t, lookup->tables[t].count, error);
-        }
+        if (!settle(lookup, t)) { return no_memory(lookup, t, lookup->tables[t].count, error); }
     }
     for (uint32_t p = 0; p < lookup->ps; p++) {
         lookup->begin[p] = (struct cursor){0};
@@ -172,7 +184,7 @@ bool row_lookup_take(struct row_lookup *lookup, uint32_t ps, const void *rows, s
     while (find_next(lookup, ps, &cursor) &&
            (cursor.table < end.table || (cursor.table == end.table && cursor.index < end.index))) {
         const struct wanted *wanted = &lookup->tables[cursor.table];
-        memcpy(wanted->values + cursor.index * wanted->width, row, wanted->width * sizeof *row);
+        short_copy(wanted->values + cursor.index * wanted->width, row, wanted->width * sizeof *row);
         row += wanted->width;
         cursor.index++;
     }
@@ -183,10 +195,15 @@ bool row_lookup_take(struct row_lookup *lookup, uint32_t ps, const void *rows, s
 
 /* --------------------------------------------------------------------------- reading */
 
-/* The first of keys[from..count) that is at least `key`. */
+/* The first of keys[from..count) that is at least `key`, which is usually near. */
 static uint64_t lower_bound(const struct wanted *wanted, uint64_t from, uint64_t key)
 {
-    uint64_t end = wanted->count;
+    uint64_t end = from;
+    for (uint64_t more = 1; end < wanted->count && wanted->keys[end] < key; more *= 2) {
+        from = end + 1;
+        end += more;
+    }
+    end = u64_min(end, wanted->count);
     while (from < end) {
         const uint64_t middle = from + (end - from) / 2;
         if (wanted->keys[middle] < key) {
@@ -206,8 +223,8 @@ static void read_rows(void *ctx, uint32_t table, const uint64_t *keys, uint64_t 
     for (uint64_t i = 0; i < count; i++) {
         at = lower_bound(wanted, at, keys[i]);
         assert(at < wanted->count && wanted->keys[at] == keys[i]);
-        memcpy(out + i * wanted->width, wanted->values + at * wanted->width,
-               wanted->width * sizeof *out);
+        short_copy(out + i * wanted->width, wanted->values + at * wanted->width,
+                   wanted->width * sizeof *out);
     }
 }
 
@@ -244,7 +261,10 @@ enum tn_status row_lookup_open(const struct variable_table *variables,
     if (lookup == NULL) { return error_set(error, TN_ENOMEM, "out of memory for lookups"); }
     lookup->variables = variables;
     lookup->ps = ps;
-    for (uint32_t p = 0; p < ps; p++) { lookup->parts[p] = row_part_of(borders, ps, p); }
+    for (uint32_t p = 0; p < ps; p++) {
+        const struct row_part part = row_part_of(borders, ps, p);
+        memset(lookup->owners + part.first, (int)p, part.end - part.first);
+    }
     lookup->frame_bytes = frame_bytes;
     lookup->sink = (struct row_sink){.add = add, .ctx = lookup};
     lookup->source = (struct row_source){.read = read_rows, .ctx = lookup};
@@ -263,6 +283,7 @@ void row_lookup_close(struct row_lookup *lookup)
         free(wanted->places);
         free(wanted->spare);
         free(wanted->keys);
+        free(wanted->owners);
         free(wanted->values);
     }
     free(lookup);

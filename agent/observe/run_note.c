@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/files.h"
 
@@ -47,8 +48,11 @@ enum tn_status run_note_read(const char *dir, struct run_note *out, struct error
     join(path, dir, "run.json");
     enum tn_status status = files_read(path, NOTE_MAX, &text, &size, error);
     if (status == TN_ENOENT) {
-        return error_set(error, TN_ENOENT, "%s is not the folder of a run: it has no run.json",
-                         dir);
+        return error_set(
+            error, TN_ENOENT,
+            "%s is not the folder of a run: it %s; give the --dir of `tanist run` (default "
+            "runs/NAME)",
+            dir, access(dir, F_OK) == 0 ? "has no run.json" : "does not exist");
     }
     if (status != TN_OK) { return status; }
     json_t *root = json_loadb(text, size, 0, NULL);

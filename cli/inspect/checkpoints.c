@@ -16,6 +16,7 @@
 #include "cli/target.h"
 #include "common/base/clock.h"
 #include "common/base/json_codec.h"
+#include "common/base/nearest.h"
 #include "ps/store/store_folder.h"
 
 enum { LIST_FIRST = 64, WARNINGS_MAX = 4096, PATH_BYTES = 1024, TIMEOUT_S = 30 };
@@ -380,9 +381,23 @@ static int show_or_diff(const struct checkpoints_options *given)
                 : checkpoint_show(given->target.dir, given->ids[0], json);
 }
 
+static int refuse_action(const char *action)
+{
+    static const char *const names[] = {"list", "verify", "show", "diff"};
+    const char *near = nearest_word(action, names, sizeof names / sizeof *names);
+    if (near != NULL) {
+        output_message(LOG_ERROR, "unknown command \"checkpoints %s\": did you mean \"%s\"?",
+                       action, near);
+    } else {
+        output_message(LOG_ERROR,
+                       "unknown command \"checkpoints %s\": give list, verify, show or diff",
+                       action);
+    }
+    return TN_EXIT_ARGUMENTS;
+}
+
 static int act(const struct checkpoints_options *given)
 {
-    struct error error = {0};
     static const struct {
         const char *name;
         int (*act)(const struct checkpoints_options *given);
@@ -393,8 +408,7 @@ static int act(const struct checkpoints_options *given)
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
         if (strcmp(given->action, actions[i].name) == 0) { return actions[i].act(given); }
     }
-    error_set(&error, TN_EINVAL, "checkpoints %s: give list, verify, show or diff", given->action);
-    return command_failed(&error);
+    return refuse_action(given->action);
 }
 
 int command_checkpoints(int argc, char **argv)

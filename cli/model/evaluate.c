@@ -69,12 +69,26 @@ static enum tn_status find_split(const struct evaluating *evaluating, enum datas
                      "data.split.validation");
 }
 
+/* Other types generate their examples. */
+static bool reads_files(const struct job *job)
+{
+    return job->data.format[0] != '\0' || strcmp(job->data.type, "idx") == 0 ||
+           strcmp(job->data.type, "text") == 0;
+}
+
 static enum tn_status open_data(struct evaluating *evaluating, struct error *error)
 {
     struct saved_model *saved = &evaluating->saved;
     enum dataset_split split;
     enum tn_status status = find_split(evaluating, &split, error);
     if (status != TN_OK) { return status; }
+    if (evaluating->data != NULL && !reads_files(&saved->job)) {
+        return error_set(
+            error, TN_EINVAL,
+            "--data: the examples of data.type \"%s\" are generated, not read: leave it "
+            "out, or give --split",
+            saved->job.data.type);
+    }
     if (saved->columns != NULL) {
         const struct dataset_stored stored = {
             .columns = saved->columns,

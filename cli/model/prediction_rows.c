@@ -147,17 +147,27 @@ static bool is_text(const char *path)
     return ends_with(path, ".csv") || ends_with(path, ".tsv") || ends_with(path, ".txt");
 }
 
+static enum tn_status refuse_folder(const struct prediction_rows *rows, struct error *error)
+{
+    return error_set(
+        error, TN_EINVAL,
+        "--data %s is a folder, which only jobs with data.type \"idx\" have: give a file "
+        "of lines of numbers (.csv, .tsv, .txt) or an array (.npy)",
+        rows->path);
+}
+
 static enum tn_status open_path(struct prediction_rows *rows, const struct job *job,
                                 struct error *error)
 {
     struct stat info;
+    const bool is_idx = strcmp(job->data.type, "idx") == 0;
     if (strcmp(rows->path, "-") == 0) { return open_text(rows, error); }
     if (stat(rows->path, &info) != 0) { return files_error(error, errno, "open", rows->path); }
-    if (S_ISDIR(info.st_mode)) { return open_folder(rows, job, error); }
-    if (ends_with(rows->path, ".npy")) { return open_npy(rows, error); }
-    if (strcmp(job->data.type, "idx") == 0 && !is_text(rows->path)) {
-        return open_images(rows, error);
+    if (S_ISDIR(info.st_mode)) {
+        return is_idx ? open_folder(rows, job, error) : refuse_folder(rows, error);
     }
+    if (ends_with(rows->path, ".npy")) { return open_npy(rows, error); }
+    if (is_idx && !is_text(rows->path)) { return open_images(rows, error); }
     return open_text(rows, error);
 }
 

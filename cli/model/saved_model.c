@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/files.h"
 #include "common/job/variable_order.h"
@@ -22,10 +23,11 @@ static enum tn_status read_job(struct saved_model *saved, const char *dir, struc
     job_init_existing(&saved->job);
     enum tn_status status = job_read_file(&saved->job, path, error);
     if (status == TN_ENOENT) {
-        return error_set(error, TN_EINVAL,
-                         "%s is not the folder of a run, it has no job.json: give the --dir of "
-                         "`tanist run`",
-                         dir);
+        return error_set(
+            error, TN_EINVAL,
+            "%s is not the folder of a run: it %s; give the --dir of `tanist run` (default "
+            "runs/NAME)",
+            dir, access(dir, F_OK) == 0 ? "has no job.json" : "does not exist");
     }
     return status == TN_OK ? job_check(&saved->job, error) : status;
 }
@@ -49,10 +51,11 @@ static enum tn_status find_listed(struct saved_model *saved, bool best, struct e
     size_t at = 0;
     while (status == TN_OK && at < count && list[at].id != wanted) { at++; }
     if (status == TN_OK && at == count) {
-        status = error_set(error, TN_EINVAL,
-                           "%s has no best checkpoint: none was evaluated by checkpoint.best, see "
-                           "`tanist checkpoints list`",
-                           saved->checkpoints);
+        status =
+            error_set(error, TN_EINVAL,
+                      "%s has no best checkpoint: a run keeps one if its job has checkpoint.best; "
+                      "see `tanist checkpoints list`",
+                      saved->checkpoints);
     }
     if (status == TN_OK) { saved->manifest = list[at]; }
     free(list);

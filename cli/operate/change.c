@@ -69,8 +69,7 @@ static enum tn_status read_resize(const struct options *options, struct change_r
     if (options->argument_count == 0) { return TN_OK; }
     const char *text = options->arguments[0];
     if (strncmp(text, "ps=", 3) == 0) { return read_count(text, 1, PS_MAX, &wanted->ps, error); }
-    return error_set(error, TN_EINVAL,
-                     "\"%.60s\": give ps=N, the number of ps that the run shall have", text);
+    return error_set(error, TN_EINVAL, "\"%.60s\": give ps=N, the new number of ps", text);
 }
 
 static enum tn_status read_word(const char *word, struct change_request *wanted,
@@ -106,9 +105,7 @@ static enum tn_status read_strategy(const struct options *options, struct change
         if (strcmp(name, names[i].name) == 0) { wanted->strategy = names[i].strategy; }
     }
     if (wanted->strategy == CHANGE_BY_PS) {
-        return error_set(error, TN_EINVAL,
-                         "strategy \"%.60s\": give mirror, ps or group, which a running job may "
-                         "have",
+        return error_set(error, TN_EINVAL, "unknown strategy \"%.60s\": give ps, mirror or group",
                          name);
     }
     enum tn_status status = TN_OK;

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/commands.h"
 #include "cli/target.h"
@@ -28,6 +29,15 @@ static enum tn_status kill_task(struct target *target, const char *task, enum ki
     return status;
 }
 
+/* Before ZooKeeper is asked, which may not be running. */
+static enum tn_status check_task(const char *task, struct error *error)
+{
+    struct task ignored;
+    if (strcmp(task, "chief") == 0 || task_parse(task, &ignored)) { return TN_OK; }
+    return error_set(error, TN_EINVAL, "\"%.60s\" is not a task: give ps:1, worker:0, or chief",
+                     task);
+}
+
 static int work(const struct target_options *given, const char *task, const char *signal_name)
 {
     struct target target;
@@ -36,7 +46,8 @@ static int work(const struct target_options *given, const char *task, const char
     char name[TASK_NAME_MAX];
     enum kill_signal signal = KILL_SIGKILL;
     (void)kill_signal_parse(signal_name, &signal);
-    enum tn_status status = target_find(given, &target, &error);
+    enum tn_status status = check_task(task, &error);
+    if (status == TN_OK) { status = target_find(given, &target, &error); }
     if (status == TN_OK) { status = kill_task(&target, task, signal, &member, &error); }
     if (status != TN_OK) { return command_failed(&error); }
     task_format(member.task, ':', name, sizeof name);

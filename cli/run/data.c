@@ -215,7 +215,8 @@ static int command(struct options *options, action *act, int argc, char **argv)
     options->synopsis = "JOB.json [OPTION]...";
     options->arguments_least = job_has_program() ? 0 : 1;
     options->arguments_most = 1;
-    options_texts(options, "set", &settings, "KEY=VALUE", "Replace a key of the job file.");
+    options_texts(options, "set", &settings, "KEY=VALUE",
+                  "Override a key of the job file (see `tanist help job`).");
     output_option_table(options, &format);
     if (!options_parse(options, argc, argv, &exit_code)) { return exit_code; }
     struct data_view *view = calloc(1, sizeof *view);

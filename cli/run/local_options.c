@@ -24,7 +24,7 @@ void local_options_add(struct options *options, struct local_options *given, con
                   "Override a key of the job file (see `tanist help job`).");
     options_flag(options, 0, "resume", &given->resume,
                  "Continue from the last checkpoint even if the run has finished, or with another "
-                 "learning rate or number of ps.");
+                 "learning rate, number of ps or strategy.");
     zk_options_add(options, &given->zk);
     options_number(options, "wait", &given->wait, "SECONDS", wait_help);
     options_flag(options, 0, "allow-chaos", &given->allow_chaos,

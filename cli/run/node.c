@@ -130,7 +130,11 @@ static enum tn_status resolve_job(const struct node_options *o, enum role role,
     if (spec == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     job_init(&setup->job);
     enum tn_status status = TN_OK;
-    if (o->job != NULL) { status = job_read_file(&setup->job, o->job, error); }
+    if (o->job != NULL) {
+        status = job_read_file(&setup->job, o->job, error);
+    } else if (!job_has_program()) {
+        status = error_set(error, TN_EINVAL, "--job is missing: give the job file of the cluster");
+    }
     if (status == TN_OK) { status = resolve_task(o, role, spec, error); }
     if (status == TN_OK) { status = override_job(&setup->job, &o->set, error); }
     if (status == TN_OK) { status = cluster_spec_apply(spec, &setup->job, error); }

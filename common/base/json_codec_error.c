@@ -79,8 +79,12 @@ enum tn_status json_codec_refuse_key(const struct json_table *table, const char 
         text_add(&keys, i > 0 ? ", " : "");
         text_add(&keys, names[i]);
     }
-    const char *near = nearest_word(name, names, count);
-    if (near != NULL) {
+    const char *near = nearest_word(name, names, count), *inner = json_codec_section(table, name);
+    if (inner != NULL) {
+        json_refuse(where, "", NULL, error,
+                    "\"%s\" is a section, not a key: name one of its keys, such as %s", name,
+                    inner);
+    } else if (near != NULL) {
         json_refuse(where, "", NULL, error, "unknown key \"%s\": did you mean \"%s\"?", name, near);
     } else if (table->keys_help != NULL) {
         json_refuse(where, "", NULL, error, "unknown key \"%s\": %s", name, table->keys_help);
@@ -115,11 +119,23 @@ static void describe_names(const char *const *names, struct text *out)
     }
 }
 
+static const char *elements_name(const struct json_field *element)
+{
+    switch (element->type) {
+    case FIELD_UINT: return " whole numbers";
+    case FIELD_REAL: return " numbers";
+    case FIELD_TEXT: return " texts";
+    case FIELD_OBJECT: return " objects";
+    default: return " values";
+    }
+}
+
 static void describe_list(const struct json_field *field, struct text *out)
 {
     assert(field->element->size > 0);
     text_add(out, field->least > 0 ? "a list of 1 to " : "a list of at most ");
     text_add_number(out, field->size / field->element->size);
+    text_add(out, elements_name(field->element));
 }
 
 /* The valid values, for a message: "seconds, a number from 0 to 3600". */

@@ -22,6 +22,9 @@ static inline uint64_t uint_limit(const struct json_field *field)
     return UINT64_MAX >> (64 - 8 * field->size);
 }
 
+/* The first key of the table that begins with "NAME."; NULL: there is no such section. */
+const char *json_codec_section(const struct json_table *table, const char *name);
+
 /* "WHERE.KEY is VALUE: give WANTED" with the table's status and verb. */
 enum tn_status json_codec_refuse(const struct json_table *table, const char *where, const char *key,
                                  const json_t *value, const char *wanted, struct error *error);

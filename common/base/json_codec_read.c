@@ -254,16 +254,15 @@ struct reader {
     bool seen[JSON_FIELDS_MAX]; /* One per row of the table. */
 };
 
-/* Whether some key of the table begins with "NAME.". */
-static bool is_section(const struct json_table *table, const char *name)
+const char *json_codec_section(const struct json_table *table, const char *name)
 {
     size_t length = strlen(name);
     size_t count = json_codec_count(table);
     for (size_t i = 0; i < count; i++) {
         const char *known = json_codec_row(table, i)->name;
-        if (strncmp(known, name, length) == 0 && known[length] == '.') { return true; }
+        if (strncmp(known, name, length) == 0 && known[length] == '.') { return known; }
     }
-    return false;
+    return NULL;
 }
 
 static enum tn_status read_key(struct reader *reader, const char *name, const json_t *value,
@@ -293,7 +292,8 @@ static enum tn_status read_keys(struct reader *reader, const char *prefix, json_
         char full[FIELD_NAME_MAX];
         enum tn_status status;
         snprintf(full, sizeof full, "%s%s", prefix, name);
-        if (json_codec_find(reader->table, full) != NULL || !is_section(reader->table, full)) {
+        if (json_codec_find(reader->table, full) != NULL ||
+            json_codec_section(reader->table, full) == NULL) {
             status = read_key(reader, full, value, error);
         } else if (!json_is_object(value)) {
             status = json_codec_refuse(reader->table, reader->where, full, value,

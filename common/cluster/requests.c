@@ -121,7 +121,9 @@ enum tn_status request_find_member(struct zk_sync *sync, const char *cluster, co
     znode_member_path(path, cluster, wanted);
     enum tn_status status = zk_sync_read(sync, path, &data, error);
     if (status == TN_ENOENT) {
-        return error_set(error, TN_EAGAIN, "%s of %s is not running now", task, cluster);
+        return error_set(error, TN_EAGAIN,
+                         "%s of %s is not running now: `tanist status` lists the tasks", task,
+                         cluster);
     }
     if (status != TN_OK) { return status; }
     status = member_decode(data.data, data.size, out, error);

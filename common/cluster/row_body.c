@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/short_copy.h"
+
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little-endian");
 
 enum { KEY_BYTES = sizeof(uint64_t) };
@@ -33,7 +35,7 @@ bool row_body_add(struct row_body *body, uint32_t table, uint64_t key, const flo
     section.count++;
     memcpy(body->data + body->section, &section, sizeof section);
     memcpy(body->data + body->size, &key, KEY_BYTES);
-    if (width > 0) { memcpy(body->data + body->size + KEY_BYTES, values, bytes - KEY_BYTES); }
+    if (width > 0) { short_copy(body->data + body->size + KEY_BYTES, values, bytes - KEY_BYTES); }
     body->size += bytes;
     return true;
 }

@@ -44,7 +44,7 @@
     X("ps.mid_step", "ps", 0, "some slices of the step have arrived, not all")                     \
     X("ps.before_apply", "ps", 0, "all slices have arrived, the update not applied")               \
     X("ps.mid_rows", "ps", 0, "a row of the step is half written")                                 \
-    X("ps.mid_apply", "ps", 0, "a block of the step is updated, not yet noted as updated")         \
+    X("ps.mid_apply", "ps", 0, "the new state of a block is noted, not yet in place")              \
     X("ps.before_keep", "ps", 0, "the update is applied, the kept memory has the step before")     \
     X("ps.applied_before_ack", "ps", 0, "the update is applied, no worker has an answer")          \
     X("ps.mid_recover", "ps", 0, "the rows that a killed ps has left are found, not in use yet")   \

@@ -114,6 +114,13 @@ void job_init_existing(struct job *job)
 
 /* ------------------------------------------------------------- reading */
 
+/* At once, because the name is also that of the folder. */
+static enum tn_status check_name(const struct job *job, struct error *error)
+{
+    enum tn_status status = cluster_name_check(job->name, error);
+    return status == TN_OK ? TN_OK : error_context(error, "name");
+}
+
 /* Whether a job file has a key of the model, in its section or with its full name. */
 static bool names_key(const json_t *root, const char *full, const char *key)
 {
@@ -133,6 +140,7 @@ enum tn_status job_read_text(struct job *job, const char *text, size_t size, con
     }
     struct job read = *job;
     enum tn_status status = json_codec_read(&job_keys, root, "", &read, error);
+    if (status == TN_OK) { status = check_name(&read, error); }
     if (status == TN_OK) {
         if (names_key(root, "model.hidden", "hidden")) { read.model.hidden_given = true; }
         if (names_key(root, "model.inputs", "inputs")) { read.model.inputs_given = true; }
@@ -148,9 +156,11 @@ enum tn_status job_read_text(struct job *job, const char *text, size_t size, con
     return status;
 }
 
+/* A file that the user may not read, or a folder, is a wrong argument. */
 static enum tn_status errno_status(int number)
 {
-    return number == ENOENT ? TN_ENOENT : TN_EIO;
+    if (number == ENOENT || number == ENOTDIR) { return TN_ENOENT; }
+    return number == EACCES || number == EISDIR ? TN_EINVAL : TN_EIO;
 }
 
 enum tn_status job_read_file(struct job *job, const char *path, struct error *error)
@@ -167,7 +177,8 @@ enum tn_status job_read_file(struct job *job, const char *path, struct error *er
     if (text == NULL) {
         status = error_set(error, TN_ENOMEM, "%s: out of memory", path);
     } else if (ferror(file)) {
-        status = error_set(error, TN_EIO, "cannot read the job file %s: %s", path, strerror(errno));
+        status = error_set(error, errno_status(errno), "cannot read the job file %s: %s", path,
+                           strerror(errno));
     } else if (size > JOB_FILE_MAX) {
         status = error_set(error, TN_EINVAL, "%s is larger than 1 MiB: it is not a job file", path);
     } else {
@@ -214,6 +225,7 @@ enum tn_status job_set(struct job *job, const char *assignment, struct error *er
     if (value == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     struct job changed = *job;
     enum tn_status status = json_codec_read_field(&job_keys, key, value, "", &changed, error);
+    if (status == TN_OK) { status = check_name(&changed, error); }
     if (status == TN_OK) {
         if (strcmp(name, "model.hidden") == 0) { changed.model.hidden_given = true; }
         if (strcmp(name, "model.inputs") == 0) { changed.model.inputs_given = true; }
@@ -273,8 +285,8 @@ static enum tn_status check_best(const struct job *job, struct error *error)
 enum tn_status job_check(const struct job *job, struct error *error)
 {
     assert(job->train.slices > 0);
-    enum tn_status status = cluster_name_check(job->name, error);
-    if (status != TN_OK) { return error_context(error, "name"); }
+    enum tn_status status = check_name(job, error);
+    if (status != TN_OK) { return status; }
     if (job->train.batch % job->train.slices != 0) {
         return error_set(error, TN_EINVAL,
                          "train.batch is %" PRIu32 ", not a multiple of train.slices (%" PRIu32
@@ -336,19 +348,6 @@ uint64_t job_hash(const struct job *job)
     return hash;
 }
 
-/* The value as JSON; malloc'ed, NULL: out of memory. `digits`: of real numbers; 0: all that are
- * needed to read the same number. */
-static char *value_text(const struct json_field *key, const struct job *job, size_t digits)
-{
-    assert(key->type != FIELD_OTHER);
-    json_t *value = json_codec_build_field(key, job);
-    if (key->type == FIELD_CUSTOM) { digits = 15; /* As job_layers_converter has them. */ }
-    size_t flags = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(digits);
-    char *text = value != NULL ? json_dumps(value, flags) : NULL;
-    json_decref(value);
-    return text;
-}
-
 /* The part of `text` from `first` on, cut short. */
 static void cut_text(const char *text, size_t first, char out[static KEY_TEXT_MAX])
 {
@@ -371,7 +370,7 @@ static size_t first_shown(const char *a, const char *b)
 static bool key_differs(const struct json_field *key, const struct job *a, const struct job *b,
                         char there[static KEY_TEXT_MAX], char here[static KEY_TEXT_MAX])
 {
-    char *texts[2] = {value_text(key, a, 0), value_text(key, b, 0)};
+    char *texts[2] = {job_key_text(key, a, 0), job_key_text(key, b, 0)};
     bool differs = texts[0] == NULL || texts[1] == NULL || strcmp(texts[0], texts[1]) != 0;
     if (texts[0] != NULL && texts[1] != NULL) {
         size_t first = first_shown(texts[0], texts[1]);
@@ -419,70 +418,4 @@ void job_changes(const struct job *from, const struct job *to,
         json_decref(before);
         json_decref(after);
     }
-}
-
-/* ------------------------------------------------------------- the reference */
-
-static void print_uint(FILE *out, const struct json_field *key)
-{
-    if (key->most >= 1e15) {
-        fprintf(out, "%.0f or more", key->least);
-    } else {
-        fprintf(out, "%.0f to %.0f", key->least, key->most);
-    }
-    if (key->none != NULL) { fprintf(out, ", or `%s`", key->none); }
-}
-
-static void print_list(FILE *out, const struct json_field *key)
-{
-    assert(key->element != NULL);
-    fprintf(out, "list of at most %zu %s", key->size / key->element->size,
-            key->element->type == FIELD_REAL     ? "numbers"
-            : key->element->type == FIELD_TEXT   ? "texts"
-            : key->element->type == FIELD_OBJECT ? "objects"
-                                                 : "whole numbers");
-}
-
-static void print_allowed(FILE *out, const struct json_field *key)
-{
-    switch (key->type) {
-    case FIELD_TEXT: fprintf(out, "text"); break;
-    case FIELD_CHOICE:
-    case FIELD_ENUM:
-        for (int i = 0; key->names[i] != NULL; i++) {
-            fprintf(out, "%s`%s`", i == 0 ? "" : ", ", key->names[i]);
-        }
-        break;
-    case FIELD_BOOL: fprintf(out, "`true`, `false`"); break;
-    case FIELD_LIST: print_list(out, key); break;
-    case FIELD_CUSTOM: fprintf(out, "%s", key->converter->wanted); break;
-    case FIELD_REAL: fprintf(out, "%g to %g", key->least, key->most); break;
-    case FIELD_UINT: print_uint(out, key); break;
-    default: assert(false && "a job key of another type");
-    }
-}
-
-char *job_reference(void)
-{
-    char *text = NULL;
-    size_t size = 0;
-    struct job defaults;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) { return NULL; }
-    job_init(&defaults);
-    fprintf(out, "| key | allowed | default | meaning |\n|---|---|---|---|\n");
-    for (size_t i = 0; i < json_codec_count(&job_keys); i++) {
-        const struct json_field *key = json_codec_row(&job_keys, i);
-        char *value = value_text(key, &defaults, 15);
-        fprintf(out, "| `%s`%s | ", key->name,
-                (key->tags & JOB_KEY_RESUME) != 0  ? " +"
-                : (key->tags & JOB_KEY_FIXED) != 0 ? " *"
-                                                   : "");
-        print_allowed(out, key);
-        fprintf(out, " | `%s` | %s |\n", value != NULL ? value : "?", key->help);
-        free(value);
-    }
-    if (fclose(out) == 0) { return text; }
-    free(text);
-    return NULL;
 }

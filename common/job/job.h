@@ -366,4 +366,11 @@ void job_changes(const struct job *from, const struct job *to,
  * memory. */
 char *job_reference(void);
 
+/* Whether `name` is a key ("seed") or a section ("train"). */
+bool job_has_key(const char *name);
+
+/* The same as plain text for a terminal: of all keys ("job"), of a section ("train") or of one key
+ * ("train.steps"). `*out` is malloc'ed. TN_EINVAL: there is no such key; the error suggests one. */
+MUST_CHECK enum tn_status job_reference_text(const char *name, char **out, struct error *error);
+
 #endif

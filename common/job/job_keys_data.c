@@ -12,10 +12,17 @@ static const char *const data_types[] = {"idx",     "text",        "synthetic",
     }
 
 static const struct json_field fields[] = {
-    NAME(FIELD_CHOICE, "data.type", data.type, data_types, FIXED,
+    {.name = "data.type",
+     .type = FIELD_CHOICE,
+     AT(data.type),
+     .names = data_types,
+     .tags = FIXED,
+     .wanted = "\"idx\", \"text\", \"synthetic\", \"matches\" or \"criteo-like\"; for CSV and "
+               "other files with columns, give data.format instead",
+     .help =
          "`idx`: images and labels in IDX format, optionally compressed with gzip. `text`: the "
          "bytes of a file, each of which is predicted from those before it. `synthetic`, `matches` "
-         "and `criteo-like`: generated from the seed. See [Data](#data)."),
+         "and `criteo-like`: generated from the seed. See [Data](#data)."},
     TEXT("data.path", data.path, FIXED,
          "For `idx`: the folder with `train-images-idx3-ubyte[.gz]` and the other three files. For "
          "`text`: the file."),

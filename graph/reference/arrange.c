@@ -1,6 +1,7 @@
 /* graph/reference/arrange.c: operations that move elements. All but pad work on any type. */
 #include <string.h>
 
+#include "common/base/short_copy.h"
 #include "graph/core/strides.h"
 #include "graph/ops/ops.h"
 #include "graph/reference/real.h"
@@ -56,8 +57,8 @@ static void concat(const struct kernel_call *call)
     for (uint32_t i = 0; i < call->node->input_count; i++) {
         size_t part = run_bytes(&call->in[i], axis);
         for (size_t r = 0; r < runs; r++) {
-            memcpy((uint8_t *)call->out[0].data + r * whole + at,
-                   (const uint8_t *)call->in[i].data + r * part, part);
+            short_copy((uint8_t *)call->out[0].data + r * whole + at,
+                       (const uint8_t *)call->in[i].data + r * part, part);
         }
         at += part;
     }
@@ -71,8 +72,8 @@ static void slice(const struct kernel_call *call)
     size_t part = run_bytes(&call->out[0], integers[0]);
     size_t first = part / (size_t)integers[2] * (size_t)integers[1];
     for (size_t r = 0; r < runs; r++) {
-        memcpy((uint8_t *)call->out[0].data + r * part,
-               (const uint8_t *)call->in[0].data + r * whole + first, part);
+        short_copy((uint8_t *)call->out[0].data + r * part,
+                   (const uint8_t *)call->in[0].data + r * whole + first, part);
     }
 }
 

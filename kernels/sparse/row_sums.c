@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "common/base/short_copy.h"
 
 enum { LEAST_ROOM = 64 };
 
@@ -83,7 +84,7 @@ enum tn_status row_sum_append(struct row_sum *sum, uint64_t key, const void *val
         if (status != TN_OK) { return status; }
     }
     sum->keys[sum->count] = key;
-    memcpy(sum->values + sum->count * sum->width, values, sum->width * sizeof(float));
+    short_copy(sum->values + sum->count * sum->width, values, sum->width * sizeof(float));
     sum->count++;
     return TN_OK;
 }

@@ -2,7 +2,8 @@
 
 #include <assert.h>
 #include <stdbool.h>
-#include <string.h>
+
+#include "common/base/short_copy.h"
 
 /* A pass over digits costs as much as some hundred comparisons, however few keys there are. */
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, KEY_BITS = 64, FEW_KEYS = 32 };
@@ -98,26 +99,19 @@ static void add_row(uint32_t width, const float *row, float *sum)
     for (uint32_t c = 0; c < width; c++) { sum[c] += row[c]; }
 }
 
-uint64_t sparse_collect(const uint64_t *keys, const float *gradients, uint32_t count,
-                        uint32_t width, struct sparse_place *places, struct sparse_place *room,
-                        uint64_t *out_keys, float *out)
+uint64_t sparse_sum(const struct sparse_place *sorted, uint64_t count, const float *gradients,
+                    uint32_t width, uint64_t *out_keys, float *out)
 {
-    uint32_t used = 0;
     uint64_t sums = 0;
     assert(width > 0);
-    for (uint32_t p = 0; p < count; p++) {
-        if (keys[p] == SPARSE_KEY_NONE) { continue; }
-        places[used++] = (struct sparse_place){.key = keys[p], .position = p};
-    }
-    const struct sparse_place *sorted = sparse_sort(used, places, room);
-    for (uint32_t i = 0; i < used; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         const float *row = gradients + (uint64_t)sorted[i].position * width;
         if (i > 0 && sorted[i].key == sorted[i - 1].key) {
             add_row(width, row, out + (sums - 1) * width);
             continue;
         }
         out_keys[sums] = sorted[i].key;
-        memcpy(out + sums * width, row, width * sizeof *out);
+        short_copy(out + sums * width, row, width * sizeof *out);
         sums++;
     }
     return sums;
@@ -134,7 +128,7 @@ uint64_t sparse_merge(struct sparse_rows left, struct sparse_rows right, uint32_
             l == left.count || (r < right.count && right.keys[r] <= left.keys[l]);
         const float *first = has_left ? left.values + l * width : right.values + r * width;
         out_keys[sums] = has_left ? left.keys[l] : right.keys[r];
-        memcpy(out + sums * width, first, width * sizeof *out);
+        short_copy(out + sums * width, first, width * sizeof *out);
         if (has_left && has_right) { add_row(width, right.values + r * width, out + sums * width); }
         l += has_left;
         r += has_right;

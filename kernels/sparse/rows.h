@@ -35,13 +35,10 @@ struct sparse_place {
 struct sparse_place *sparse_sort(uint64_t count, struct sparse_place *places,
                                  struct sparse_place *room);
 
-/*
- * The sums of a slice: position p has the key keys[p] and the row gradients[p]. `places` and
- * `room` have `count` elements, `out_keys` and `out` as many rows. Returns the number of sums.
- */
-uint64_t sparse_collect(const uint64_t *keys, const float *gradients, uint32_t count,
-                        uint32_t width, struct sparse_place *places, struct sparse_place *room,
-                        uint64_t *out_keys, float *out);
+/* The sums of a slice: a place has the row gradients[position]. `sorted` is that of sparse_sort(),
+ * without SPARSE_KEY_NONE; `out_keys` and `out` have `count` rows. Returns the number of sums. */
+uint64_t sparse_sum(const struct sparse_place *sorted, uint64_t count, const float *gradients,
+                    uint32_t width, uint64_t *out_keys, float *out);
 
 /* left + right into arrays that have room for both and overlap neither. Returns the number of
  * sums. */

@@ -7,6 +7,7 @@
 
 #include "common/base/minmax.h"
 #include "common/base/random.h"
+#include "common/base/short_copy.h"
 #include "common/faults/failpoint.h"
 #include "ps/table/row_table_private.h"
 
@@ -141,7 +142,7 @@ static void read_row(const struct row_table *table, uint64_t step, uint64_t key,
     if (cell == KEY_INDEX_NONE) {
         set_initial(table, key, out);
     } else {
-        memcpy(out, cell_at(table, cell)->numbers, table->spec.width * sizeof *out);
+        short_copy(out, cell_at(table, cell)->numbers, table->spec.width * sizeof *out);
     }
 }
 

@@ -19,6 +19,9 @@ def find(program=None):
     path = program or os.environ.get("TANIST_PROGRAM") or shutil.which("tanist")
     if path is None:
         raise FileNotFoundError("the program tanist is not in PATH: install it, or set TANIST_PROGRAM")
+    if shutil.which(path) is None:
+        name = "program" if program else "TANIST_PROGRAM"
+        raise FileNotFoundError(f"{name} is {path}, which is not an executable file: give the path of the program tanist")
     return str(path)
 
 

@@ -205,9 +205,10 @@ class Cli(unittest.TestCase):
             time.sleep(0.05)
 
     def details(self):
-        """Printed by a wait that failed."""
+        """Printed by a wait that failed. Runs of some tests write their messages to the file "progress"."""
         result = self.tanist("status", *self.target)
-        return f"\n{result.stdout}{result.stderr}"
+        progress = self.folder / "progress"
+        return f"\n{result.stdout}{result.stderr}{progress.read_text() if progress.exists() else ''}"
 
     def wait_status(self, what, condition, target=None):
         """The first status that meets the condition."""

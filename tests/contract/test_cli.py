@@ -119,16 +119,35 @@ class BadInput(Cli):
         self.refused(128, ["argument is missing"], "run")
         self.refused(128, ["unexpected argument"], "run", QUICK, QUICK)
         self.refused(128, ["text, json"], "run", QUICK, "-o", "xml")
+        self.refused(128, ["unknown option --verison", "did you mean --version"], "--verison")
+        self.refused(128, ['did you mean "list"'], "checkpoints", "lst", "--dir", "nowhere")
+        self.refused(3, ['"ps" is not a task'], "kill", "ps", "--dir", "nowhere")
         self.assertEqual(self.tanist().returncode, 128)
 
+    def test_empty_name(self):
+        """The name is also that of the folder: it is checked before any folder is made."""
+        self.refused(3, ["--set", "name", "give 1 to 63"], "run", QUICK, "--set", "name=")
+        self.refused(3, ["job.json", "character 3"], "run", self.job('{"name": "..\\u002fx"}'))
+
+    def test_job_file_is_a_folder(self):
+        self.refused(3, [str(self.folder), "Is a directory"], "run", str(self.folder))
+
+    def test_data_of_generated_examples(self):
+        """--data is refused where it would have no effect."""
+        self.succeeds("run", "--local", QUICK, "--dir", "run", "-q", "--set", "train.steps=5")
+        self.refused(3, ["--data", "are generated"], "evaluate", "run", "--data", "nowhere")
+        self.refused(3, ["is a folder"], "predict", "run", "--data", str(self.folder))
+
     def test_no_run(self):
-        self.refused(3, ["run.json"], "status", "--dir", "nowhere")
+        self.refused(3, ["nowhere", "does not exist", "tanist run"], "status", "--dir", "nowhere")
+        self.refused(3, ["has no run.json"], "status", "--dir", str(self.folder))
         self.refused(3, ["--dir", "--zk"], "status")
 
     def test_tf_config(self):
         self.refused(3, ["TF_CONFIG", "line 1"], "worker", "--job", QUICK, "--zk", "127.0.0.1:1",
                      env={"TF_CONFIG": "{"})
         self.refused(3, ["--index"], "worker", "--job", QUICK, "--zk", "127.0.0.1:1")
+        self.refused(3, ["--job is missing"], "worker", "--index", "0", "--zk", "127.0.0.1:1")
 
     def test_tf_config_mistakes(self):
         """A cluster that cannot work is refused before ZooKeeper is asked, which is not running here."""
@@ -164,6 +183,9 @@ class BadInput(Cli):
             self.assertTrue(result.stdout.startswith(f"Usage: tanist {command}"), command)
             self.assertIn("Examples:", result.stdout.splitlines()[2], command)
         self.assertIn("train.steps", self.tanist("help", "job").stdout)
+        self.assertTrue(self.tanist("help", "train.steps").stdout.startswith("train.steps\n"))
+        self.assertIn("did you mean", self.tanist("help", "train.step").stderr)
+        self.assertTrue(self.tanist("help", "zk", "start").stdout.startswith("Usage: tanist zk start"))
         self.assertIn("tanist 0.", self.tanist("--version").stdout)
 
 

@@ -187,7 +187,7 @@ class Data(Cli):
 
     def test_wrong_jobs_are_refused(self):
         wrong = ({"label": "price2"}, ["no column 'price2'"]), ({"train": "d/absent*.csv"}, ["no file matches"]), \
-                ({"format": "cvs"}, ["unknown format 'cvs'", "csv"]), ({"test": ""}, ["data.split.test"]), \
+                ({"format": "cvs"}, ["unknown data.format 'cvs'", "'csv'"]), ({"test": ""}, ["data.split.test"]), \
                 ({"format": "parquet"}, ["'parquet' is not read", "npy"]), \
                 ({"columns": {"hour": {"as": "number", "scal": "none"}}}, ["data.columns.hour", "scal"]), \
                 ({"columns": {"city": {"as": "category", "vocabulary": ["Genève"], "missing": "none"}}},

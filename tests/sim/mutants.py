@@ -103,9 +103,10 @@ MUTANTS = [
     ("async: a slice past the ordered step does not spoil the cut", "ps/step_async.c",
      "        if (s->clock[v] > step) { return true; }",
      "        if (s->clock[v] > step && s->step > step) { return true; }"),
-    ("a block that was half updated is accepted", "ps/kept_memory.c",
-     "        memcpy(arrays[a] + done, head->undo[a], head->undo_count * sizeof(float));",
-     "        arrays[a][done] += 0 * head->undo[a][0];"),
+    ("a block that was half updated is accepted", "ps/shard_kept.c",
+     "    kept_memory_copy_block(shard->config.kept, changed);",
+     "    memset(changed, 0, sizeof changed);\n"
+     "    kept_memory_copy_block(shard->config.kept, changed);"),
     ("a begun update is done again from its beginning", "ps/shard_kept.c",
      "    shard->next.done = kept_memory_done(shard->config.kept);", "    shard->next.done = 0;"),
     ("the memory shows the next step before its update is done", "ps/ps_actions.c",

@@ -1,7 +1,7 @@
 """Planted errors of tables of rows (A12, A17, A18, P14, W13), for mutants.py."""
 
 # The scenarios in which every model has tables; see tests/sim/scenarios.c.
-SCENARIOS = ["tables", "warm-tables", "async-tables", "move-rows"]
+SCENARIOS = ["tables", "warm-tables", "warm-load", "async-tables", "move-rows"]
 SEEDS = 100  # For each of these.
 
 # As in mutants.py.
@@ -13,8 +13,8 @@ MUTANTS = [
      "            if (!row_part_has(&part, t, sum->keys[i])) { continue; }",
      "            if (!row_part_has(&part, t, sum->keys[i] / 2)) { continue; }"),
     ("a worker looks a row up at a wrong ps", "worker/row_lookup.c",
-     "row_part_has(&lookup->parts[ps], cursor->table, wanted->keys[cursor->index])",
-     "row_part_has(&lookup->parts[ps], cursor->table, wanted->keys[cursor->index] / 2)"),
+     "lookup->owners[row_bucket(table, sorted[i].key)];",
+     "lookup->owners[row_bucket(table, sorted[i].key / 2)];"),
     ("the rows of a push are left out", "ps/ps_rows.c",
      "        shard_rows_hold(&ps->rows, first, &client->rows);",
      "        shard_rows_release(&ps->rows, first);"),
@@ -46,8 +46,8 @@ MUTANTS = [
      "if (!row_part_has(&table->spec.part, table->spec.number, rows.keys[*at])) {",
      "if (table->spec.part.ps_count > 64) {"),
     ("after borders have moved, rows are looked up at their former ps", "worker/row_lookup.c",
-     "lookup->parts[p] = row_part_of(borders, ps, p);",
-     "lookup->parts[p] = row_part_of(borders->count < 99 ? &(struct row_borders){.count = 0} : borders, ps, p);"),
+     "part = row_part_of(borders, ps, p);",
+     "part = row_part_of(borders->count < 99 ? &(struct row_borders){.count = 0} : borders, ps, p);"),
     ("after borders have moved, gradients of rows go to their former ps", "worker/worker_rows.c",
      "row_part_of(&job->placement.rows, job->cluster.ps, ps);",
      "row_part_of(&(struct row_borders){.count = 0}, job->cluster.ps, ps);"),
@@ -130,4 +130,6 @@ MUTANTS = [
      "        key_index_replace(&table->index, key_index_hash(cell->key), newest, number);\n", ""),
     ("after a warm restart a delta continues files of another step", "ps/shard_rows.c",
      "record->rows.chain_count != 0 ? record->rows.chain_step : floor", "record->step"),
+    ("after a warm restart before the first save, rows that changed since its step are in no delta", "ps/shard_rows.c",
+     "record->rows.chain_step : floor,", "record->rows.chain_step : record->step,"),
 ]

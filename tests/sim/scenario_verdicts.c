@@ -50,11 +50,17 @@ const char *rows_are_sent(const struct sim_cluster *cluster)
     return cluster->rows_checked == 0 ? "no rows were sent" : NULL;
 }
 
-const char *nothing_is_loaded_again(const struct sim_cluster *cluster)
+static const char *state_is_found(const struct sim_cluster *cluster)
 {
     uint64_t found = 0;
     for (uint32_t t = 0; t < cluster->task_count; t++) { found += cluster->kept[t].found; }
-    if (found == 0) { return "no ps found the state of a former one"; }
+    return found == 0 ? "no ps found the state of a former one" : NULL;
+}
+
+const char *nothing_is_loaded_again(const struct sim_cluster *cluster)
+{
+    const char *fault = state_is_found(cluster);
+    if (fault != NULL) { return fault; }
     if (cluster->checker.loads > 1) { return "the ps loaded again"; }
     return no_step_is_lost(cluster);
 }
@@ -63,6 +69,13 @@ const char *rows_are_kept(const struct sim_cluster *cluster)
 {
     const char *fault = rows_are_sent(cluster);
     return fault != NULL ? fault : nothing_is_loaded_again(cluster);
+}
+
+const char *kept_rows_are_loaded(const struct sim_cluster *cluster)
+{
+    const char *fault = rows_are_sent(cluster);
+    if (fault == NULL) { fault = state_is_found(cluster); }
+    return fault != NULL ? fault : loads_again(cluster);
 }
 
 const char *no_checkpoint_is_skipped(const struct sim_cluster *cluster)

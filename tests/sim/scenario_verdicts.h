@@ -19,6 +19,7 @@ const char *is_scaled(const struct sim_cluster *cluster);
 const char *rows_are_sent(const struct sim_cluster *cluster);
 const char *nothing_is_loaded_again(const struct sim_cluster *cluster);
 const char *rows_are_kept(const struct sim_cluster *cluster);
+const char *kept_rows_are_loaded(const struct sim_cluster *cluster);
 const char *no_checkpoint_is_skipped(const struct sim_cluster *cluster);
 const char *stops_early(const struct sim_cluster *cluster);
 const char *is_stopped(const struct sim_cluster *cluster);

@@ -284,6 +284,34 @@ static void warm_tables(struct sim_setup *setup, struct random *random)
     set_tables(setup, random);
 }
 
+/* Until the first checkpoint is due, no coordinator runs, so the order for it comes late: ps die
+ * behind its step, and continue from kept memory before they save it. Then agents of ps die, so
+ * that files are loaded which continue those of the first save. */
+static void warm_load(struct sim_setup *setup, struct random *random)
+{
+    enum { KILLS = 6, LOADS = 3 };
+    set_tables(setup, random);
+    setup->keeps_memory = true;
+    setup->job.checkpoint.every_seconds = 1000; /* A multiple is then ordered when it is near. */
+    setup->job.checkpoint.every_steps = scenario_between(random, 8, 20);
+    for (uint32_t i = 0; i < SCENARIO_COORDINATORS; i++) {
+        scenario_add(setup, FAULT_AGENT, scenario_between(random, 400, 600), i)->duration_ms =
+            scenario_between(random, 1000, 2500);
+    }
+    for (uint32_t i = 0; i < KILLS; i++) {
+        const bool tears = random_below(random, 4) == 0;
+        const uint32_t ps = (uint32_t)random_below(random, PARAMETER_SERVERS);
+        const uint64_t at_ms = scenario_between(random, 800, 3500);
+        scenario_add(setup, tears ? FAULT_TEAR : FAULT_KILL, at_ms, tears ? ps : FIRST_PS + ps)
+            ->other = (uint32_t)random_below(random, 1000);
+    }
+    for (uint32_t i = 0; i < LOADS; i++) {
+        const uint32_t ps = FIRST_PS + (uint32_t)random_below(random, PARAMETER_SERVERS);
+        const uint64_t at_ms = scenario_between(random, 3500, 7000);
+        scenario_add(setup, FAULT_AGENT, at_ms, ps)->duration_ms = 200;
+    }
+}
+
 /* Each checkpoint may be the best one, so none may be skipped, though ps die while they write. */
 static void best(struct sim_setup *setup, struct random *random)
 {
@@ -345,6 +373,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"warm", warm, nothing_is_loaded_again},
     {"tables", tables, rows_are_sent},
     {"warm-tables", warm_tables, rows_are_kept},
+    {"warm-load", warm_load, kept_rows_are_loaded},
     {"best", best, no_checkpoint_is_skipped},
     {"async-tables", async_tables, rows_are_sent},
     {"resize", scenario_resize, is_resized},

@@ -137,7 +137,8 @@ static void test_damaged_files_are_refused(void **state)
     expect_refusal("csv", "c-{1,2}.csv", "column 1 is 'b'");
     expect_refusal("csv", "c-{1,3}.csv", "has 1 columns");
     expect_refusal("csv", "absent-*.csv", "no file matches");
-    expect_refusal("cvs", "c-1.csv", "unknown format 'cvs': one of csv, tsv");
+    expect_refusal("cvs", "c-1.csv", "unknown data.format 'cvs': did you mean 'csv'?");
+    expect_refusal("excel", "c-1.csv", "unknown data.format 'excel': give one of csv, tsv");
 }
 
 static int setup(void **state)

@@ -215,6 +215,36 @@ static void test_kept_state_survives(void **state)
     close_ps();
 }
 
+/* A process that was killed while it copied a block to its place leaves all that completes it. */
+static void test_half_copied_block_is_completed(void **state)
+{
+    (void)state;
+    enum { OFFSET = 1000, SIZE = 100 };
+    static float array[COUNT], expected[COUNT];
+    float *const arrays[OPTIMIZER_ARRAYS_MAX] = {NULL, array, NULL};
+    memset(memory, 0, memory_bytes);
+    assert_true(kept_memory_open(&kept, memory, COUNT * sizeof(float), COUNT, 3, identity));
+    for (uint32_t at = 0; at < OFFSET; at += SIZE) {
+        kept_memory_note_block(&kept, at, SIZE);
+        kept_memory_copy_block(&kept, (float *const[OPTIMIZER_ARRAYS_MAX]){NULL});
+    }
+    for (uint32_t i = 0; i < SIZE; i++) {
+        const float value = (float)(i + 1);
+        kept_memory_block(&kept, 1)[i] = expected[OFFSET + i] = value;
+    }
+    kept_memory_note_block(&kept, OFFSET, SIZE);
+    memcpy(array + OFFSET, expected + OFFSET, SIZE / 2 * sizeof(float));
+    kept_memory_close(&kept);
+    assert_true(kept_memory_open(&kept, memory, COUNT * sizeof(float), COUNT, 3, identity));
+    assert_int_equal(kept_memory_done(&kept), OFFSET);
+    for (uint32_t times = 0; times < 2; times++) {
+        kept_memory_copy_block(&kept, arrays);
+        assert_int_equal(kept_memory_done(&kept), OFFSET + SIZE);
+        assert_memory_equal(array, expected, sizeof array);
+    }
+    kept_memory_close(&kept);
+}
+
 /* Whatever is changed in a record, it is not used. */
 static void test_damaged_records_are_refused(void **state)
 {
@@ -291,6 +321,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_update_continues_after_a_kill_at_any_moment, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_kept_state_survives, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_half_copied_block_is_completed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damaged_records_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_contradictions_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_identity_is_empty, setup, teardown),

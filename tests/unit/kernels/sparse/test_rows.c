@@ -30,8 +30,13 @@ static struct sparse_rows rows_of(const struct sum *sum)
 static void collect(const uint64_t *keys, const float *gradients, uint32_t count, struct sum *out)
 {
     static struct sparse_place places[POSITIONS], room[POSITIONS];
-    out->count =
-        sparse_collect(keys, gradients, count, WIDTH, places, room, out->keys, out->values);
+    uint64_t used = 0;
+    for (uint32_t p = 0; p < count; p++) {
+        if (keys[p] == SPARSE_KEY_NONE) { continue; }
+        places[used++] = (struct sparse_place){.key = keys[p], .position = p};
+    }
+    const struct sparse_place *sorted = sparse_sort(used, places, room);
+    out->count = sparse_sum(sorted, used, gradients, WIDTH, out->keys, out->values);
 }
 
 static void add(struct sum *into, const struct sum *from)
