@@ -192,6 +192,21 @@ static bool all_registered(const struct child *child)
     return true;
 }
 
+/* The task that another process holds; of several the first one. NULL: none, as far as is known.
+ * S9: a process with several workers is a spare until all of them are free. */
+static const struct observed_task *taken_task(const struct agent *agent, const struct child *child)
+{
+    for (uint32_t place = 0; place < child->task_count; place++) {
+        const struct observed_task *task =
+            observer_task(agent->observer, children_task(child, place));
+        if (task == NULL || !task->present) { continue; }
+        const bool ours = child->incarnation != 0 &&
+                          task->member.incarnation == children_incarnation(child, place);
+        if (!ours) { return task; }
+    }
+    return NULL;
+}
+
 static void member_changed(struct agent *agent)
 {
     const struct observed_task *task = &agent->observer->tasks[agent->observer->changed];
@@ -204,30 +219,21 @@ static void member_changed(struct agent *agent)
         const bool ours = task->present && child->incarnation != 0 &&
                           task->member.incarnation == children_incarnation(child, place);
         child->registered[place] = ours;
-        if (!task->present) {
-            agent_feed(agent, SUPERVISOR_MEMBER_LOST, i, 0, 0);
-        } else if (!ours) {
+        if (!task->present) { agent_feed(agent, SUPERVISOR_MEMBER_LOST, i, 0, 0); }
+        if (taken_task(agent, child) != NULL) {
             agent_feed(agent, SUPERVISOR_MEMBER_TAKEN, i, 0, 0);
-        } else if (all_registered(child)) {
+        } else if (task->present && all_registered(child)) {
             agent_feed(agent, SUPERVISOR_MEMBER_SEEN, i, 0, 0);
         }
     }
 }
 
-/* The task that another process holds; of several the first one. */
-static const struct observed_task *taken_task(const struct agent *agent, const struct child *child)
-{
-    const struct observed_task *task = observer_task(agent->observer, child->task);
-    for (uint32_t place = 1; place < child->task_count && task != NULL && !task->present; place++) {
-        task = observer_task(agent->observer, children_task(child, place));
-    }
-    return task;
-}
-
 void agent_become_spare(struct agent *agent, uint32_t index)
 {
     const struct child *child = &agent->children.list[index];
-    const struct observed_task *task = taken_task(agent, child);
+    const struct observed_task *taken = taken_task(agent, child);
+    const struct observed_task *task =
+        taken != NULL ? taken : observer_task(agent->observer, child->task);
     struct member member = {.task = child->task,
                             .incarnation = child->incarnation,
                             .pid = (uint64_t)getpid(),
@@ -242,7 +248,7 @@ void agent_become_spare(struct agent *agent, uint32_t index)
              child->name, task->member.pid, task->member.host, task->member.address);
     agent_notify(agent, AGENT_SPARE, text);
     spares_add(&agent->spares, index, &member);
-    agent_feed(agent, task->present ? SUPERVISOR_MEMBER_TAKEN : SUPERVISOR_MEMBER_LOST, index, 0,
+    agent_feed(agent, taken != NULL ? SUPERVISOR_MEMBER_TAKEN : SUPERVISOR_MEMBER_LOST, index, 0,
                0);
 }
 

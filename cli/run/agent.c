@@ -10,6 +10,7 @@
 #include "cli/run/validate.h"
 #include "common/base/minmax.h"
 #include "common/job/cluster_spec.h"
+#include "common/job/strategy.h"
 #include "data/job_columns.h"
 
 enum { WAIT_S = 60, RANGE_TEXT_MAX = TASK_NAME_MAX + 16 };
@@ -107,6 +108,7 @@ static enum tn_status read_job(const struct agent_options *given, const char *pa
         status = job_columns_settle(&run->job, error);
     }
     if (status == TN_OK) { status = cluster_spec_apply(spec, &run->job, error); }
+    strategy_settle(&run->job);
     if (status == TN_OK) {
         status = validate_job(&run->job, &run->variables, &run->columns, error);
     }

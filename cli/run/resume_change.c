@@ -164,6 +164,17 @@ static enum tn_status follow_cluster(struct local_run *run, struct zk_sync *sync
     return change_cluster(run, sync, spec, &stored, error);
 }
 
+/* Whether another agent has made the change after /spec was read: then an error about the change is
+ * not true. */
+static bool is_outdated(const struct local_run *run, struct zk_sync *sync, const struct spec *spec)
+{
+    struct spec now = {0};
+    const enum tn_status status = bootstrap_read_spec(sync, run->job.name, &now, NULL);
+    const bool differs = status == TN_OK && now.version != spec->version;
+    free(now.job_json);
+    return differs;
+}
+
 enum tn_status resume_change_of_cluster(struct local_run *run, struct zk_sync *sync,
                                         struct error *error)
 {
@@ -176,6 +187,8 @@ enum tn_status resume_change_of_cluster(struct local_run *run, struct zk_sync *s
         run->change_text[0] = '\0';
         status = bootstrap_read_spec(sync, run->job.name, &spec, error);
         if (status == TN_OK) { status = follow_cluster(run, sync, &spec, error); }
+        const bool refused = status == TN_EINVAL || status == TN_EEXIST;
+        if (refused && run->one_of_many && is_outdated(run, sync, &spec)) { status = TN_EREFUSED; }
         free(spec.job_json);
     }
     if (status != TN_ENOENT) { return status; }
