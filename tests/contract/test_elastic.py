@@ -189,7 +189,6 @@ class Groups(Changes):
         self.refused(3, ["members=1", "from 2 to 64"], "strategy", "group", "members=1", *self.target)
         self.refused(3, ["members=2", "give ps=N"], "strategy", "ps", "members=2", *self.target)
         self.refused(3, ["task", "members"], "strategy", "group", "members=3", *self.target)
-        self.refused(3, ["not a range", "cluster.workers=1-3"], "scale", "workers=2", *self.target)
         self.assertEqual(self.changes(), [])
         self.end_as_local(run)
 

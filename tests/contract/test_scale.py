@@ -181,7 +181,7 @@ class FixedNumber(Scaling):
         self.with_kills(options=MIRROR)
 
     def test_kills_of_the_agent(self):
-        """The run continues with the old number or the new one; the command reports the end of the agent."""
+        """The run continues with the old number or the new one; the command does not wait for a dead agent."""
         number, more = 2, ()
         for delay in (0.0, 0.2, 0.4):
             run = self.begin(*MIRROR, *more, "--set", f"cluster.workers={number}")
@@ -190,8 +190,7 @@ class FixedNumber(Scaling):
             os.kill(run.pid, signal.SIGKILL)
             run.wait()
             _, errors = scale.communicate(timeout=patience(120))
-            if scale.returncode != 0:
-                self.assertEqual(scale.returncode, 5, errors)
+            self.assertIn(scale.returncode, (0, 2, 5), errors)  # 2: ZooKeeper ends with the agent.
             self.wait_for("the nodes end", lambda: not self.processes())
             number, more = 5 - number, ["--resume"]
         run = self.begin(*MIRROR, *more, "--set", f"cluster.workers={number}")
