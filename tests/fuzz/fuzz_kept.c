@@ -27,7 +27,7 @@ enum {
     ARRAYS = 3,
     PAGE_BYTES = 4096,
     EDIT_BYTES = 3,
-    /* The head: identity, number, two records with their digests, progress, count of the undo. */
+    /* The head: identity, number, two records with their digests, progress, size of the block. */
     RECORDS_AT = DIGEST_BYTES + 8,
     PROGRESS_AT = RECORDS_AT + 2 * (int)(sizeof(struct kept_record) + DIGEST_BYTES),
     PROGRESS_BYTES = 16,
