@@ -30,10 +30,10 @@ struct table_stats {
     uint64_t hot;     /* ... and of the most used 1 % of them. */
 };
 
-/* What the header of the frame has of the ps, in `count`, `first` and `sequence`. */
+/* The ps, in the members `count`, `first` and `sequence` of the header of the frame. */
 struct table_source {
     uint32_t count;   /* Tables. */
-    uint32_t buckets; /* Of rows (common/cluster/row_owner.h). */
+    uint32_t buckets; /* The number of its buckets of rows (row_owner.h). */
     uint64_t updates; /* That it has made since its process has started. */
 };
 

@@ -13,7 +13,7 @@
 enum { PS = 3 };
 
 static struct table_stats parts[PS][ROW_TABLES_MAX];
-static uint64_t updates[PS] = {7, 7, 7}; /* Of each ps. */
+static uint64_t updates[PS] = {7, 7, 7}; /* The number of each ps. */
 
 static void fill(void)
 {
