@@ -101,8 +101,8 @@ static int report_end(const struct local_run *run, const char *json)
     assert(json == NULL || run->agent_result.has_run);
     if (!result->job_ended && result->run.committed_checkpoint == 0) {
         output_message(LOG_INFO,
-                       "stopped by %s before the first checkpoint; the same command begins "
-                       "the run again",
+                       "stopped by %s before the first checkpoint, so no step is kept; the same "
+                       "command begins the run again",
                        result->signal != 0 ? "a signal" : "`tanist drain`");
         return result->signal != 0 ? 128 + result->signal : TN_EXIT_OK;
     }

@@ -62,7 +62,7 @@ class Run(Cli):
         process.send_signal(signal.SIGTERM)
         _, log = process.communicate(timeout=patience(120))
         self.assertEqual(process.returncode, 130, log)
-        self.assertIn("the nodes were killed, so later steps are lost", log)
+        self.assertIn("before the first checkpoint, so no step is kept", log)
 
 
 class Agents(Cli):
