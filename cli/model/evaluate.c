@@ -69,11 +69,12 @@ static enum tn_status find_split(const struct evaluating *evaluating, enum datas
                      "data.split.validation");
 }
 
-/* Other types generate their examples. */
-static bool reads_files(const struct job *job)
+/* Other types generate their examples, but rows of columns can also be those of a file. */
+static bool reads_files(const struct saved_model *saved)
 {
-    return job->data.format[0] != '\0' || strcmp(job->data.type, "idx") == 0 ||
-           strcmp(job->data.type, "text") == 0;
+    const struct job *job = &saved->job;
+    return saved->columns != NULL || job->data.format[0] != '\0' ||
+           strcmp(job->data.type, "idx") == 0 || strcmp(job->data.type, "text") == 0;
 }
 
 static enum tn_status open_data(struct evaluating *evaluating, struct error *error)
@@ -82,7 +83,7 @@ static enum tn_status open_data(struct evaluating *evaluating, struct error *err
     enum dataset_split split;
     enum tn_status status = find_split(evaluating, &split, error);
     if (status != TN_OK) { return status; }
-    if (evaluating->data != NULL && !reads_files(&saved->job)) {
+    if (evaluating->data != NULL && !reads_files(saved)) {
         return error_set(
             error, TN_EINVAL,
             "--data: the examples of data.type \"%s\" are generated, not read: leave it "

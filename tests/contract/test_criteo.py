@@ -72,6 +72,11 @@ class Criteo(Cli):
         found = self.predict("I2,C3\n" + "".join(f"0,{text}\n" for text in texts))
         self.assertEqual(found[0], zero)
         self.assertGreater(len(set(found)), 2)
+        labelled = self.folder / "labelled.csv"
+        labelled.write_text(f"click,I2,C3\n1,0,{texts[0]}\n0,1,{texts[0]}\n", encoding="utf-8")
+        evaluated = json.loads(self.succeeds("evaluate", "run", "--data", "labelled.csv", "-o", "json"))
+        self.assertEqual(evaluated["examples"], 2)
+        self.assertAlmostEqual(evaluated["loss"], ((1 - zero) ** 2 + one ** 2) / 2, places=5)
 
     def test_files_that_do_not_fit_are_refused(self):
         self.json["data"].update({"examples": 1000, "test_examples": 100, "columns": {
