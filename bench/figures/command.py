@@ -18,7 +18,7 @@ USAGE = """Measures Tanist on this machine beside the limits of the machine, pri
 name, unit, value, limit, ratio, ratio_q1, ratio_q3, rounds (and more: see bench/README.md).
 
   bench/run -o FILE.json                        all figures, about an hour on a quiet machine
-  bench/run --quick -o FILE.json                smaller sizes and fewer rounds, about three minutes
+  bench/run --quick -o FILE.json                smaller sizes and fewer rounds, less than ten minutes
   bench/run --only exchange_4KiB,failover_ms -o FILE.json
 
 In each round everything is measured once, in turns, so that other load slows all of it. `ratio` is the median over
