@@ -192,6 +192,13 @@ static bool all_registered(const struct child *child)
     return true;
 }
 
+/* Whether the process of `child` holds its task at `place`. */
+static bool holds(const struct child *child, uint32_t place, const struct observed_task *task)
+{
+    return task->present && child->incarnation != 0 &&
+           task->member.incarnation == children_incarnation(child, place);
+}
+
 /* The task that another process holds; of several the first one. NULL: none, as far as is known.
  * S9: a process with several workers is a spare until all of them are free. */
 static const struct observed_task *taken_task(const struct agent *agent, const struct child *child)
@@ -199,10 +206,7 @@ static const struct observed_task *taken_task(const struct agent *agent, const s
     for (uint32_t place = 0; place < child->task_count; place++) {
         const struct observed_task *task =
             observer_task(agent->observer, children_task(child, place));
-        if (task == NULL || !task->present) { continue; }
-        const bool ours = child->incarnation != 0 &&
-                          task->member.incarnation == children_incarnation(child, place);
-        if (!ours) { return task; }
+        if (task != NULL && task->present && !holds(child, place, task)) { return task; }
     }
     return NULL;
 }
@@ -216,9 +220,7 @@ static void member_changed(struct agent *agent)
         struct child *child = &agent->children.list[i];
         if (!children_has_task(child, task->task)) { continue; }
         const uint32_t place = task->task.index - child->task.index;
-        const bool ours = task->present && child->incarnation != 0 &&
-                          task->member.incarnation == children_incarnation(child, place);
-        child->registered[place] = ours;
+        child->registered[place] = holds(child, place, task);
         if (!task->present) { agent_feed(agent, SUPERVISOR_MEMBER_LOST, i, 0, 0); }
         if (taken_task(agent, child) != NULL) {
             agent_feed(agent, SUPERVISOR_MEMBER_TAKEN, i, 0, 0);

@@ -22,7 +22,7 @@ static inline uint64_t uint_limit(const struct json_field *field)
     return UINT64_MAX >> (64 - 8 * field->size);
 }
 
-/* The first key of the table that begins with "NAME."; NULL: there is no such section. */
+/* The first key of section `name` of the table, "NAME.KEY". NULL: the table has no such section. */
 const char *json_codec_section(const struct json_table *table, const char *name);
 
 /* "WHERE.KEY is VALUE: give WANTED" with the table's status and verb. */

@@ -55,9 +55,9 @@ struct report {
     uint64_t gate; /* That of /run, if this ps holds nothing of a later step, and will not; or 0. */
 
     /* Worker only. */
-    uint64_t ready;               /* 1: data loaded, can own slices. */
-    uint64_t slice_ns;            /* It needs so long for a slice; 0: unknown yet. */
-    uint64_t evaluation_ms;       /* With ps: for an evaluation, at most about; 0: unknown yet. */
+    uint64_t ready;         /* 1: data loaded, can own slices. */
+    uint64_t slice_ns;      /* It needs so long for a slice; 0: unknown yet. */
+    uint64_t evaluation_ms; /* With ps: about how long it needs for an evaluation; 0: unknown. */
     struct evaluation evaluation; /* Its newest in `generation`. */
     /* Evaluator only: the last ordered checkpoint that it has done with. `evaluation` is of it; of
      * STEP_NONE: the evaluator cannot read it. 0: none. */

@@ -370,7 +370,8 @@ char *job_reference(void);
 bool job_has_key(const char *name);
 
 /* The same as plain text for a terminal: of all keys ("job"), of a section ("train") or of one key
- * ("train.steps"). `*out` is malloc'ed. TN_EINVAL: there is no such key; the error suggests one. */
+ * ("train.steps"). The caller frees `*out`.
+ * TN_EINVAL: `name` is unknown; the error names a similar key. */
 MUST_CHECK enum tn_status job_reference_text(const char *name, char **out, struct error *error);
 
 #endif

@@ -11,7 +11,6 @@ import os
 import signal
 import struct
 import sys
-import time
 import unittest
 
 from test_held import JOB, SHARD, Held, LONG
@@ -63,14 +62,14 @@ class Crafted(Held):
         """ps:0 is stopped. Returns its pid and the newest checkpoint, with the copy of the manifest, which is written
         after the commit."""
         pid = self.wait_pid("ps:0")
-        for _ in range(100):
+
+        def freeze():
             os.kill(pid, signal.SIGSTOP)
             newest = max(self.committed())
             if (self.folder / f"run/checkpoints/{newest:010d}/manifest.json").exists():
-                return pid, newest
-            os.kill(pid, signal.SIGCONT)
-            time.sleep(0.05)
-        return self.fail("a hundred times the newest checkpoint had no copy of its manifest")
+                return newest
+            return os.kill(pid, signal.SIGCONT)
+        return pid, self.wait_for("the copy of the newest manifest", freeze)
 
     def restart_crafted(self):
         """The newest checkpoint is crafted while ps:0 is stopped; ps:0 is then killed, so that it loads it. Returns
