@@ -180,7 +180,6 @@ void chief_init(struct chief *c, const struct chief_config *config)
     assert(config->checkpoint_keep > 0);
     assert(config->slices > 0 && config->slices <= SLICES_MAX);
     assert(config->steps > 0);
-    memset(c, 0, sizeof *c);
     c->config = *config;
     c->strategy = chief_strategy_of(config->strategy);
     c->balance_wait_ms = CHIEF_BALANCE_MS;

@@ -329,6 +329,7 @@ struct chief {
     uint64_t wake_at_ms;
 };
 
+/* `*c` must be zero: it is large, and little of it is used by a small job. */
 void chief_init(struct chief *c, const struct chief_config *config);
 
 /* Apply one event and fill `out` (old contents are discarded). Cannot fail: stale, repeated and

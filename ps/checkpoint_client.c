@@ -40,8 +40,8 @@ enum tn_status checkpoint_client_open(struct checkpoint_client *client,
     };
     client->load.retry_at_ms = client->retention.retry_at_ms = UINT64_MAX;
     client->publication.retry_at_ms = UINT64_MAX;
-    client->manifests = calloc(STORE_LIST_MAX, sizeof *client->manifests);
-    client->moves = calloc(VARIABLES_MAX, sizeof *client->moves);
+    client->manifests = malloc(STORE_LIST_MAX * sizeof *client->manifests);
+    client->moves = malloc(VARIABLES_MAX * sizeof *client->moves);
     if (client->manifests != NULL && client->moves != NULL) { return TN_OK; }
     return error_set(error, TN_ENOMEM, "no memory for the list of checkpoints");
 }

@@ -311,6 +311,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     over = hostile_run = false;
     open_op = 0;
     memset(kept, 0, sizeof kept);
+    memset(&chief, 0, sizeof chief);
     chief_init(&chief, &config);
     while (input.size > 0 && !over) { command(); }
     return 0;

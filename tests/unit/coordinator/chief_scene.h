@@ -169,6 +169,7 @@ static inline void begin(void)
 {
     now_ms = 10000;
     memset(reports, 0, sizeof reports);
+    memset(&chief, 0, sizeof chief);
     chief_init(&chief, &config);
 }
 
