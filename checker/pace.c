@@ -11,11 +11,10 @@ static bool has(const struct pace *pace, uint64_t i)
     return (pace->seen[i / 8] >> (i % 8) & 1) != 0;
 }
 
-static void set(struct pace *pace, uint64_t i, bool value)
+static void set(struct pace *pace, uint64_t i)
 {
     assert(i < PACE_MULTIPLES_MAX);
-    uint8_t bit = (uint8_t)(1U << (i % 8));
-    pace->seen[i / 8] = (uint8_t)(value ? pace->seen[i / 8] | bit : pace->seen[i / 8] & ~bit);
+    pace->seen[i / 8] = (uint8_t)(pace->seen[i / 8] | 1U << (i % 8));
 }
 
 /* How many multiples up to `step` are checked. */
@@ -33,13 +32,15 @@ void pace_init(struct pace *pace, uint64_t every)
 void pace_note(struct pace *pace, uint64_t step)
 {
     uint64_t count = count_to(pace, step);
-    if (count > 0 && step == count * pace->every) { set(pace, count - 1, true); }
+    if (count > 0 && step == count * pace->every) { set(pace, count - 1); }
 }
 
 void pace_rewind(struct pace *pace, uint64_t step)
 {
     uint64_t count = count_to(pace, step);
-    for (uint64_t i = 0; i < PACE_MULTIPLES_MAX; i++) { set(pace, i, i < count); }
+    memset(pace->seen, 0, sizeof pace->seen);
+    memset(pace->seen, 0xff, count / 8);
+    for (uint64_t i = count / 8 * 8; i < count; i++) { set(pace, i); }
 }
 
 uint64_t pace_missing(const struct pace *pace, uint64_t step)

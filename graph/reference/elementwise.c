@@ -10,7 +10,8 @@
         real *out = real_output(call, 0);                                                          \
         struct walk l = walk_broadcast(&call->out[0].shape, &call->in[0].shape);                   \
         struct walk r = walk_broadcast(&call->out[0].shape, &call->in[1].shape);                   \
-        for (int64_t i = 0; i < output_elements(call); i++, walk_next(&l), walk_next(&r)) {        \
+        for (int64_t i = 0, end = output_elements(call); i < end;                                  \
+             i++, walk_next(&l), walk_next(&r)) {                                                  \
             real a = left[l.at], b = right[r.at];                                                  \
             out[i] = (expression);                                                                 \
         }                                                                                          \

@@ -16,8 +16,10 @@ static void sum(const struct kernel_call *call)
     for (uint32_t i = 0, kept = 0; i < shape->rank; i++) {
         to.stride[i] = (axes >> i & 1) != 0 ? 0 : stride[kept++];
     }
-    for (int64_t i = 0; i < output_elements(call); i++) { out[i] = 0; }
-    for (int64_t i = 0; i < shape_elements(shape); i++, walk_next(&to)) { out[to.at] += x[i]; }
+    for (int64_t i = 0, end = output_elements(call); i < end; i++) { out[i] = 0; }
+    for (int64_t i = 0, end = shape_elements(shape); i < end; i++, walk_next(&to)) {
+        out[to.at] += x[i];
+    }
 }
 
 static void broadcast(const struct kernel_call *call)
@@ -25,7 +27,9 @@ static void broadcast(const struct kernel_call *call)
     const real *x = real_input(call, 0);
     real *out = real_output(call, 0);
     struct walk from = walk_broadcast(&call->out[0].shape, &call->in[0].shape);
-    for (int64_t i = 0; i < output_elements(call); i++, walk_next(&from)) { out[i] = x[from.at]; }
+    for (int64_t i = 0, end = output_elements(call); i < end; i++, walk_next(&from)) {
+        out[i] = x[from.at];
+    }
 }
 
 const struct kernel_row REAL(reference_reduce)[] = {
