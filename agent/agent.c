@@ -268,10 +268,12 @@ static void check_connection(struct agent *agent)
     uint64_t waited_ms = agent->now_ms - agent->started_ms;
     if (waited_ms >= agent->config->connect_timeout_ms) {
         (void)error_set(&agent->error, TN_ECONNECT,
-                        "ZooKeeper at %s did not answer within %" PRIu64
-                        " s: is it running, and is the address right? (`tanist zk status` asks "
-                        "each server)",
-                        agent->config->connect, waited_ms / 1000);
+                        "ZooKeeper at %s did not answer within %" PRIu64 " s: %s",
+                        agent->config->connect, waited_ms / 1000,
+                        agent->config->ensemble != NULL
+                            ? "give its servers, which this command started, a longer --wait"
+                            : "is it running, and is the address right? (`tanist zk status` asks "
+                              "each server)");
         agent_give_up(agent, TN_ECONNECT);
     } else if (agent->now_ms >= agent->notify_at_ms) {
         char text[256];

@@ -80,8 +80,18 @@ static const struct subcommands commands = {
 
 static int command_version(int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
+    const char *output = NULL;
+    int exit_code = 0;
+    struct options options = {.command = "version",
+                              .synopsis = "[OPTION]...",
+                              .about = "Print the version of this program.",
+                              .examples = "  tanist version\n  tanist version -o json\n"};
+    output_option_text(&options, &output);
+    if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
+    if (output_is_json(output)) {
+        return output_json(json_pack("{s:i, s:s}", "version", 1, "tanist", TANIST_VERSION),
+                           JSON_INDENT(2));
+    }
     return puts("tanist " TANIST_VERSION) < 0 ? TN_EXIT_IO : TN_EXIT_OK;
 }
 

@@ -1,6 +1,8 @@
 #include "cli/options.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 #include "common/base/nearest.h"
 #include "tanist/status.h"
 
-enum { NAME_MAX_BYTES = 64, HELP_AT = 28, CHOICES_TEXT_MAX = 128 };
+enum { NAME_MAX_BYTES = 64, HELP_AT = 28, CHOICES_TEXT_MAX = 128, SECONDS_MOST = 86400 };
 
 struct cursor {
     int argc, at;
@@ -82,8 +84,24 @@ void options_texts(struct options *options, const char *name, struct option_text
 void options_number(struct options *options, const char *name, struct option_number *value,
                     const char *argument, const char *help)
 {
+    options_range(options, name, value, argument, 0, INT64_MAX, help);
+}
+
+void options_range(struct options *options, const char *name, struct option_number *value,
+                   const char *argument, uint64_t least, uint64_t most, const char *help)
+{
     assert(value != NULL);
-    add(options, OPTION_NUMBER, name, argument, help)->value.number = value;
+    assert(least <= most && most <= INT64_MAX);
+    struct option *option = add(options, OPTION_NUMBER, name, argument, help);
+    option->value.number = value;
+    option->least = least;
+    option->most = most;
+}
+
+void options_seconds(struct options *options, const char *name, struct option_number *value,
+                     const char *help)
+{
+    options_range(options, name, value, "SECONDS", 0, SECONDS_MOST, help);
 }
 
 void options_choice(struct options *options, char letter, const char *name, const char **value,
@@ -96,6 +114,26 @@ void options_choice(struct options *options, char letter, const char *name, cons
     set_letter(options, option, letter);
     option->value.text = value;
     option->choices = choices;
+}
+
+void options_folder(struct options *options, const char **value, bool required, const char *help)
+{
+    assert(options->folder == NULL);
+    options_text(options, "dir", value, "DIR", help);
+    options->folder = &options->list[options->count - 1];
+    options->folders_least = required;
+    options->folders_most = 1;
+}
+
+void options_folders(struct options *options, struct option_texts *value, size_t least, size_t most,
+                     const char *help)
+{
+    assert(options->folder == NULL && options->arguments_most == 0);
+    assert(least <= most && most <= ARGUMENTS_MAX);
+    options_texts(options, "dir", value, "DIR", help);
+    options->folder = &options->list[options->count - 1];
+    options->folders_least = least;
+    options->folders_most = most;
 }
 
 /* ------------------------------------------------------------- --help */
@@ -190,11 +228,17 @@ static bool take_number(const struct options *options, const struct option *opti
                         const char *text)
 {
     struct option_number *number = option->value.number;
-    char *end = NULL;
-    number->value = strtoull(text, &end, 10);
+    const bool digits = *text != '\0' && strspn(text, "0123456789") == strlen(text);
+    errno = 0;
+    number->value = digits ? strtoull(text, NULL, 10) : 0;
     number->given = true;
-    if (*text >= '0' && *text <= '9' && !*end && number->value <= INT64_MAX) { return true; }
-    return wrong(options, "--%s is \"%s\": give a whole number", option->name, text);
+    const bool counted = digits && errno == 0;
+    if (counted && number->value >= option->least && number->value <= option->most) { return true; }
+    if (option->most == INT64_MAX) {
+        return wrong(options, "--%s is \"%s\": give a whole number", option->name, text);
+    }
+    return wrong(options, "--%s is \"%s\": give a whole number from %" PRIu64 " to %" PRIu64,
+                 option->name, text, option->least, option->most);
 }
 
 static bool take_value(const struct options *options, const struct option *option, const char *text)
@@ -245,15 +289,67 @@ static bool take_option(const struct options *options, struct cursor *cursor)
     return take_value(options, option, text);
 }
 
+static bool refuse_argument(const struct options *options, const char *argument)
+{
+    return wrong(options, "unexpected argument \"%s\"; usage: tanist %s %s", argument,
+                 options->command, options->synopsis);
+}
+
+/* "ps=5" or "12": an argument of a command, not a folder. */
+static bool is_word(const char *argument)
+{
+    const size_t name = strcspn(argument, "=/");
+    return argument[name] == '=' || strspn(argument, "0123456789") == strlen(argument);
+}
+
 static bool take_argument(struct options *options, const char *argument)
 {
-    if (options->argument_count >= options->arguments_most ||
-        options->argument_count >= ARGUMENTS_MAX) {
-        return wrong(options, "unexpected argument \"%s\"; usage: tanist %s %s", argument,
-                     options->command, options->synopsis);
+    const struct option *folder = options->folder;
+    if (folder != NULL && folder->type == OPTION_TEXTS) {
+        return take_value(options, folder, argument);
+    }
+    const size_t own = options->arguments_most, count = options->argument_count;
+    const bool surplus = count >= own && own > 0 && is_word(argument);
+    if (surplus || count >= own + options->folders_most || count >= ARGUMENTS_MAX) {
+        return refuse_argument(options, argument);
     }
     options->arguments[options->argument_count++] = argument;
     return true;
+}
+
+/* The last argument is the folder if the command has no use for it itself. */
+static bool take_last_as_folder(struct options *options)
+{
+    const struct option *folder = options->folder;
+    if (folder == NULL || folder->type == OPTION_TEXTS) { return true; }
+    if (options->argument_count <= options->arguments_least) { return true; }
+    const char *last = options->arguments[options->argument_count - 1];
+    const char *given = *folder->value.text;
+    if (options->argument_count <= options->arguments_most) {
+        if (given != NULL || is_word(last)) { return true; }
+    } else if (given != NULL) {
+        return wrong(options, "unexpected argument \"%s\": the folder is given by --dir \"%s\"",
+                     last, given);
+    }
+    options->argument_count--;
+    return take_value(options, folder, last);
+}
+
+static bool check_folders(const struct options *options)
+{
+    const struct option *folder = options->folder;
+    if (folder == NULL) { return true; }
+    const bool many = folder->type == OPTION_TEXTS;
+    if (!many && *folder->value.text != NULL && **folder->value.text == '\0') {
+        return wrong(options, "--dir is \"\": give the folder of a run");
+    }
+    const size_t count = many ? folder->value.texts->count : *folder->value.text != NULL;
+    if (count < options->folders_least) {
+        return wrong(options, "the folder of %s run is missing; usage: tanist %s %s",
+                     count > 0 ? "another" : "a", options->command, options->synopsis);
+    }
+    if (count <= options->folders_most) { return true; }
+    return wrong(options, "%zu folders are given: give at most %zu", count, options->folders_most);
 }
 
 static bool is_help(const char *argument)
@@ -284,10 +380,12 @@ bool options_parse(struct options *options, int argc, char **argv, int *exit_cod
             good = take_argument(options, given);
         }
     }
+    good = good && take_last_as_folder(options);
     if (good && options->argument_count < options->arguments_least) {
         good = wrong(options, "an argument is missing; usage: tanist %s %s", options->command,
                      options->synopsis);
     }
+    good = good && check_folders(options);
     if (good) { *exit_code = TN_EXIT_OK; }
     return good;
 }

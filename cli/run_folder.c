@@ -245,6 +245,20 @@ enum tn_status run_folder_write_job(const struct run_folder *folder, const struc
     return status;
 }
 
+/* Those which every run has soon after it has begun; the logs of ZooKeeper may remain of a run that
+ * has trained nothing (cli/run/unused_folder.h). */
+static bool has_run_files(const char *dir)
+{
+    static const char *const names[] = {"job.json",    "columns.json",       "run.json",
+                                        "record.json", "history.jsonl",      "metrics.jsonl",
+                                        "sessions",    "checkpoints",        "tables",
+                                        "times",       "zookeeper/1/zoo.cfg"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (has_file(dir, names[i])) { return true; }
+    }
+    return false;
+}
+
 static enum tn_status check_contents(struct run_folder *folder, struct job *job, bool resume,
                                      bool may_change, struct error *error)
 {
@@ -259,6 +273,7 @@ static enum tn_status check_contents(struct run_folder *folder, struct job *job,
     run_folder_path(folder, "job.json", path);
     run_folder_path(folder, "result.json", result);
     const bool finished = access(result, F_OK) == 0;
+    folder->is_new = !has_run_files(folder->dir);
     if (access(path, F_OK) != 0) { return TN_OK; }
     status = compare_job(folder, job, path, finished, may_change, error);
     if (status == TN_OK && finished && unlink(result) != 0) {

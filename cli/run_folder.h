@@ -39,6 +39,7 @@ bool run_folder_is_local(const char *dir);
 struct run_folder {
     char dir[RUN_PATH_MAX]; /* Absolute. */
     int lock;               /* Descriptor, -1: none. */
+    bool is_new;            /* It held no file of a run when it was opened, logs excepted. */
     bool continued;         /* It held a run, of the job `before`. */
     bool job_changes;       /* As `--resume` allows: job.json is still that of before. */
     struct job before;

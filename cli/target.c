@@ -20,12 +20,12 @@ enum { WAIT_S = 5, POLL_MS = 50 };
 
 void target_options_add(struct options *options, struct target_options *target)
 {
-    options_text(options, "dir", &target->dir, "DIR", "Folder of a local run.");
+    options_folder(options, &target->dir, false,
+                   "Folder of a local run; the same as the argument DIR.");
     zk_options_add(options, &target->zk);
     options_text(options, "cluster", &target->cluster, "NAME",
                  "Name of the cluster; default: the only one in ZooKeeper.");
-    options_number(options, "wait", &target->wait, "SECONDS",
-                   "How long to wait for ZooKeeper; default 5.");
+    options_seconds(options, "wait", &target->wait, "How long to wait for ZooKeeper; default 5.");
 }
 
 /* ------------------------------------------------------------- a local run */

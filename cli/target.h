@@ -17,7 +17,7 @@
 #include "common/zk/zk_sync.h"
 
 /* The usual synopsis of a command with these options. */
-#define TARGET_SYNOPSIS "--dir DIR | --zk CONNECT [--cluster NAME] [OPTION]..."
+#define TARGET_SYNOPSIS "DIR | --zk CONNECT [--cluster NAME] [OPTION]..."
 
 struct target_options {
     struct zk_options zk;

@@ -217,7 +217,7 @@ static enum tn_status find_hosts(const struct networks *networks, size_t count, 
 }
 
 /* Whether the earlier files can be used again: the folder has not moved, the addresses are the
- * same, and the ports are free, as far as this host sees them. TN_EBUSY: a server of the folder is
+ * same, and the ports are free, as far as this host sees them. TN_EEXIST: a server of the folder is
  * running. */
 static enum tn_status check_earlier(const char *dir, size_t count, const struct hosts *hosts,
                                     const struct zoo_cfg *cfgs, bool *reusable, struct error *error)
@@ -238,7 +238,7 @@ static enum tn_status check_earlier(const char *dir, size_t count, const struct 
                      (unsigned)cfgs[i].client_port);
             enum tn_status status = ensemble_probe(address, PROBE_MS, &health);
             if (status != TN_OK && status != TN_EUNHEALTHY) { continue; }
-            return error_set(error, TN_EBUSY,
+            return error_set(error, TN_EEXIST,
                              "the ZooKeeper server of %s is running at %s: stop the run that uses "
                              "this folder, or use another",
                              cfgs[i].data_dir, address);

@@ -60,7 +60,8 @@ struct ensemble {
  *
  *   TN_EINVAL  DIR has an ensemble of another size, its path is too long, or a server has no
  *              network although others have one
- *   TN_EBUSY   the ensemble of DIR is running, or no free port was found
+ *   TN_EEXIST  the ensemble of DIR is running
+ *   TN_EBUSY   no free port was found
  *   TN_ENOENT  Java or ZooKeeper is not installed
  *   TN_EIO, TN_ENOSPC  a file cannot be written
  *   TN_ENOMEM  out of memory

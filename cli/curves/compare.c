@@ -260,14 +260,14 @@ static int print_text(const json_t *all, const struct side *sides, size_t count)
     return written ? TN_EXIT_OK : TN_EXIT_IO;
 }
 
-static int work(const struct options *options, bool json)
+static int work(const struct option_texts *folders, bool json)
 {
     struct side sides[RUNS_MAX];
     struct error error = {0};
     enum tn_status status = TN_OK;
     size_t count = 0;
-    for (; status == TN_OK && count < options->argument_count; count++) {
-        status = read_side(&sides[count], options->arguments[count], &error);
+    for (; status == TN_OK && count < folders->count; count++) {
+        status = read_side(&sides[count], folders->items[count], &error);
     }
     int exit_code = TN_EXIT_OK;
     if (status != TN_OK) {
@@ -285,6 +285,7 @@ static int work(const struct options *options, bool json)
 int command_compare(int argc, char **argv)
 {
     const char *output = NULL;
+    struct option_texts folders = {0};
     int exit_code = 0;
     struct options options = {
         .command = "compare",
@@ -293,10 +294,10 @@ int command_compare(int argc, char **argv)
                  "were changed while\nthey ran. Each DIR is the folder of a run, which may still "
                  "be running.",
         .examples = "  tanist compare runs/a runs/b\n"
-                    "  tanist compare runs/a runs/b -o json\n",
-        .arguments_least = 2,
-        .arguments_most = RUNS_MAX};
+                    "  tanist compare runs/a runs/b -o json\n"};
+    options_folders(&options, &folders, 2, RUNS_MAX,
+                    "Folder of a run, as the arguments DIR; may be given more than once.");
     output_option_table(&options, &output);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
-    return work(&options, output_is_json(output));
+    return work(&folders, output_is_json(output));
 }

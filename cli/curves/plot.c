@@ -14,12 +14,12 @@ enum { TEXT_BYTES = 1 << 20, PLAIN_COLUMNS = 100, MOST_COLUMNS = 240 };
 
 struct plot_options {
     const char *to, *output;
-    struct option_texts metrics;
+    struct option_texts folders, metrics;
     bool log;
 };
 
-static enum tn_status read_runs(const struct options *options, const struct plot_options *given,
-                                struct run_series *runs, size_t *count, struct error *error)
+static enum tn_status read_runs(const struct plot_options *given, struct run_series *runs,
+                                size_t *count, struct error *error)
 {
     static const char *const loss[] = {"loss"};
     const bool chosen = given->metrics.count > 0;
@@ -29,8 +29,8 @@ static enum tn_status read_runs(const struct options *options, const struct plot
         return error_set(error, TN_EINVAL, "--metric is given %zu times, at most %d are possible",
                          given->metrics.count, SERIES_METRICS_MAX);
     }
-    for (size_t i = 0; status == TN_OK && i < options->argument_count; i++) {
-        status = run_series_read(&runs[i], options->arguments[i], metrics,
+    for (size_t i = 0; status == TN_OK && i < given->folders.count; i++) {
+        status = run_series_read(&runs[i], given->folders.items[i], metrics,
                                  chosen ? given->metrics.count : 1, error);
         if (status == TN_OK) { *count = i + 1; }
     }
@@ -88,12 +88,12 @@ static int print_text(const struct chart_config *config)
     return written ? TN_EXIT_OK : TN_EXIT_IO;
 }
 
-static int work(const struct options *options, const struct plot_options *given)
+static int work(const struct plot_options *given)
 {
     struct run_series runs[CHART_RUNS_MAX] = {0};
     struct error error = {0};
     struct chart_config config = {.runs = runs, .log = given->log};
-    enum tn_status status = read_runs(options, given, runs, &config.run_count, &error);
+    enum tn_status status = read_runs(given, runs, &config.run_count, &error);
     if (status == TN_OK && given->to != NULL) { status = chart_write(&config, given->to, &error); }
     const bool json = output_is_json(given->output);
     int exit_code = TN_EXIT_OK;
@@ -120,9 +120,9 @@ int command_plot(int argc, char **argv)
                  "appear once.",
         .examples = "  tanist plot runs/fashion-mnist\n"
                     "  tanist plot runs/a runs/b --metric accuracy --metric test_loss\n"
-                    "  tanist plot runs/a runs/b --log --to curves.svg\n",
-        .arguments_least = 1,
-        .arguments_most = CHART_RUNS_MAX};
+                    "  tanist plot runs/a runs/b --log --to curves.svg\n"};
+    options_folders(&options, &given.folders, 1, CHART_RUNS_MAX,
+                    "Folder of a run, as the arguments DIR; may be given more than once.");
     options_texts(&options, "metric", &given.metrics, "NAME",
                   "A key of metrics.jsonl, such as loss, accuracy, steps_per_second; may be given "
                   "more than once; default loss.");
@@ -131,5 +131,5 @@ int command_plot(int argc, char **argv)
                  "Write the charts to FILE.svg, FILE.html or FILE.png.");
     output_option_text(&options, &given.output);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
-    return work(&options, &given);
+    return work(&given);
 }

@@ -236,10 +236,9 @@ int command_evaluate(int argc, char **argv)
             "mean squared error and R squared. The run may\nbe active or not.",
         .examples = "  tanist evaluate runs/fashion-mnist\n"
                     "  tanist evaluate runs/fashion-mnist --data other-images --confusion\n"
-                    "  tanist evaluate runs/fashion-mnist --checkpoint 12 -o json\n",
-        .arguments_least = 1,
-        .arguments_most = 1};
+                    "  tanist evaluate runs/fashion-mnist --checkpoint 12 -o json\n"};
     if (evaluating == NULL) { return TN_EXIT_ERROR; }
+    options_folder(&options, &evaluating->dir, true, RUN_FOLDER_HELP);
     options_text(&options, "data", &evaluating->data, "PATH",
                  "Other data of the job's data.type, instead of data.path.");
     options_choice(&options, 0, "split", &evaluating->split, split_names,
@@ -251,10 +250,7 @@ int command_evaluate(int argc, char **argv)
     options_flag(&options, 0, "confusion", &evaluating->confusion,
                  "Print the confusion matrix, too.");
     output_option_text(&options, &evaluating->output);
-    if (options_parse(&options, argc, argv, &exit_code)) {
-        evaluating->dir = options.arguments[0];
-        exit_code = work(evaluating);
-    }
+    if (options_parse(&options, argc, argv, &exit_code)) { exit_code = work(evaluating); }
     free(evaluating);
     return exit_code;
 }

@@ -217,10 +217,9 @@ int command_export(int argc, char **argv)
                  "averages, which evaluations use.",
         .examples = "  tanist export runs/fashion-mnist --to model.safetensors\n"
                     "  tanist export runs/fashion-mnist --to model.onnx\n"
-                    "  tanist export runs/fashion-mnist --to model.npz --checkpoint 12 --state\n",
-        .arguments_least = 1,
-        .arguments_most = 1};
+                    "  tanist export runs/fashion-mnist --to model.npz --checkpoint 12 --state\n"};
     if (export == NULL) { return TN_EXIT_ERROR; }
+    options_folder(&options, &export->dir, true, RUN_FOLDER_HELP);
     options_text(&options, "to", &export->to, "FILE", "The file to write.");
     options_text(&options, "checkpoint", &export->checkpoint, "N",
                  "A checkpoint of `tanist checkpoints list`, or `best`; default the newest.");
@@ -230,10 +229,7 @@ int command_export(int argc, char **argv)
                  "For ONNX files: use the input of the model, without the nodes that compute it "
                  "from columns.");
     output_option_text(&options, &export->output);
-    if (options_parse(&options, argc, argv, &exit_code)) {
-        export->dir = options.arguments[0];
-        exit_code = work(export);
-    }
+    if (options_parse(&options, argc, argv, &exit_code)) { exit_code = work(export); }
     free(export);
     return exit_code;
 }

@@ -170,12 +170,12 @@ int command_predict(int argc, char **argv)
                  "inputs of the model and no labels: a line\nof numbers for each example, "
                  "separated by commas or tabs, with or without a header; an array in\n.npy; or "
                  "images in IDX. `-` reads lines from stdin.",
-        .examples = "  tanist predict runs/fashion-mnist --data new.npy >predictions.csv\n"
-                    "  tanist predict runs/house-prices --data - -o json <new.csv\n"
-                    "  tanist predict runs/house-prices --data new.csv -o npy --to predicted.npy\n",
-        .arguments_least = 1,
-        .arguments_most = 1};
+        .examples =
+            "  tanist predict runs/fashion-mnist --data new.npy >predictions.csv\n"
+            "  tanist predict runs/house-prices --data - -o json <new.csv\n"
+            "  tanist predict runs/house-prices --data new.csv -o npy --to predicted.npy\n"};
     if (predicting == NULL) { return TN_EXIT_ERROR; }
+    options_folder(&options, &predicting->dir, true, RUN_FOLDER_HELP);
     predicting->format = formats[PREDICTION_CSV];
     options_text(&options, "data", &predicting->data, "FILE", "The examples; `-` is stdin.");
     options_choice(&options, 'o', "output", &predicting->format, formats,
@@ -184,10 +184,7 @@ int command_predict(int argc, char **argv)
                  "Write to FILE, which appears when it is complete; default stdout.");
     options_text(&options, "checkpoint", &predicting->checkpoint, "N",
                  "A checkpoint of `tanist checkpoints list`, or `best`; default the newest.");
-    if (options_parse(&options, argc, argv, &exit_code)) {
-        predicting->dir = options.arguments[0];
-        exit_code = work(predicting);
-    }
+    if (options_parse(&options, argc, argv, &exit_code)) { exit_code = work(predicting); }
     free(predicting);
     return exit_code;
 }

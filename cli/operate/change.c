@@ -362,6 +362,10 @@ static int print_done(const struct change *change, bool json, uint64_t took_ms)
                       (json_int_t)change->job.cluster.ps, "ps", (json_int_t)done->ps, "step",
                       (json_int_t)done->step, "steps_redone", (json_int_t)done->steps_redone,
                       "paused_ms", (json_int_t)done->paused_ms, "took_ms", (json_int_t)took_ms);
+        if (root != NULL && done->workers > 0) {
+            json_object_set_new(root, "workers_before", json_integer(change->job.cluster.workers));
+            json_object_set_new(root, "workers", json_integer(done->workers));
+        }
         if (root != NULL && balance != NULL) {
             json_object_set_new(root, "imbalance_before", json_real(balance->imbalance_before));
             json_object_set_new(root, "imbalance_expected", json_real(balance->imbalance));
@@ -381,7 +385,7 @@ static int print_done(const struct change *change, bool json, uint64_t took_ms)
     return TN_EXIT_OK;
 }
 
-int change_workers(const struct target *target, uint32_t workers, uint64_t timeout_ms)
+int change_workers(const struct target *target, uint32_t workers, uint64_t timeout_ms, bool json)
 {
     struct error error = {0};
     const uint64_t start_ms = clock_monotonic_ms();
@@ -392,7 +396,7 @@ int change_workers(const struct target *target, uint32_t workers, uint64_t timeo
     change->request.workers = workers;
     change->timeout_ms = timeout_ms;
     const int exit_code = carry_out(change, &error) == TN_OK
-                              ? print_done(change, false, clock_monotonic_ms() - start_ms)
+                              ? print_done(change, json, clock_monotonic_ms() - start_ms)
                               : command_failed(&error);
     free(change);
     return exit_code;
@@ -410,8 +414,8 @@ static int command(struct options *options, int argc, char **argv,
     int exit_code = 0;
     struct error error = {0};
     target_options_add(options, &given);
-    options_number(options, "timeout", &timeout_s, "SECONDS",
-                   "How long to wait until training continues; default 120.");
+    options_seconds(options, "timeout", &timeout_s,
+                    "How long to wait until training continues; default 120.");
     const bool resizes = read == read_resize;
     if (resizes) {
         options_flag(options, 0, "balance", &balances,

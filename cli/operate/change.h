@@ -11,7 +11,7 @@
 #include "cli/target.h"
 
 /* Give a job whose cluster.workers is not a range another number of workers, and print the result,
- * or why it was not possible. Returns the exit code. */
-int change_workers(const struct target *target, uint32_t workers, uint64_t timeout_ms);
+ * in JSON if `json`, or why it was not possible. Returns the exit code. */
+int change_workers(const struct target *target, uint32_t workers, uint64_t timeout_ms, bool json);
 
 #endif

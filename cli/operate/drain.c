@@ -9,9 +9,9 @@
 
 #include "cli/cluster_read.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/target.h"
 #include "common/base/clock.h"
-#include "common/base/minmax.h"
 
 enum {
     DEADLINE_S = 25,
@@ -171,11 +171,28 @@ static enum tn_status drain(struct target *target, struct host *host, uint64_t w
     return status;
 }
 
+static int print_done(const char *cluster, const struct host *host, bool json)
+{
+    if (!json) {
+        fprintf(stderr, "%s: all nodes of %s have left\n", cluster, host->name);
+        return TN_EXIT_OK;
+    }
+    json_t *tasks = json_array();
+    for (uint32_t i = 0; i < host->count; i++) {
+        char task[TASK_NAME_MAX];
+        task_format(host->members[i].task, ':', task, sizeof task);
+        json_array_append_new(tasks, json_string(task));
+    }
+    return output_json(json_pack("{s:i, s:s, s:s, s:s, s:o}", "version", 1, "cluster", cluster,
+                                 "host", host->name, "address", host->address, "tasks", tasks),
+                       JSON_INDENT(2));
+}
+
 int command_drain(int argc, char **argv)
 {
     struct target_options given = {0};
     struct option_number deadline_s = {.value = DEADLINE_S};
-    const char *name = NULL;
+    const char *name = NULL, *output = NULL;
     int exit_code = 0;
     struct options options = {
         .command = "drain",
@@ -187,27 +204,26 @@ int command_drain(int argc, char **argv)
         .examples = "  tanist drain --host 10.0.0.2 --zk h1:2181,h2:2181 --cluster NAME\n"};
     target_options_add(&options, &given);
     options_text(&options, "host", &name, "HOST", "Address (--host of the agent) or name.");
-    options_number(&options, "deadline", &deadline_s, "SECONDS",
-                   "When to kill nodes that still run; 1 to 55, default 25.");
+    options_range(&options, "deadline", &deadline_s, "SECONDS", 1, DRAIN_MOST_MS / 1000,
+                  "When to kill nodes that still run; 1 to 55, default 25.");
+    output_option_text(&options, &output);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     struct target target;
     struct error error = {0};
     struct host *host = calloc(1, sizeof *host);
-    enum tn_status status = host != NULL ? target_find(&given, &target, &error)
-                                         : error_set(&error, TN_ENOMEM, "out of memory");
-    if (status == TN_OK && name == NULL) {
+    enum tn_status status = TN_OK;
+    if (host == NULL) {
+        status = error_set(&error, TN_ENOMEM, "out of memory");
+    } else if (name == NULL) {
         status = error_set(&error, TN_EINVAL, "--host is missing: give the host to drain");
     }
-    if (status == TN_OK && (deadline_s.value < 1 || deadline_s.value > DRAIN_MOST_MS / 1000)) {
-        status =
-            error_set(&error, TN_EINVAL, "--deadline: give 1 to %d seconds", DRAIN_MOST_MS / 1000);
-    }
+    if (status == TN_OK) { status = target_find(&given, &target, &error); }
     if (status == TN_OK) {
         host->name = name;
         status = drain(&target, host, deadline_s.value * 1000, &error);
     }
+    exit_code = status == TN_OK ? print_done(target.cluster, host, output_is_json(output))
+                                : command_failed(&error);
     free(host);
-    if (status != TN_OK) { return command_failed(&error); }
-    fprintf(stderr, "%s: all nodes of %s have left\n", target.cluster, name);
-    return TN_EXIT_OK;
+    return exit_code;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/target.h"
 #include "common/cluster/requests.h"
 
@@ -38,29 +39,42 @@ static enum tn_status check_task(const char *task, struct error *error)
                      task);
 }
 
-static int work(const struct target_options *given, const char *task, const char *signal_name)
+static int print_sent(const char *cluster, const struct member *member, const char *signal_name,
+                      bool json)
+{
+    char task[TASK_NAME_MAX];
+    task_format(member->task, ':', task, sizeof task);
+    if (json) {
+        return output_json(json_pack("{s:i, s:s, s:s, s:I, s:s, s:s}", "version", 1, "cluster",
+                                     cluster, "task", task, "pid", (json_int_t)member->pid, "host",
+                                     member->host, "signal", signal_name),
+                           JSON_INDENT(2));
+    }
+    fprintf(stderr, "%s: sent SIG%s to %s (pid %" PRIu64 " on %s)\n", cluster, signal_name, task,
+            member->pid, member->host);
+    return TN_EXIT_OK;
+}
+
+static int work(const struct target_options *given, const char *task, const char *signal_name,
+                bool json)
 {
     struct target target;
     struct error error = {0};
     struct member member;
-    char name[TASK_NAME_MAX];
     enum kill_signal signal = KILL_SIGKILL;
     (void)kill_signal_parse(signal_name, &signal);
     enum tn_status status = check_task(task, &error);
     if (status == TN_OK) { status = target_find(given, &target, &error); }
     if (status == TN_OK) { status = kill_task(&target, task, signal, &member, &error); }
     if (status != TN_OK) { return command_failed(&error); }
-    task_format(member.task, ':', name, sizeof name);
-    fprintf(stderr, "%s: sent SIG%s to %s (pid %" PRIu64 " on %s)\n", target.cluster, signal_name,
-            name, member.pid, member.host);
-    return TN_EXIT_OK;
+    return print_sent(target.cluster, &member, signal_name, json);
 }
 
 int command_kill(int argc, char **argv)
 {
     static const char *const signals[] = {"KILL", "TERM", "STOP", "CONT", NULL};
     struct target_options given = {0};
-    const char *signal = "KILL";
+    const char *signal = "KILL", *output = NULL;
     int exit_code = 0;
     struct options options = {
         .command = "kill",
@@ -74,6 +88,7 @@ int command_kill(int argc, char **argv)
         .arguments_most = 1};
     target_options_add(&options, &given);
     options_choice(&options, 0, "signal", &signal, signals, "Signal to send; default KILL.");
+    output_option_text(&options, &output);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
-    return work(&given, options.arguments[0], signal);
+    return work(&given, options.arguments[0], signal, output_is_json(output));
 }

@@ -9,10 +9,12 @@
 
 #include "cli/cluster_read.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/run_folder.h"
 #include "cli/target.h"
 #include "cli/wait_notice.h"
 #include "common/base/clock.h"
+#include "common/base/minmax.h"
 #include "common/cluster/requests.h"
 
 enum { POLL_MS = 20 };
@@ -56,6 +58,7 @@ static enum tn_status read_state(struct zk_sync *sync, const char *cluster,
     if (status != TN_OK) { return status; }
     status = cluster_read_chief(sync, cluster, &record, error);
     out->epoch = status == TN_OK ? record.epoch : 0;
+    out->chief = record.task;
     return status == TN_ENOENT ? TN_OK : status;
 }
 
@@ -91,11 +94,11 @@ static enum tn_status fail_run_over(const struct operation *operation,
 
 static enum tn_status wait_effect(const struct operation *operation, struct zk_sync *sync,
                                   const char *cluster, uint64_t timeout_ms,
-                                  const struct operation_state *before,
-                                  const struct sent_request *sent, struct error *error)
+                                  struct operation_result *result, const struct sent_request *sent,
+                                  struct error *error)
 {
     struct wait_notice notice = wait_notice_start(clock_monotonic_ms());
-    struct operation_state now = *before;
+    struct operation_state *now = &result->now;
     for (uint64_t now_ms = notice.start_ms; now_ms < notice.start_ms + timeout_ms;
          now_ms = clock_monotonic_ms()) {
         if (wait_notice_due(&notice, now_ms)) {
@@ -103,17 +106,17 @@ static enum tn_status wait_effect(const struct operation *operation, struct zk_s
                     "still waiting for the chief of %s to %s after %" PRIu64
                     " s (phase %s, epoch %" PRIu64 ")\n",
                     cluster, operation->name, wait_notice_seconds(&notice, now_ms),
-                    run_phase_name(now.run.phase), now.epoch);
+                    run_phase_name(now->run.phase), now->epoch);
         }
-        enum tn_status status = read_state(sync, cluster, &now, error);
+        enum tn_status status = read_state(sync, cluster, now, error);
         if (status != TN_OK) { return status; }
-        if (operation->has_effect(operation, before, &now)) { return TN_OK; }
-        if (run_is_over(&now.run)) { return fail_run_over(operation, &now, error); }
+        if (operation->has_effect(operation, &result->before, now)) { return TN_OK; }
+        if (run_is_over(&now->run)) { return fail_run_over(operation, now, error); }
         (void)poll(NULL, 0, POLL_MS);
     }
     const bool granted = request_withdraw(sync, cluster, sent, NULL) == TN_ENOENT;
     return error_set(error, TN_EUNHEALTHY, "%s did not %s within %" PRIu64 " s (phase %s): %s",
-                     cluster, operation->name, timeout_ms / 1000, run_phase_name(now.run.phase),
+                     cluster, operation->name, timeout_ms / 1000, run_phase_name(now->run.phase),
                      granted ? "the chief has accepted the request; watch its effect with `tanist "
                                "status`"
                              : "the request was withdrawn; check with `tanist status` that the "
@@ -123,7 +126,8 @@ static enum tn_status wait_effect(const struct operation *operation, struct zk_s
 /* The ZooKeeper of a local run does not answer: it ends with the run. If the run has ended, its
  * folder has the answer once its agent has exited; else `error` remains as it is. */
 static enum tn_status judge_by_folder(const struct operation *operation, const char *dir,
-                                      uint64_t timeout_ms, struct error *error)
+                                      uint64_t timeout_ms, struct operation_result *result,
+                                      struct error *error)
 {
     struct operation_state last = {0};
     const uint64_t until_ms = clock_monotonic_ms() + timeout_ms;
@@ -131,74 +135,103 @@ static enum tn_status judge_by_folder(const struct operation *operation, const c
         (void)poll(NULL, 0, POLL_MS);
     }
     if (run_folder_in_use(dir) || !cluster_read_ended(dir, &last.run)) { return error->status; }
-    return operation->has_effect(operation, &last, &last) ? TN_OK
-                                                          : fail_run_over(operation, &last, error);
+    if (!operation->has_effect(operation, &last, &last)) {
+        return fail_run_over(operation, &last, error);
+    }
+    *result = (struct operation_result){.before = last, .now = last};
+    return TN_OK;
 }
 
 static enum tn_status request(const struct operation *operation, struct target *target,
-                              uint64_t timeout_ms, struct error *error)
+                              uint64_t timeout_ms, struct operation_result *result,
+                              struct error *error)
 {
     struct zk_sync *sync = NULL;
     struct spec spec;
-    struct operation_state before = {0};
+    struct operation_state *before = &result->before;
     struct sent_request sent;
     assert(operation->kind < REQUEST_KINDS);
     enum tn_status status = target_open(target, &sync, &spec, NULL, error);
     if (status != TN_OK) { return status; }
     if (operation->check != NULL) { status = operation->check(operation, &spec, error); }
-    if (status == TN_OK) { status = read_first_state(sync, target, timeout_ms, &before, error); }
-    bool already = status == TN_OK && operation->has_effect(operation, &before, &before);
-    if (status == TN_OK && !already && run_is_over(&before.run)) {
-        status = fail_run_over(operation, &before, error);
+    if (status == TN_OK) { status = read_first_state(sync, target, timeout_ms, before, error); }
+    bool already = status == TN_OK && operation->has_effect(operation, before, before);
+    if (status == TN_OK && !already && run_is_over(&before->run)) {
+        status = fail_run_over(operation, before, error);
     }
+    result->now = *before;
     if (status == TN_OK && !already) {
         const struct request request = {.kind = operation->kind, .step = operation->number};
         status = request_send(sync, target->cluster, &request, &sent, error);
     }
     if (status == TN_OK && !already) {
-        status = wait_effect(operation, sync, target->cluster, timeout_ms, &before, &sent, error);
+        status = wait_effect(operation, sync, target->cluster, timeout_ms, result, &sent, error);
     }
     zk_sync_close(sync);
     return status;
 }
 
 enum tn_status operation_request(const struct operation *operation, struct target *target,
-                                 uint64_t timeout_ms, struct error *error)
+                                 uint64_t timeout_ms, struct operation_result *result,
+                                 struct error *error)
 {
-    enum tn_status status = request(operation, target, timeout_ms, error);
+    *result = (struct operation_result){0};
+    enum tn_status status = request(operation, target, timeout_ms, result, error);
     const bool unreachable = status == TN_ECONNECT || status == TN_ETIMEDOUT;
     if (!unreachable || target->dir == NULL) { return status; }
-    return judge_by_folder(operation, target->dir, timeout_ms, error);
+    return judge_by_folder(operation, target->dir, timeout_ms, result, error);
+}
+
+static int print_done(const struct operation *operation, const char *cluster,
+                      const struct operation_state *now, bool json)
+{
+    char chief[TASK_NAME_MAX] = "";
+    if (!json) {
+        fprintf(stderr, "%s: %s\n", cluster, operation->done);
+        return TN_EXIT_OK;
+    }
+    if (now->epoch != 0) { task_format(now->chief, ':', chief, sizeof chief); }
+    return output_json(json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:s?, s:{s:I, s:I}}", "version", 1,
+                                 "cluster", cluster, "request", operation->name, "phase",
+                                 run_phase_name(now->run.phase), "generation",
+                                 (json_int_t)now->run.generation, "epoch",
+                                 (json_int_t)u64_max(now->epoch, now->run.epoch), "chief",
+                                 *chief != '\0' ? chief : NULL, "checkpoint", "id",
+                                 (json_int_t)now->run.committed_checkpoint, "step",
+                                 (json_int_t)now->run.committed_step),
+                       JSON_INDENT(2));
 }
 
 static int command(const struct operation *operation, int argc, char **argv)
 {
     struct target_options given = {0};
     struct option_number timeout_s = {.value = OPERATION_EFFECT_S};
+    const char *output = NULL;
     char examples[256];
     int exit_code = 0;
     assert(operation->has_effect != NULL);
     snprintf(examples, sizeof examples,
-             "  tanist %s --dir runs/fashion-mnist\n"
-             "  tanist %s --zk h1:2181,h2:2181 --cluster NAME\n",
+             "  tanist %s runs/fashion-mnist\n"
+             "  tanist %s --zk h1:2181,h2:2181 --cluster NAME -o json\n",
              operation->name, operation->name);
     struct options options = {.command = operation->name,
                               .synopsis = TARGET_SYNOPSIS,
                               .about = operation->about,
                               .examples = examples};
     target_options_add(&options, &given);
-    options_number(&options, "timeout", &timeout_s, "SECONDS",
-                   "How long to wait for the effect; default 60.");
+    options_seconds(&options, "timeout", &timeout_s,
+                    "How long to wait for the effect; default 60.");
+    output_option_text(&options, &output);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     struct target target;
+    struct operation_result result;
     struct error error = {0};
     enum tn_status status = target_find(&given, &target, &error);
     if (status == TN_OK) {
-        status = operation_request(operation, &target, timeout_s.value * 1000, &error);
+        status = operation_request(operation, &target, timeout_s.value * 1000, &result, &error);
     }
     if (status != TN_OK) { return command_failed(&error); }
-    fprintf(stderr, "%s: %s\n", target.cluster, operation->done);
-    return TN_EXIT_OK;
+    return print_done(operation, target.cluster, &result.now, output_is_json(output));
 }
 
 int command_stop(int argc, char **argv)

@@ -15,7 +15,13 @@ enum { OPERATION_EFFECT_S = 60 }; /* How long to wait for the effect, by default
 /* The state by which the effect of a request is recognised. */
 struct operation_state {
     struct run run;
-    uint64_t epoch; /* Epoch of the chief record; 0: no coordinator has been chief yet. */
+    uint64_t epoch;    /* Epoch of the chief record; 0: no coordinator has been chief yet. */
+    struct task chief; /* Unless `epoch` is 0: its task. */
+};
+
+/* The states between which a request had its effect. */
+struct operation_result {
+    struct operation_state before, now;
 };
 
 struct operation {
@@ -31,7 +37,8 @@ struct operation {
 };
 
 /*
- * Send the request, unless its effect is already there, and wait for it.
+ * Send the request, unless its effect is already there, and wait for it. `*result` is set on
+ * success.
  *
  *   TN_EUNHEALTHY  the run has ended, or the effect did not come within `timeout_ms`; in the latter
  *                  case the error names whether the request was withdrawn
@@ -39,6 +46,6 @@ struct operation {
  */
 MUST_CHECK enum tn_status operation_request(const struct operation *operation,
                                             struct target *target, uint64_t timeout_ms,
-                                            struct error *error);
+                                            struct operation_result *result, struct error *error);
 
 #endif

@@ -209,8 +209,8 @@ int command_restore(int argc, char **argv)
                    "Give up the steps after STEP: load the newest checkpoint at or before STEP; 0: "
                    "start over.");
     target_options_add(&options, &given);
-    options_number(&options, "timeout", &timeout_s, "SECONDS",
-                   "How long to wait for the effect; default 60.");
+    options_seconds(&options, "timeout", &timeout_s,
+                    "How long to wait for the effect; default 60.");
     output_option_text(&options, &output);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     struct restore restore = {.timeout_ms = timeout_s.value * 1000};

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/operate/change.h"
 #include "cli/operate/requests.h"
+#include "cli/output.h"
 
 static enum tn_status read_number(const char *text, uint64_t *workers, struct error *error)
 {
@@ -57,15 +58,29 @@ static enum tn_status find_range(struct target *target, bool *has_range, struct 
 }
 
 static int change_fixed(const struct operation *scale, const struct target *target,
-                        uint64_t timeout_ms)
+                        uint64_t timeout_ms, bool json)
 {
     struct error error = {0};
     if (scale->number >= 1 && scale->number <= WORKERS_MAX) {
-        return change_workers(target, (uint32_t)scale->number, timeout_ms);
+        return change_workers(target, (uint32_t)scale->number, timeout_ms, json);
     }
     (void)error_set(&error, TN_EINVAL, "workers=%" PRIu64 ": give a number from 1 to %d",
                     scale->number, WORKERS_MAX);
     return command_failed(&error);
+}
+
+static int print_done(const char *cluster, const struct operation_result *result, bool json)
+{
+    const uint32_t workers = result->now.run.workers;
+    if (json) {
+        return output_json(json_pack("{s:i, s:s, s:i, s:i}", "version", 1, "cluster", cluster,
+                                     "workers_before", (int)result->before.run.workers, "workers",
+                                     (int)workers),
+                           JSON_INDENT(2));
+    }
+    fprintf(stderr, "%s: the run has %" PRIu32 " worker%s now\n", cluster, workers,
+            workers == 1 ? "" : "s");
+    return TN_EXIT_OK;
 }
 
 int command_scale(int argc, char **argv)
@@ -74,8 +89,10 @@ int command_scale(int argc, char **argv)
     struct option_number timeout_s = {.value = OPERATION_EFFECT_S};
     struct operation scale = {
         .name = "scale", .kind = REQUEST_SCALE, .check = is_in_range, .has_effect = scaled};
+    struct operation_result result;
     struct target target;
     struct error error = {0};
+    const char *output = NULL;
     int exit_code = 0;
     struct options options = {
         .command = "scale",
@@ -91,20 +108,20 @@ int command_scale(int argc, char **argv)
         .arguments_least = 1,
         .arguments_most = 1};
     target_options_add(&options, &given);
-    options_number(&options, "timeout", &timeout_s, "SECONDS",
-                   "How long to wait until the number is accepted, or training continues; default "
-                   "60.");
+    options_seconds(&options, "timeout", &timeout_s,
+                    "How long to wait until the number is accepted, or training continues; default "
+                    "60.");
+    output_option_text(&options, &output);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     enum tn_status status = read_number(options.arguments[0], &scale.number, &error);
     bool has_range = true;
     if (status == TN_OK) { status = target_find(&given, &target, &error); }
     if (status == TN_OK) { status = find_range(&target, &has_range, &error); }
-    if (!has_range) { return change_fixed(&scale, &target, timeout_s.value * 1000); }
+    const bool json = output_is_json(output);
+    if (!has_range) { return change_fixed(&scale, &target, timeout_s.value * 1000, json); }
     if (status == TN_OK) {
-        status = operation_request(&scale, &target, timeout_s.value * 1000, &error);
+        status = operation_request(&scale, &target, timeout_s.value * 1000, &result, &error);
     }
     if (status != TN_OK) { return command_failed(&error); }
-    fprintf(stderr, "%s: the run has %" PRIu64 " worker%s now\n", target.cluster, scale.number,
-            scale.number == 1 ? "" : "s");
-    return TN_EXIT_OK;
+    return print_done(target.cluster, &result, json);
 }

@@ -92,6 +92,14 @@ const char *zk_server_name(const struct zoo_server_files *server,
     return text;
 }
 
+json_t *zk_server_json(const struct zoo_server_files *server, pid_t pid)
+{
+    json_t *id = server->id != 0 ? json_integer(server->id) : json_null();
+    json_t *process = pid != 0 ? json_integer(pid) : json_null();
+    return json_pack("{s:o, s:s, s:o, s:s}", "id", id, "address", server->address, "pid", process,
+                     "config", server->cfg_path);
+}
+
 void zk_servers_connect(const struct zk_servers *servers, char text[static ZK_CONNECT_MAX])
 {
     size_t used = 0;

@@ -7,6 +7,8 @@
 #ifndef CLI_OPERATE_ZK_SERVERS_H
 #define CLI_OPERATE_ZK_SERVERS_H
 
+#include <jansson.h>
+
 #include "agent/ensemble/zoo_server.h"
 #include "cli/options.h"
 
@@ -34,6 +36,10 @@ void zk_servers_free(struct zk_servers *servers);
 /* "server 1 (127.0.0.1:2181)"; returns `text`. */
 const char *zk_server_name(const struct zoo_server_files *server,
                            char text[static ZK_SERVER_NAME_MAX]);
+
+/* A server of the result of a command, for programs: id (null: standalone), address, pid (null: 0),
+ * config. NULL: out of memory. */
+json_t *zk_server_json(const struct zoo_server_files *server, pid_t pid);
 
 /* The connect string: the addresses of all servers, separated by commas. */
 void zk_servers_connect(const struct zk_servers *servers, char text[static ZK_CONNECT_MAX]);

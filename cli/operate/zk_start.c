@@ -9,11 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/ensemble/zoo_ports.h"
 #include "agent/log_pipe.h"
 #include "agent/process.h"
 #include "cli/commands.h"
 #include "cli/operate/zk.h"
 #include "cli/operate/zk_servers.h"
+#include "cli/output.h"
 #include "cli/wait_notice.h"
 #include "common/base/clock.h"
 #include "common/base/log_file.h"
@@ -25,7 +27,6 @@ enum {
     HEAP_LEAST_MIB = 32,
     HEAP_MOST_MIB = 1024 * 1024,
     WAIT_S = 60,
-    WAIT_MOST_S = 24 * 3600,
 };
 
 extern char **environ;
@@ -34,6 +35,7 @@ enum phase { STARTING, SERVING, ENDED };
 
 struct start_options {
     bool foreground, quiet;
+    const char *output;
     struct option_number wait_s, heap_mib;
 };
 
@@ -96,29 +98,26 @@ static enum tn_status start_process(struct started *one, bool foreground, struct
     return status == TN_OK ? zoo_server_note_pid(&server, one->pid, error) : status;
 }
 
+/* Before any server is started: one that is running already, or cannot listen. */
+static enum tn_status check_one(struct started *one, bool foreground, struct error *error)
+{
+    char name[ZK_SERVER_NAME_MAX];
+    one->pid = zoo_server_pid(one->server);
+    one->found = one->pid != 0;
+    if (!one->found) { return zoo_ports_check(one->server, error); }
+    if (!foreground) { return TN_OK; }
+    return error_set(error, TN_EEXIST,
+                     "%s is already running (pid %ld): stop it first with `tanist zk stop %s`",
+                     zk_server_name(one->server, name), (long)one->pid, one->server->cfg_path);
+}
+
 static enum tn_status start_one(struct started *one, bool foreground, struct error *error)
 {
-    const struct zoo_server_files *server = one->server;
-    struct ensemble_health health;
     char name[ZK_SERVER_NAME_MAX];
-    zk_server_name(server, name);
-    one->pid = zoo_server_pid(server);
-    one->found = one->pid != 0;
-    if (one->found && foreground) {
-        return error_set(error, TN_EBUSY, "%s is already running (pid %ld): stop it first", name,
-                         (long)one->pid);
-    }
-    if (one->found) {
-        fprintf(stderr, "%s is already running (pid %ld)\n", name, (long)one->pid);
-        return TN_OK;
-    }
-    if (ensemble_probe(server->address, PROBE_MS, &health) != TN_ECONNECT) {
-        return error_set(error, TN_EBUSY,
-                         "%s: another program listens on that address: stop it, or change "
-                         "clientPort in %s",
-                         name, server->cfg_path);
-    }
-    return start_process(one, foreground, error);
+    if (!one->found) { return start_process(one, foreground, error); }
+    fprintf(stderr, "%s is already running (pid %ld)\n", zk_server_name(one->server, name),
+            (long)one->pid);
+    return TN_OK;
 }
 
 static enum tn_status start_all(struct starter *starter, const struct zk_servers *servers,
@@ -130,6 +129,7 @@ static enum tn_status start_all(struct starter *starter, const struct zk_servers
         one->server = &servers->list[i];
         enum tn_status status = ensemble_command(
             one->server->cfg_path, (uint32_t)options->heap_mib.value, &one->command, error);
+        if (status == TN_OK) { status = check_one(one, options->foreground, error); }
         if (status != TN_OK) { return status; }
     }
     for (size_t i = 0; i < servers->count; i++) {
@@ -270,21 +270,35 @@ static int stay(struct starter *starter, const sigset_t *signals)
     }
 }
 
+/* The connect string, or the same with the processes for programs. */
+static int print_started(const struct starter *starter, const struct zk_servers *servers,
+                         const struct start_options *options)
+{
+    char connect[ZK_CONNECT_MAX];
+    zk_servers_connect(servers, connect);
+    if (!output_is_json(options->output)) {
+        if (options->quiet) { return TN_EXIT_OK; }
+        return puts(connect) >= 0 && fflush(stdout) == 0 ? TN_EXIT_OK : TN_EXIT_IO;
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < starter->count; i++) {
+        json_array_append_new(list, zk_server_json(&servers->list[i], starter->list[i].pid));
+    }
+    return output_json(
+        json_pack("{s:i, s:s, s:o}", "version", 1, "connect", connect, "servers", list),
+        JSON_INDENT(2));
+}
+
 static int run_servers(struct starter *starter, const struct zk_servers *servers,
                        const struct start_options *options, const sigset_t *signals)
 {
     struct error error = {0};
-    char connect[ZK_CONNECT_MAX];
     if (start_all(starter, servers, options, &error) != TN_OK) {
         stop_all(starter);
         return command_failed(&error);
     }
     int code = wait_until_serving(starter, options, signals);
-    if (code == TN_EXIT_OK && !options->quiet) {
-        zk_servers_connect(servers, connect);
-        puts(connect);
-        fflush(stdout);
-    }
+    if (code == TN_EXIT_OK) { code = print_started(starter, servers, options); }
     if (!options->foreground) {
         if (code == TN_EXIT_ERROR) { stop_all(starter); /* A signal has arrived. */ }
         return code;
@@ -297,13 +311,7 @@ static int run_servers(struct starter *starter, const struct zk_servers *servers
 static int start_servers(const struct zk_servers *servers, const struct start_options *options)
 {
     sigset_t signals, before;
-    const uint64_t heap_mib = options->heap_mib.value, wait_s = options->wait_s.value;
     assert(servers->count > 0);
-    if (heap_mib < HEAP_LEAST_MIB || heap_mib > HEAP_MOST_MIB || wait_s > WAIT_MOST_S) {
-        fprintf(stderr, "tanist: --heap takes %d to %d MiB, --wait at most %d seconds\n",
-                HEAP_LEAST_MIB, HEAP_MOST_MIB, WAIT_MOST_S);
-        return TN_EXIT_ARGUMENTS;
-    }
     struct starter starter = {.count = servers->count};
     starter.list = calloc(servers->count, sizeof *starter.list);
     if (starter.list == NULL) { return TN_EXIT_ERROR; }
@@ -345,11 +353,13 @@ int zk_start(int argc, char **argv)
         "Keep running, and stop the servers when this command ends (Ctrl-C, SIGTERM, SIGKILL).");
     options_flag(&options, 'q', "quiet", &start.quiet,
                  "Print only errors: no messages about waiting, and no connect string.");
-    options_number(&options, "wait", &start.wait_s, "SECONDS",
-                   "How long to wait until all serve; default 60. 0: do not wait, or without limit "
-                   "with --foreground.");
-    options_number(&options, "heap", &start.heap_mib, "MIB",
-                   "Java heap of each server; default 512.");
+    options_seconds(
+        &options, "wait", &start.wait_s,
+        "How long to wait until all serve; default 60. 0: do not wait, or without limit "
+        "with --foreground.");
+    options_range(&options, "heap", &start.heap_mib, "MIB", HEAP_LEAST_MIB, HEAP_MOST_MIB,
+                  "Java heap of each server; default 512.");
+    output_option_text(&options, &start.output);
     if (!zk_servers_parse(&options, argc, argv, &servers, &code)) { return code; }
     code = start_servers(&servers, &start);
     zk_servers_free(&servers);

@@ -57,11 +57,9 @@ static int print_table(const struct zk_servers *servers, const struct server_sta
 
 static json_t *state_json(const struct zoo_server_files *server, const struct server_state *state)
 {
-    json_t *object = json_pack("{s:s, s:s, s:s}", "address", server->address, "config",
-                               server->cfg_path, "mode", mode_of(state));
+    json_t *object = zk_server_json(server, state->pid);
     if (object == NULL) { return NULL; }
-    json_object_set_new(object, "id", server->id != 0 ? json_integer(server->id) : json_null());
-    json_object_set_new(object, "pid", state->pid != 0 ? json_integer(state->pid) : json_null());
+    json_object_set_new(object, "mode", json_string(mode_of(state)));
     if (state->status != TN_OK) { return object; }
     char zxid[ZXID_TEXT_MAX];
     snprintf(zxid, sizeof zxid, "0x%" PRIx64, state->health.zxid);

@@ -8,6 +8,7 @@
 
 #include "cli/operate/zk.h"
 #include "cli/operate/zk_servers.h"
+#include "cli/output.h"
 #include "common/base/clock.h"
 #include "tanist/status.h"
 
@@ -49,12 +50,25 @@ static bool report_failure(const struct zoo_server_files *server, pid_t pid, int
     return false;
 }
 
+/* The state of each server now: `stopped` is false if it still runs. */
+static int print_json(const struct zk_servers *servers, const pid_t *pids, const bool *stopped)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < servers->count; i++) {
+        json_t *server = zk_server_json(&servers->list[i], pids[i]);
+        json_object_set_new(server, "stopped", json_boolean(stopped[i]));
+        json_array_append_new(list, server);
+    }
+    return output_json(json_pack("{s:i, s:o}", "version", 1, "servers", list), JSON_INDENT(2));
+}
+
 /* All servers get SIGTERM first, so that they exit at the same time. */
-static int stop_servers(const struct zk_servers *servers)
+static int stop_servers(const struct zk_servers *servers, bool json)
 {
     assert(servers->count <= ARGUMENTS_MAX);
     pid_t pids[ARGUMENTS_MAX];
     int failures[ARGUMENTS_MAX] = {0};
+    bool stopped[ARGUMENTS_MAX];
     int code = TN_EXIT_OK;
     for (size_t i = 0; i < servers->count; i++) {
         pids[i] = zoo_server_pid(&servers->list[i]);
@@ -62,19 +76,20 @@ static int stop_servers(const struct zk_servers *servers)
     }
     const uint64_t until_ms = clock_monotonic_ms() + ZK_STOP_MS;
     for (size_t i = 0; i < servers->count; i++) {
-        bool ended = failures[i] == 0 || failures[i] == ESRCH
+        stopped[i] = failures[i] == 0 || failures[i] == ESRCH
                          ? end_server(&servers->list[i], pids[i], until_ms)
                          : report_failure(&servers->list[i], pids[i], failures[i]);
-        if (!ended) { code = TN_EXIT_SERVER_ERROR; }
+        if (!stopped[i]) { code = TN_EXIT_SERVER_ERROR; }
     }
-    return code;
+    const int written = json ? print_json(servers, pids, stopped) : TN_EXIT_OK;
+    return code != TN_EXIT_OK ? code : written;
 }
 
 int zk_stop(int argc, char **argv)
 {
     struct options options = {
         .command = "zk stop",
-        .synopsis = "ZOO.cfg...",
+        .synopsis = "ZOO.cfg... [OPTION]...",
         .about =
             "Stop the ZooKeeper servers that `tanist zk start` started from these files.\nTheir "
             "data is kept. A server that is not running is not an error. If a file cannot be read, "
@@ -85,9 +100,11 @@ int zk_stop(int argc, char **argv)
         .arguments_most = ARGUMENTS_MAX,
     };
     struct zk_servers servers;
+    const char *output = NULL;
     int code = TN_EXIT_OK;
+    output_option_text(&options, &output);
     if (!zk_servers_parse_each(&options, argc, argv, &servers, &code)) { return code; }
-    const int stopped = stop_servers(&servers);
+    const int stopped = stop_servers(&servers, output_is_json(output));
     zk_servers_free(&servers);
     return code != TN_EXIT_OK ? code : stopped;
 }

@@ -11,10 +11,7 @@
 #include "cli/output.h"
 #include "common/base/files.h"
 #include "common/base/log_file.h"
-#include "common/base/minmax.h"
 #include "data/source/index.h"
-
-enum { WAIT_MOST_S = 86400 };
 
 void local_options_add(struct options *options, struct local_options *given, const char *wait_help)
 {
@@ -26,7 +23,7 @@ void local_options_add(struct options *options, struct local_options *given, con
                  "Continue from the last checkpoint even if the run has finished, or with another "
                  "learning rate, number of ps or strategy.");
     zk_options_add(options, &given->zk);
-    options_number(options, "wait", &given->wait, "SECONDS", wait_help);
+    options_seconds(options, "wait", &given->wait, wait_help);
     options_flag(options, 0, "allow-chaos", &given->allow_chaos,
                  "Let `tanist kill` and `tanist chaos attack` send signals to the nodes.");
     options_flag(options, 'q', "quiet", &given->quiet, "Print no progress on stderr.");
@@ -134,14 +131,14 @@ enum tn_status local_options_open_folder(const struct local_options *given, bool
 enum tn_status local_options_work(const struct local_options *given, uint64_t wait_s, bool resume,
                                   struct local_run *run, struct error *error)
 {
-    assert(wait_s <= WAIT_MOST_S);
+    assert(wait_s <= UINT32_MAX / 1000);
     if (run->log_bytes < LOG_FILE_LEAST_BYTES) {
         return error_set(error, TN_EINVAL,
                          "--log-max-size is %" PRIu64 " bytes, which is too small: give at least "
                          "%" PRIu64,
                          run->log_bytes, LOG_FILE_LEAST_BYTES);
     }
-    if (given->wait.given) { wait_s = u64_min(given->wait.value, WAIT_MOST_S); }
+    if (given->wait.given) { wait_s = given->wait.value; }
     run->connect_timeout_ms = (uint32_t)wait_s * 1000;
     enum tn_status status = local_options_open_folder(given, resume, run, error);
     return status == TN_OK ? local_run_work(run, error) : status;

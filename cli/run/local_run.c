@@ -11,12 +11,14 @@
 
 #include "agent/observe/run_note.h"
 #include "cli/cluster_read.h"
+#include "cli/output.h"
 #include "cli/run/cluster_create.h"
 #include "cli/run/live_change.h"
 #include "cli/run/live_plan.h"
 #include "cli/run/node.h"
 #include "cli/run/resume_change.h"
 #include "cli/run/root_acl.h"
+#include "cli/run/unused_folder.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
@@ -47,6 +49,16 @@ void local_run_free(struct local_run *run)
     result_free(&run->result);
     free(run->columns);
     run_folder_close(&run->folder);
+}
+
+void local_run_note_step(const struct local_run *run, uint64_t step)
+{
+    const uint64_t wanted = run->job.train.steps;
+    if (step == 0 || step < wanted) { return; }
+    output_message(LOG_INFO,
+                   "the run in %s already has %" PRIu64 " steps, and train.steps is %" PRIu64
+                   ": there is nothing to train; --resume with a larger train.steps continues it",
+                   run->folder.dir, step, wanted);
 }
 
 static void all_tasks(struct local_run *run)
@@ -107,6 +119,8 @@ static enum tn_status continue_run(struct local_run *run, struct zk_sync *sync, 
                    "continuing the %srun in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",
                    found.phase == RUN_DONE ? "finished " : "", run->folder.dir,
                    found.committed_checkpoint, found.committed_step);
+    const bool ends = run_is_over(&found) || found.committed_step > run->job.train.steps;
+    if (ends) { local_run_note_step(run, found.committed_step); }
     status = bootstrap_reform(sync, run->job.name, NULL, 0, run->started_wall_ms, error);
     /* Refused: another agent did the same a moment before. */
     return status == TN_EREFUSED && run->one_of_many ? TN_OK : status;
@@ -337,7 +351,7 @@ static enum tn_status explain(const struct local_run *run, enum tn_status status
                      run->folder.dir, free_bytes);
 }
 
-enum tn_status local_run_work(struct local_run *run, struct error *error)
+static enum tn_status work(struct local_run *run, struct error *error)
 {
     char job_file[RUN_PATH_MAX], checkpoints[RUN_PATH_MAX];
     enum tn_status status = TN_OK;
@@ -390,5 +404,13 @@ enum tn_status local_run_work(struct local_run *run, struct error *error)
     }
     status = explain(run, agent_run(&config, &run->agent_result, error), error);
     recorder_close(&run->recorder, run->steps);
+    return status;
+}
+
+enum tn_status local_run_work(struct local_run *run, struct error *error)
+{
+    const enum tn_status status = work(run, error);
+    /* Without the key of the cluster, no node was started. */
+    if (run->key == 0) { unused_folder_clean(&run->folder); }
     return status;
 }

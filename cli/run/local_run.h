@@ -57,6 +57,10 @@ struct local_run {
 void local_run_init(struct local_run *run);
 void local_run_free(struct local_run *run);
 
+/* The run of the folder is continued from `step`. A message reports that this step is the last one
+ * or after it: only the evaluation at the end is repeated. */
+void local_run_note_step(const struct local_run *run, uint64_t step);
+
 /* Run the job until all its processes have ended. Errors: those of agent_run() and of the ensemble;
  * TN_ENOSPC: processes failed because the device of the folder is full. */
 MUST_CHECK enum tn_status local_run_work(struct local_run *run, struct error *error);

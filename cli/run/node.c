@@ -66,8 +66,8 @@ static void add_options(struct options *options, enum role role, struct node_opt
     options_text(options, "ps_hosts", &o->ps_hosts, "H:P,...", "All ps, as in TensorFlow.");
     options_text(options, "worker_hosts", &o->worker_hosts, "H:P,...",
                  "All workers, as in TensorFlow.");
-    options_number(options, "wait", &o->wait, "SECONDS",
-                   "How long to wait for ZooKeeper and for the cluster; default 60.");
+    options_seconds(options, "wait", &o->wait,
+                    "How long to wait for ZooKeeper and for the cluster; default 60.");
     log_options_add(options, &o->log, "Lowest level of messages that are logged; default info.");
     options_number(options, "incarnation", &o->incarnation, "N", NULL);
     options_text(options, "session-file", &o->session_file, "FILE", NULL);

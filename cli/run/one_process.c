@@ -10,6 +10,7 @@
 #include "agent/observe/event_text.h"
 #include "cli/run/resume_change.h"
 #include "cli/run/training_parts.h"
+#include "cli/run/unused_folder.h"
 #include "cli/stop_signal.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
@@ -55,6 +56,7 @@ static void on_loaded(void *ctx, const struct run *now)
     recorder_loaded(&run->recorder, now);
     note_change(run, now);
     if (now->load_checkpoint == 0) { return; }
+    local_run_note_step(run, now->load_step);
     progress_print(&run->progress, clock_monotonic_ms(),
                    "continuing the run in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",
                    run->folder.dir, now->load_checkpoint, now->load_step);
@@ -157,7 +159,7 @@ static enum tn_status train(struct local_run *run, const struct training_parts *
     return status;
 }
 
-enum tn_status one_process_work(struct local_run *run, struct error *error)
+static enum tn_status work(struct local_run *run, struct error *error)
 {
     char checkpoints[RUN_PATH_MAX];
     struct training_parts parts = {0};
@@ -172,5 +174,12 @@ enum tn_status one_process_work(struct local_run *run, struct error *error)
     status = training_parts_open(&parts, &run->job, error);
     if (status == TN_OK) { status = train(run, &parts, checkpoints, error); }
     training_parts_close(&parts);
+    return status;
+}
+
+enum tn_status one_process_work(struct local_run *run, struct error *error)
+{
+    const enum tn_status status = work(run, error);
+    if (!run->agent_result.has_run) { unused_folder_clean(&run->folder); }
     return status;
 }

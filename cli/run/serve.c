@@ -133,6 +133,8 @@ int command_serve(int argc, char **argv)
     log_options_start(&log, LOG_INFO, "serve");
     const volatile int *stopped = stop_on_signals();
     status = open_serving(&serving, listen, memory.value << 20, &error);
+    /* The port of --listen is taken. */
+    if (status == TN_EBUSY) { status = error.status = TN_EEXIST; }
     if (status == TN_OK) {
         transport_address(serving.transport, address, sizeof address);
         const bool printed = printf("listening on %s\n", address + strlen("tcp://")) > 0;

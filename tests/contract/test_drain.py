@@ -122,7 +122,7 @@ class Agents(Cli):
         for code, expected, options in ((5, "no node of quick runs on 127.0.0.9",
                                          ["--host", "127.0.0.9"]),
                                         (3, "--host is missing", []),
-                                        (3, "--deadline: give 1 to 55 seconds",
+                                        (128, '--deadline is "56": give a whole number from 1 to 55',
                                          ["--host", "127.0.0.2", "--deadline", "56"])):
             result = self.tanist("drain", *options, *self.target)
             self.assertEqual(result.returncode, code, result.stderr)

@@ -43,7 +43,7 @@ static void folder_is_guarded(void **state)
 {
     (void)state;
     struct ensemble again;
-    assert_int_equal(ensemble_prepare(servers.dir, 3, 100, NULL, &again, &error), TN_EBUSY);
+    assert_int_equal(ensemble_prepare(servers.dir, 3, 100, NULL, &again, &error), TN_EEXIST);
     assert_non_null(strstr(error.text, "is running at 127.0.0.1:"));
     assert_int_equal(ensemble_prepare(servers.dir, 1, 100, NULL, &again, &error), TN_EINVAL);
     assert_non_null(strstr(error.text, "of 3 servers, not 1"));

@@ -4,6 +4,7 @@
 Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the program.
 """
 
+import json
 import socket
 import unittest
 
@@ -33,10 +34,8 @@ class ZkServers(Cli):
 
     def test_missing_chroot_is_created(self):
         """On an ensemble of `zk start`, whose root is open, a run creates the chroot of --zk."""
-        name = self.files()[0]
+        name = self.alone()
         config = (self.folder / name).read_text()
-        (self.folder / name).write_text("".join(f"{line}\n" for line in config.splitlines()
-                                                if not line.startswith("server.")))
         started = self.tanist("zk", "start", "--quiet", "--heap", "64", name)
         self.assertEqual(started.returncode, 0, started.stderr)
         port = config.split("clientPort=")[1].split()[0]
@@ -69,6 +68,42 @@ class ZkServers(Cli):
         for i in range(3):
             self.assertIn(f"server {i + 1} ", lines[i + 1])
         self.check_no_process_left()
+
+    def test_taken_port(self):
+        """A port that another program has, for clients or elections, and an address of another host are refused before
+        any server starts: exit code 3, with the file, the value and the remedy."""
+        names = self.files()
+        config = (self.folder / names[1]).read_text()
+        port = config.split("clientPort=")[1].split()[0]
+        election = config.split("server.2=127.0.0.1:")[1].split()[0].split(":")[1]
+        for taken, key in ((port, "clientPort is"), (election, "server.2 for elections is")):
+            with socket.create_server(("127.0.0.1", int(taken))):
+                self.refused(3, [names[1], key, taken, "give another port"], "zk", "start", *names)
+        (self.folder / names[2]).write_text((self.folder / names[2]).read_text() + "clientPortAddress=192.0.2.1\n")
+        self.refused(3, [names[2], "192.0.2.1", "clientPortAddress"], "zk", "start", *names)
+        self.check_no_process_left()
+
+    def test_running_server_in_the_foreground(self):
+        """A server that runs in the background is not started again in the foreground: exit code 3."""
+        name = self.alone()
+        started = json.loads(self.succeeds("zk", "start", "--heap", "64", name, "-o", "json"))
+        server = started["servers"][0]
+        self.assertEqual((started["connect"], server["id"], server["config"]),
+                         (server["address"], None, str(self.folder / name)))
+        self.refused(3, [f"(pid {server['pid']})", "tanist zk stop"], "zk", "start", "--foreground", name)
+        stopped = json.loads(self.succeeds("zk", "stop", name, "-o", "json"))
+        self.assertEqual(stopped["servers"], [dict(server, stopped=True)])
+        stopped = json.loads(self.succeeds("zk", "stop", name, "-o", "json"))
+        self.assertEqual(stopped["servers"], [dict(server, pid=None, stopped=True)])
+        self.check_no_process_left()
+
+    def alone(self):
+        """The zoo.cfg of a standalone server."""
+        name = self.files()[0]
+        config = (self.folder / name).read_text()
+        (self.folder / name).write_text("".join(f"{line}\n" for line in config.splitlines()
+                                                if not line.startswith("server.")))
+        return name
 
 
 if __name__ == "__main__":

@@ -102,6 +102,98 @@ static void help_is_no_error(void **state)
     assert_int_equal(exit_code, TN_EXIT_OK);
 }
 
+/* ------------------------------------------------------------------ folders */
+
+static const char *folder;
+static struct option_texts folders;
+
+/* A command with `least` to `most` arguments of its own and a folder. */
+static bool parse_folder(size_t least, size_t most, const char **argv)
+{
+    char *arguments[16] = {NULL};
+    int argc = 0;
+    folder = NULL;
+    options = (struct options){
+        .command = "test", .synopsis = "", .arguments_least = least, .arguments_most = most};
+    options_folder(&options, &folder, true, "help");
+    for (; argv[argc] != NULL; argc++) { arguments[argc] = (char *)(uintptr_t)argv[argc]; }
+    return options_parse(&options, argc, arguments, &exit_code);
+}
+
+#define PARSE_FOLDER(least, most, ...)                                                             \
+    parse_folder(least, most, (const char *[]){"test", __VA_ARGS__, NULL})
+
+/* DIR and --dir DIR are the same, also after the arguments of the command, with or without a
+ * choice of fewer of them. */
+static void a_folder_is_given_in_both_forms(void **state)
+{
+    (void)state;
+    assert_true(PARSE_FOLDER(0, 0, "runs/a") && strcmp(folder, "runs/a") == 0);
+    assert_true(PARSE_FOLDER(0, 0, "--dir", "runs/a") && strcmp(folder, "runs/a") == 0);
+    assert_true(PARSE_FOLDER(1, 1, "ps:1", "runs/a") && strcmp(folder, "runs/a") == 0);
+    assert_true(PARSE_FOLDER(1, 1, "--dir", "runs/a", "ps:1") && strcmp(folder, "runs/a") == 0);
+    assert_true(PARSE_FOLDER(0, 1, "runs/a") && strcmp(folder, "runs/a") == 0);
+    assert_int_equal(options.argument_count, 0);
+    assert_true(PARSE_FOLDER(1, 3, "show", "12", "12/") && strcmp(folder, "12/") == 0);
+    assert_int_equal(options.argument_count, 2);
+    assert_true(PARSE_FOLDER(0, 1, "ps=5", "./a=b") && strcmp(folder, "./a=b") == 0);
+    assert_true(PARSE_FOLDER(0, 0, "a=b") && strcmp(folder, "a=b") == 0);
+}
+
+/* An argument of the command is not treated as a folder; none, two and an empty one are errors. */
+static void a_folder_is_not_guessed(void **state)
+{
+    (void)state;
+    assert_false(PARSE_FOLDER(0, 1, "ps=5"));
+    assert_int_equal(exit_code, TN_EXIT_ARGUMENTS);
+    assert_false(PARSE_FOLDER(1, 3, "show", "12"));
+    assert_false(PARSE_FOLDER(0, 1, "ps=5", "ps=6"));
+    assert_false(PARSE_FOLDER(0, 0, "runs/a", "--dir", "runs/b"));
+    assert_false(PARSE_FOLDER(0, 0, "runs/a", "runs/b"));
+    assert_false(PARSE_FOLDER(0, 0, "--dir="));
+    assert_false(PARSE_FOLDER(1, 1, "ps:1"));
+}
+
+static bool parse_folders(const char **argv)
+{
+    char *arguments[16] = {NULL};
+    int argc = 0;
+    folders = (struct option_texts){.count = 0};
+    options = (struct options){.command = "test", .synopsis = ""};
+    options_folders(&options, &folders, 2, 3, "help");
+    for (; argv[argc] != NULL; argc++) { arguments[argc] = (char *)(uintptr_t)argv[argc]; }
+    return options_parse(&options, argc, arguments, &exit_code);
+}
+
+/* Several folders keep their order in both forms. */
+static void several_folders_keep_their_order(void **state)
+{
+    (void)state;
+    assert_true(parse_folders((const char *[]){"test", "a", "--dir", "b", "c", NULL}));
+    assert_int_equal(folders.count, 3);
+    assert_string_equal(folders.items[0], "a");
+    assert_string_equal(folders.items[1], "b");
+    assert_string_equal(folders.items[2], "c");
+    assert_false(parse_folders((const char *[]){"test", "a", NULL}));
+    assert_false(parse_folders((const char *[]){"test", "a", "b", "c", "d", NULL}));
+}
+
+/* A number outside its range, or too large for any, is an error. */
+static void numbers_have_a_range(void **state)
+{
+    struct option_number number = {.given = false};
+    (void)state;
+    for (const char *const *text =
+             (const char *const[]){"4", "11", "99999999999999999999", "5x", "", "-5", NULL};
+         *text != NULL; text++) {
+        char *arguments[] = {(char[]){"test"}, (char[]){"--number"}, (char *)(uintptr_t)*text};
+        options = (struct options){.command = "test", .synopsis = ""};
+        options_range(&options, "number", &number, "N", 5, 10, "help");
+        assert_false(options_parse(&options, 3, arguments, &exit_code));
+        assert_int_equal(exit_code, TN_EXIT_ARGUMENTS);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +201,10 @@ int main(void)
         cmocka_unit_test(double_dash_ends_the_options),
         cmocka_unit_test(errors_end_with_bad_arguments),
         cmocka_unit_test(help_is_no_error),
+        cmocka_unit_test(a_folder_is_given_in_both_forms),
+        cmocka_unit_test(a_folder_is_not_guessed),
+        cmocka_unit_test(several_folders_keep_their_order),
+        cmocka_unit_test(numbers_have_a_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
