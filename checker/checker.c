@@ -322,6 +322,12 @@ static void check_drain(struct checker *checker, const struct run *run)
     }
 }
 
+static void check_released(struct checker *checker, const struct run *run)
+{
+    const char *wrong = released_follow(&checker->released, run);
+    if (wrong != NULL) { checker_fail(checker, "I20: a worker is released %s", wrong); }
+}
+
 static void on_order(struct checker *checker, const struct zk_change *change)
 {
     assert(ends_with(change->path, "/run"));
@@ -338,6 +344,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     if (checker->has_run) { check_generation(checker, &run); }
     check_checkpoint_ids(checker, &run);
     if (checker->has_run) { check_drain(checker, &run); }
+    check_released(checker, &run);
     if (run.phase == RUN_LOADING && run.generation != was->generation) {
         check_start_over(checker, &run);
         checker->loads++;

@@ -33,6 +33,7 @@
  *       spared with the newest. With an evaluator, of those evaluated, unless the run went back.
  *  I17  Results of the evaluator count once, each of a committed checkpoint; while the faults spare
  *       /run. Sync: they are of the values of an undisturbed run.
+ *  I20  Without ps, a worker that leaves is released only while training continues without a gate.
  *
  * docs/fault-tolerance.md names the rules that ensure each of them.
  *
@@ -44,6 +45,7 @@
 #include "checker/best_seen.h"
 #include "checker/drained.h"
 #include "checker/pace.h"
+#include "checker/released.h"
 #include "checker/zk_tree.h"
 #include "common/base/digest.h"
 #include "common/cluster/manifest.h"
@@ -121,6 +123,7 @@ struct checker {
     uint64_t evaluated;    /* Results of the evaluator. */
     uint64_t steps_redone; /* Whose values a ps had sent before a load of an earlier step. */
     struct drained drained;
+    struct released released;
     struct best_seen best;
     bool best_lost; /* With /run its best evaluation was lost: the run may stop later (C8). */
     bool foreign;   /* Another program changed znodes: manifests may be missing, and come back. */

@@ -51,6 +51,7 @@
  *       asked for. The others get no slices, and their end does not count as a recovery.
  *  C16  When a ps is asked to leave, a gate a little ahead stops training at a checkpoint, and the
  *       write that commits it pauses the run. Workers that leave get no slices.
+ *  C24  Without ps, a worker that leaves is released once others have its values.
  *
  * Threads: the owner's.
  */

@@ -5,47 +5,6 @@
 #include "coordinator/assign.h"
 #include "coordinator/chief_private.h"
 
-/* C24: whether the workers that stay are known to live since the last one began to leave. */
-static bool may_depart(const struct plan *p)
-{
-    const struct chief *c = p->c;
-    if (!c->strategy->survives_losses) { return true; }
-    if (p->run->workers < c->run.workers) { return false; }
-    for (uint32_t i = 0; i < c->config.workers; i++) {
-        const struct chief_peer *peer = &c->workers[i];
-        const bool stays = c->strategy->may_own(c, p->run, i) && peer->report.leaving == 0 &&
-                           run_wants_worker(p->run, i);
-        if (stays && peer->heard_ms < c->departs_ms + CHIEF_DEPART_MS) { return false; }
-    }
-    return true;
-}
-
-/* Whether all workers leave that have the values, while the run stops: it gets no gate, because it
- * ends by itself, with the slices of these workers (C24). */
-static bool ends_first(const struct plan *p)
-{
-    uint32_t holder;
-    return p->run->phase == RUN_STOPPING && p->c->strategy->survives_losses &&
-           p->c->strategy->find_leaving(p->c, &holder);
-}
-
-/* Training continues without the workers that leave; it waits if all do. One that leaves because
- * the run shall have fewer workers is awaited until another can take its slices (C22). */
-static void release_slices(const struct plan *p, struct assignment *assignment)
-{
-    if (p->run->gate != 0) { return; /* It has to reach the gate. */ }
-    if (!may_depart(p) || ends_first(p)) { return; }
-    for (uint32_t v = 0; v < assignment->slice_count; v++) {
-        uint16_t owner = assignment->worker[v];
-        if (owner >= p->c->config.workers) { continue; }
-        const struct chief_peer *peer = &p->c->workers[owner];
-        if (!run_wants_worker(p->run, owner)) { continue; }
-        if (peer->present && peer->reported && peer->report.leaving != 0) {
-            assignment->worker[v] = UINT16_MAX;
-        }
-    }
-}
-
 /* The workers that the run shall have (C22); with `late` those that were late, too (C23). False:
  * none of them is ready. */
 static bool choose_wanted(const struct plan *p, bool late, struct assign_input *input)
@@ -67,7 +26,7 @@ static void choose_workers(const struct plan *p, struct assign_input *input)
 {
     const struct chief *c = p->c;
     const bool is_any_ready = choose_wanted(p, false, input) || choose_wanted(p, true, input);
-    for (uint32_t i = 0; i < c->config.workers && !may_depart(p); i++) {
+    for (uint32_t i = 0; i < c->config.workers && !plan_may_depart(p); i++) {
         const bool owns = assign_has(&c->assignment, i) && c->strategy->may_own(c, p->run, i);
         input->ready[i] = input->ready[i] || owns;
     }
@@ -127,7 +86,7 @@ void plan_assignment(struct plan *p)
     find_ready(p, &input);
     input.balances = p->balances = may_balance(p, &input);
     p->w->for_speed = assign_slices(&c->assignment, &input, &p->w->assignment);
-    release_slices(p, &p->w->assignment);
+    plan_take_slices(p, &p->w->assignment);
     list_late(c, &p->w->assignment);
     p->w->assignment.generation = p->run->generation;
     p->w->assigns =

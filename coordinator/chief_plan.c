@@ -316,6 +316,7 @@ void chief_plan(struct plan *p)
     plan_drained(p);
     finish(p);
     plan_assignment(p);
+    plan_release(p);
     note_survived(p);
     add_queued(p);
 }

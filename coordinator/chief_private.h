@@ -146,6 +146,16 @@ void chief_take_assignment(struct chief *c, const struct assignment *assignment)
  * check. */
 void chief_assigned(struct chief *c, const struct plan *p);
 
+/* chief_depart.c: C24. */
+/* Whether workers stay that have the values, and are known to live since the last worker began to
+ * leave. With ps: always. */
+bool plan_may_depart(const struct plan *p);
+/* Training continues without the workers that leave; with ps, it waits if all do. One that leaves
+ * because the run shall have fewer workers keeps its slices until another can take them (C22). */
+void plan_take_slices(const struct plan *p, struct assignment *assignment);
+/* Workers that leave may go, once others have their values and they own no slices. */
+void plan_release(struct plan *p);
+
 /* chief_late.c: C23. */
 /* Find workers whose slices are late, and those that work again. */
 void chief_watch_late(struct chief *c);

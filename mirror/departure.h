@@ -3,7 +3,8 @@
  * pure function of what the worker knows. Threads: any. Nothing fails.
  *
  * A worker stays as long as training may need it: it owns slices, or the values that it has may
- * become the only ones. If all workers leave, the run ends at a gate (C16), and until the
+ * become the only ones. Only the chief knows that others have them, and releases the worker in
+ * /run. If all workers leave, none is released: the run pauses at a gate (C16), and until the
  * checkpoint of the gate is committed each of them may be the last one that has the values.
  */
 #ifndef MIRROR_DEPARTURE_H
@@ -14,13 +15,8 @@
 
 #include "common/cluster/run.h"
 
-enum {
-    MIRROR_STAY_MS = 500 /* How long a worker that has values stays at least, so that the loss of
-                          * another worker, or the gate, becomes known meanwhile. */
-};
-
 struct departure {
-    uint32_t index;        /* That of the worker. */
+    uint64_t incarnation;  /* That of the worker. */
     const struct run *run; /* As read last; NULL: not yet. */
     bool holds;            /* It has the values of the run's generation. */
     bool owns;             /* Slices; also true while it has not read /assignment. */
@@ -30,6 +26,6 @@ struct departure {
 
 bool departure_may_go(const struct departure *departure, uint64_t now_ms);
 /* When to call again, although nothing else has changed. */
-uint64_t departure_deadline_ms(const struct departure *departure, uint64_t now_ms);
+uint64_t departure_deadline_ms(const struct departure *departure);
 
 #endif

@@ -192,7 +192,7 @@ static struct departure departure_of(const struct mirror_worker *worker)
     const struct replica *core = &worker->core;
     assert(worker->drain_until_ms >= NODE_DRAIN_MS);
     return (struct departure){
-        .index = core->config.index,
+        .incarnation = worker->config.identity.incarnation,
         .run = has_run ? &worker->membership.run : NULL,
         .holds = core->whole,
         .owns = !worker->watch.is_following || slice_set_count(&core->owned) > 0,
@@ -266,7 +266,7 @@ static uint64_t deadline_ms(const void *self)
     first = u64_min(first, worker->leave_at_ms);
     if (worker->drain_until_ms != 0) {
         const struct departure departure = departure_of(worker);
-        first = u64_min(first, departure_deadline_ms(&departure, worker->now_ms));
+        first = u64_min(first, departure_deadline_ms(&departure));
     }
     return u64_min(first, worker_watch_deadline_ms(&worker->watch));
 }

@@ -198,6 +198,7 @@ void bootstrap_reformed(struct run *run)
     run->phase = RUN_FORMING;
     run->save_checkpoint = run->save_step = run->gate = 0;
     run->pause_requested = run->ending = false;
+    run->released_count = 0;
     run->revision = 0;
     run->reason[0] = '\0';
     /* Nothing that was trained remains, so that other workers and data may begin. */

@@ -35,6 +35,15 @@ bool run_wants_worker(const struct run *run, uint32_t index)
     return run->workers == 0 || index < run->workers;
 }
 
+bool run_has_released(const struct run *run, uint64_t incarnation)
+{
+    assert(run->released_count <= RUN_RELEASED_MAX);
+    for (uint32_t i = 0; i < run->released_count; i++) {
+        if (run->released[i] == incarnation) { return true; }
+    }
+    return false;
+}
+
 uint64_t run_limit(const struct run *run)
 {
     return run->gate != 0 ? u64_min(run->until, run->gate) : run->until;

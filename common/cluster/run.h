@@ -42,6 +42,7 @@ enum {
     RESTORE_PATH_MAX = 512,
     RUN_UNLOADABLE_MAX = 64,
     RUN_EVALUATED_MAX = 4,
+    RUN_RELEASED_MAX = 64,
 };
 #define STEP_NONE UINT64_MAX
 
@@ -109,6 +110,10 @@ struct run {
     /* C22: the number of workers that the run has, those with the lowest indexes; 0: all workers of
      * the job. */
     uint32_t workers;
+    /* C24: the incarnations of workers without ps that leave, and whose values others have: they
+     * may go. Further ones follow when these have left. */
+    uint32_t released_count;
+    uint64_t released[RUN_RELEASED_MAX];
     struct recovery recovery;
     struct evaluation evaluation; /* The newest. */
     uint64_t best_step;  /* The best evaluation by train.stop.metric; 0: none with a number. */
@@ -147,6 +152,9 @@ bool run_is_over(const struct run *run);
 
 /* C22: whether the run shall have this worker. */
 bool run_wants_worker(const struct run *run, uint32_t index);
+
+/* C24: whether the worker of this incarnation may go. */
+bool run_has_released(const struct run *run, uint64_t incarnation);
 
 /* Nodes compute the steps below this one. */
 uint64_t run_limit(const struct run *run);

@@ -138,6 +138,7 @@ static const struct json_field missing_holder = {
     .most = HOLDERS_MAX - 1,
 };
 static const struct json_field unloadable_id = {.type = FIELD_UINT, .size = sizeof(uint64_t)};
+static const struct json_field released_worker = {.type = FIELD_HEX, .size = sizeof(uint64_t)};
 #define RECORD inputs
 static const struct json_field inputs_fields[] = {
     {"fingerprint", FIELD_TEXT, AT(fingerprint)},
@@ -192,6 +193,8 @@ static const struct json_field run_fields[] = {
     {"evaluate_step", FIELD_UINT, AT(evaluate_step), .none = "null"},
     {"held", FIELD_BOOL, AT(pause_requested)},
     {"workers", FIELD_UINT, AT(workers), .most = WORKERS_MAX, .optional = true},
+    {"released", FIELD_LIST, AT(released), .element = &released_worker,
+     .length_offset = offsetof(struct run, released_count), .optional = true},
     {"recovery", FIELD_OBJECT, AT(recovery), .table = &recovery_table},
     {"evaluation", FIELD_OBJECT, AT(evaluation), .table = &evaluation_table},
     {"best_step", FIELD_UINT, AT(best_step), .optional = true},

@@ -6,6 +6,7 @@ UNIT = (["test_mirror_replica"], "unit.mirror_replica")
 SCALE = (["test_coordinator_chief_scale"], "unit.coordinator_chief_scale")
 CHIEF = (["test_coordinator_chief_mirror"], "unit.coordinator_chief_mirror")
 DEPARTURE = (["test_mirror_departure"], "unit.mirror_departure")
+DEPART = (["test_coordinator_chief_depart"], "unit.coordinator_chief_depart")
 LATE = (["test_mirror_replica_late"], "unit.mirror_replica_late")
 EVALUATE = (["test_mirror_replica_evaluate"], "unit.mirror_replica_evaluate")
 LATE_CHIEF = (["test_coordinator_chief_mirror_late"], "unit.coordinator_chief_mirror_late")
@@ -132,19 +133,26 @@ PLANTED = [
           "    return peer->present && (!peer->reported || (!is_counted(c, run, worker) && false));", CHIEF),
     plant("a worker without values gets slices", "coordinator/chief_mirror.c",
           "    return chief_holds(c, run, worker) && chief_worker_agrees", "    return chief_worker_agrees", CHIEF),
-    plant("a worker that is to leave gives up its slices although no other can take them", "coordinator/chief_assign.c",
+    plant("a worker that is to leave gives up its slices although no other can take them", "coordinator/chief_depart.c",
           "        if (!run_wants_worker(p->run, owner)) { continue; }\n", "", SCALE),
     plant("a worker that left in order is a recovery", "coordinator/chief_plan.c",
           "c->workers[worker].lost || c->workers[worker].left ||", "c->workers[worker].lost ||", SCALE),
     plant("a worker that the run shall not have gets slices", "coordinator/chief_assign.c",
           "        input->ready[i] = run_wants_worker(p->run, i) && ", "        input->ready[i] = ", SCALE),
-    plant("workers that all leave while the run stops lose their slices", "coordinator/chief_assign.c",
-          "    if (!may_depart(p) || ends_first(p)) { return; }", "    if (!may_depart(p)) { return; }", SCALE),
-    plant("a worker goes once its gate is committed, although another one has passed it", "mirror/departure.c",
-          "    if (run->gate != 0 || ", "    if ((run->gate != 0 && run->committed_step != run->gate) || ", DEPARTURE),
-    plant("a worker without values stays for the gate", "mirror/departure.c",
-          "    return !departure->owns && !(departure->holds && values_are_awaited(departure, now_ms));",
-          "    return !departure->owns && !values_are_awaited(departure, now_ms);", DEPARTURE),
+    plant("workers that all leave while the run stops lose their slices", "coordinator/chief_depart.c",
+          "    if (!plan_may_depart(p) || ends_first(p)) { return; }", "    if (p->run->workers < p->c->run.workers) { return; }", SCALE),
+    plant("a worker without values waits for a release", "mirror/departure.c",
+          "    return !departure->holds || run_has_released", "    return run_has_released", DEPARTURE),
+    plant("the release of any worker counts for all", "mirror/departure.c",
+          "run_has_released(run, departure->incarnation);", "run->released_count > 0;", DEPARTURE),
+    plant("a worker is released while no other has the values", "coordinator/chief_depart.c",
+          "    return any_stays;", "    return true || any_stays;", DEPART),
+    plant("a worker that owns slices is released", "coordinator/chief_depart.c",
+          "        if (!leaves || assign_has(assignment, i)) { continue; }", "        if (!leaves) { continue; }", DEPART),
+    plant("a worker that begins to leave is released in the next write that comes by", "coordinator/chief_depart.c",
+          "    if (is_changed && !run_is_over(p->run)) { plan_need(p, PLAN_HARD); }", "    (void)is_changed;", DEPART),
+    plant("a release outlives the election of a chief", "coordinator/chief_depart.c",
+          "    run->released_count = 0;\n", "    if (c->opened) { run->released_count = 0; }\n", DEPART),
     plant("a load has failed when one worker could not carry it out", "coordinator/chief_mirror.c",
           "        if (!chief_load_failed(c, run, i)) { return false; }", "        if (!chief_load_failed(c, run, i)) { continue; }",
           CHIEF),

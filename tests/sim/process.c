@@ -92,6 +92,8 @@ void process_signal(struct process *process, enum node_event_type type)
         process->signal = type;
         return;
     }
+    if (type == NODE_LEAVE) { process->ordered_to_leave = true; }
+    if (type == NODE_DRAIN) { process->drained_us = process->config.world->now_us; }
     process_deliver(process, &(struct node_event){.type = type});
 }
 

@@ -38,6 +38,8 @@ struct process {
     struct task task;
     bool alive, frozen; /* Frozen: stopped by a signal, or computing. */
     bool stopped, computing;
+    uint64_t drained_us;   /* When it was last asked to leave as soon as no work is lost; or 0. */
+    bool ordered_to_leave; /* At once. */
     bool signalled;
     enum node_event_type signal; /* If signalled: it comes when the process has computed. */
     uint64_t computed_us;        /* The time of the arithmetic in the present delivery. */

@@ -161,6 +161,33 @@ void scenario_mirror_drain_stop(struct sim_setup *setup, struct random *random)
     }
 }
 
+/* Without ps, all hosts of workers are drained while no coordinator acts, and all workers but one
+ * die before there is a gate. That one may own no slices. The chief is frozen, so that it
+ * continues, or dies. */
+void scenario_mirror_drain_alone(struct sim_setup *setup, struct random *random)
+{
+    without_ps(setup, random);
+    struct job *job = &setup->job;
+    const uint64_t from_ms = scenario_between(random, 1200, 2000);
+    const uint64_t absent_ms = scenario_between(random, 1200, 2500);
+    const uint32_t survivor = (uint32_t)random_below(random, job->cluster.workers);
+    const bool dies = random_below(random, 2) == 0;
+    job->train.steps = 2500; /* More than it can make until then. */
+    job->train.learning_rate /= 64;
+    job->train.slices = (uint32_t)scenario_between(random, 1, 2);
+    job->checkpoint.every_steps = 200;
+    for (uint32_t i = 0; i < SCENARIO_COORDINATORS; i++) {
+        scenario_add(setup, dies ? FAULT_AGENT : FAULT_FREEZE, from_ms, i)->duration_ms = absent_ms;
+    }
+    for (uint32_t i = 0; i < job->cluster.workers; i++) {
+        const uint32_t task = SCENARIO_COORDINATORS + i;
+        scenario_add(setup, FAULT_DRAIN, from_ms + random_below(random, 200), task)->duration_ms =
+            6000;
+        if (i == survivor) { continue; }
+        scenario_add(setup, FAULT_KILL, from_ms + scenario_between(random, 600, 1100), task);
+    }
+}
+
 /* The number of workers changes all the time, and all die but the first one. */
 static void change_workers(struct sim_setup *setup, struct random *random)
 {

@@ -14,6 +14,7 @@ void scenario_mirror(struct sim_setup *setup, struct random *random);
 void scenario_mirror_survivor(struct sim_setup *setup, struct random *random);
 void scenario_mirror_stop(struct sim_setup *setup, struct random *random);
 void scenario_mirror_drain_stop(struct sim_setup *setup, struct random *random);
+void scenario_mirror_drain_alone(struct sim_setup *setup, struct random *random);
 void scenario_scale(struct sim_setup *setup, struct random *random);
 void scenario_scale_ps(struct sim_setup *setup, struct random *random);
 void scenario_scale_to_an_empty_worker(struct sim_setup *setup, struct random *random);

@@ -47,24 +47,33 @@ void sim_bootstrap(struct sim_cluster *cluster)
     bootstrap_free(&bootstrap);
 }
 
-/* C24: a worker without ps that leaves of its own accord does not have values from which a gate, or
- * the end of a run that stops, is still to be reached and saved. */
+/* Whether values that a worker without ps has may still be needed when it leaves: steps are made
+ * from them, and no chief has found that others have them. */
+static bool values_are_needed(const struct sim_cluster *cluster, const struct process *process)
+{
+    const struct run *run = &cluster->checker.run;
+    const bool is_paused_by_operator =
+        run->phase == RUN_PAUSED && run->recovery.kind == RECOVERY_OPERATOR;
+    if (run->phase == RUN_STOPPING) { return true; }
+    if (run->phase != RUN_RUNNING && !is_paused_by_operator) { return false; }
+    return run->gate != 0 || !released_has(&cluster->checker.released, process->config.incarnation);
+}
+
+/* C24: a worker without ps that leaves of its own accord does not have values that are needed. */
 static void judge_departure(struct sim_cluster *cluster, const struct process *process)
 {
     const struct run *run = &cluster->checker.run;
     uint64_t generation, step;
     const bool has_ps = strategy_of_job(&cluster->setup.job)->has_ps;
-    if (process->task.role != ROLE_WORKER || has_ps) { return; }
-    const bool is_paused_by_operator =
-        run->phase == RUN_PAUSED && run->recovery.kind == RECOVERY_OPERATOR;
-    const bool is_awaited =
-        run->phase == RUN_STOPPING ||
-        (run->gate != 0 && (run->phase == RUN_RUNNING || is_paused_by_operator));
+    if (process->task.role != ROLE_WORKER || has_ps || process->ordered_to_leave) { return; }
+    const uint64_t stayed_us = cluster->world.now_us - process->drained_us;
+    if (stayed_us >= NODE_DRAIN_MS * UINT64_C(1000)) { return; }
     const bool holds = mirror_worker_values(process->node.self, &generation, &step) != NULL &&
                        generation == run->generation;
-    if (!holds || !is_awaited) { return; }
+    if (!holds || !values_are_needed(cluster, process)) { return; }
     world_fail(&cluster->world,
-               "C24: worker:%u leaves before the gate %" PRIu64 " or the end is saved",
+               "C24: worker:%u leaves before it is released, or the gate %" PRIu64
+               " or the end is saved",
                process->task.index, run->gate);
 }
 

@@ -9,17 +9,18 @@
 #include "common/node/node.h"
 #include "mirror/departure.h"
 
-enum { ASKED_MS = 1000, LATER_MS = ASKED_MS + MIRROR_STAY_MS };
+enum { ASKED_MS = 1000, LATER_MS = ASKED_MS + NODE_DRAIN_MS - 1, INCARNATION = 21 };
 
 static struct run run;
 static struct departure departure;
 
-/* The run is running; worker 1 has the values, and no slices. */
+/* The run is running; the worker has the values, and no slices. */
 static int setup(void **state)
 {
     (void)state;
     run = (struct run){.phase = RUN_RUNNING, .generation = 1, .until = 100};
-    departure = (struct departure){.index = 1, .run = &run, .holds = true, .asked_ms = ASKED_MS};
+    departure = (struct departure){
+        .incarnation = INCARNATION, .run = &run, .holds = true, .asked_ms = ASKED_MS};
     return 0;
 }
 
@@ -28,22 +29,33 @@ static bool may_go(uint64_t now_ms)
     return departure_may_go(&departure, now_ms);
 }
 
-/* Without slices a worker with values stays for a while, in case another one has just died. */
-static void it_stays_for_a_while(void **state)
+/* The chief has found that others have the values. */
+static void release(uint64_t incarnation)
+{
+    run.released[run.released_count++] = incarnation;
+}
+
+/* Without slices a worker with values stays until it is released, however long no chief writes. */
+static void it_stays_until_it_is_released(void **state)
 {
     (void)state;
-    assert_false(may_go(ASKED_MS));
-    assert_false(may_go(LATER_MS - 1));
-    assert_true(may_go(LATER_MS));
+    assert_false(may_go(LATER_MS));
+    release(INCARNATION - 1); /* Another one. */
+    assert_false(may_go(LATER_MS));
+    release(INCARNATION);
+    assert_true(may_go(ASKED_MS));
     departure.holds = false;
+    run.released_count = 0;
     assert_true(may_go(ASKED_MS));
 }
 
-/* C22: a wanted worker has the values already, or keeps the slices of this one. */
-static void an_unwanted_worker_goes_at_once(void **state)
+/* C22: one that the run shall not have may be the last one that has the values, too. */
+static void an_unwanted_worker_stays_until_it_is_released(void **state)
 {
     (void)state;
     run.workers = 1;
+    assert_false(may_go(LATER_MS));
+    release(INCARNATION);
     assert_true(may_go(ASKED_MS));
     departure.owns = true;
     assert_false(may_go(LATER_MS));
@@ -62,8 +74,8 @@ static void an_owner_of_slices_stays(void **state)
     assert_true(may_go(LATER_MS));
 }
 
-/* All leave: each may be the last one that has the values, until the write that commits the
- * checkpoint of the gate pauses the run. */
+/* All leave, so none is released: each may be the last one that has the values, until the write
+ * that commits the checkpoint of the gate pauses the run. */
 static void no_worker_goes_before_the_gate_is_saved(void **state)
 {
     (void)state;
@@ -71,23 +83,11 @@ static void no_worker_goes_before_the_gate_is_saved(void **state)
     assert_false(may_go(LATER_MS));
     run.committed_step = 20; /* Another worker has passed the gate, which moves. */
     assert_false(may_go(LATER_MS));
-    run.workers = 1;
-    assert_false(may_go(LATER_MS));
+    departure.holds = false;
+    assert_true(may_go(LATER_MS));
+    departure.holds = true;
     run.phase = RUN_PAUSED;
     run.recovery.kind = RECOVERY_WORKER;
-    assert_true(may_go(LATER_MS));
-}
-
-/* The gate is withdrawn when another worker has joined that does not leave. */
-static void without_a_gate_it_goes(void **state)
-{
-    (void)state;
-    run.gate = 20;
-    assert_false(may_go(LATER_MS));
-    run.gate = 0;
-    assert_true(may_go(LATER_MS));
-    run.gate = 20;
-    departure.holds = false;
     assert_true(may_go(LATER_MS));
 }
 
@@ -107,7 +107,8 @@ static void it_stays_while_an_operator_pauses_the_run(void **state)
     (void)state;
     run.phase = RUN_PAUSED;
     run.recovery.kind = RECOVERY_OPERATOR;
-    assert_false(may_go(ASKED_MS));
+    assert_false(may_go(LATER_MS));
+    release(INCARNATION);
     assert_true(may_go(LATER_MS));
     departure.owns = true;
     assert_false(may_go(LATER_MS));
@@ -138,27 +139,25 @@ static void it_goes_in_any_case(void **state)
     assert_true(may_go(ASKED_MS));
 }
 
-/* It is asked again at each time that may change the answer. */
-static void the_deadlines_follow(void **state)
+/* It is asked again when its time is over. */
+static void the_deadline_is_known(void **state)
 {
     (void)state;
-    assert_int_equal(departure_deadline_ms(&departure, ASKED_MS), LATER_MS);
-    assert_int_equal(departure_deadline_ms(&departure, LATER_MS), ASKED_MS + NODE_DRAIN_MS);
+    assert_int_equal(departure_deadline_ms(&departure), ASKED_MS + NODE_DRAIN_MS);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(it_stays_for_a_while, setup),
-        cmocka_unit_test_setup(an_unwanted_worker_goes_at_once, setup),
+        cmocka_unit_test_setup(it_stays_until_it_is_released, setup),
+        cmocka_unit_test_setup(an_unwanted_worker_stays_until_it_is_released, setup),
         cmocka_unit_test_setup(an_owner_of_slices_stays, setup),
         cmocka_unit_test_setup(no_worker_goes_before_the_gate_is_saved, setup),
-        cmocka_unit_test_setup(without_a_gate_it_goes, setup),
         cmocka_unit_test_setup(it_stays_until_the_end_of_a_run_that_stops, setup),
         cmocka_unit_test_setup(it_stays_while_an_operator_pauses_the_run, setup),
         cmocka_unit_test_setup(a_save_is_finished, setup),
         cmocka_unit_test_setup(it_goes_in_any_case, setup),
-        cmocka_unit_test_setup(the_deadlines_follow, setup),
+        cmocka_unit_test_setup(the_deadline_is_known, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,12 +56,23 @@ static void awaited_save_is_hurried(void **state)
     assert_true(run_hurries_save(&run, 3, 100, 1));
 }
 
+/* Only workers whose incarnation is listed are released. */
+static void released_workers_are_found(void **state)
+{
+    (void)state;
+    struct run run = {.released_count = 1, .released = {7, 8}};
+    assert_true(run_has_released(&run, 7));
+    assert_false(run_has_released(&run, 8));
+    assert_false(run_has_released(&run, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(phase_is_found_by_its_name),
         cmocka_unit_test(other_name_is_refused),
         cmocka_unit_test(awaited_save_is_hurried),
+        cmocka_unit_test(released_workers_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,8 @@ static struct run sample_run(void)
         .evaluate_step = STEP_NONE,
         .gate = 77,
         .pause_requested = true,
+        .released_count = 2,
+        .released = {5, 6},
         .recovery = {.kind = RECOVERY_PS,
                      .task = {.role = ROLE_PS, .index = 1},
                      .started_wall_ms = 5,
@@ -106,6 +108,8 @@ static void wrong_run_is_named(void **state)
     assert_run_refused(with("\"cause\"", "\"because\""), "/run: recovery.cause is missing");
     assert_run_refused(with("ffff", "fffg"), "evaluation.digest");
     assert_run_refused(with("\"f1\":0.5", "\"f1\":\"0.5\""), "evaluation.metrics");
+    assert_run_refused(with("\"0000000000000005\"", "5"), "released[0]");
+    assert_run_refused(with("\"0000000000000005\"", "\"5\""), "released[0]");
     assert_run_refused(with("\"save_step\":900", "\"save_step\":null"), "save_step is null");
 }
 

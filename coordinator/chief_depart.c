@@ -1,0 +1,99 @@
+/* The departure of workers: when those that leave lose their slices, and when they may go (C24). */
+#include <assert.h>
+#include <string.h>
+
+#include "coordinator/assign.h"
+#include "coordinator/chief_private.h"
+
+/* Whether worker `index` has the values, and neither leaves nor has to. */
+static bool stays(const struct plan *p, uint32_t index)
+{
+    const struct chief *c = p->c;
+    return c->strategy->may_own(c, p->run, index) && c->workers[index].report.leaving == 0 &&
+           run_wants_worker(p->run, index);
+}
+
+bool plan_may_depart(const struct plan *p)
+{
+    const struct chief *c = p->c;
+    if (!c->strategy->survives_losses) { return true; }
+    if (p->run->workers < c->run.workers) { return false; }
+    bool any_stays = false;
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        if (!stays(p, i)) { continue; }
+        if (c->workers[i].heard_ms < c->departs_ms + CHIEF_DEPART_MS) { return false; }
+        any_stays = true;
+    }
+    return any_stays;
+}
+
+/* Whether all workers leave that have the values, while the run stops: it gets no gate, because it
+ * ends by itself, with the slices of these workers. */
+static bool ends_first(const struct plan *p)
+{
+    uint32_t holder;
+    return p->run->phase == RUN_STOPPING && p->c->strategy->survives_losses &&
+           p->c->strategy->find_leaving(p->c, &holder);
+}
+
+void plan_take_slices(const struct plan *p, struct assignment *assignment)
+{
+    if (p->run->gate != 0) { return; /* It has to reach the gate. */ }
+    if (!plan_may_depart(p) || ends_first(p)) { return; }
+    for (uint32_t v = 0; v < assignment->slice_count; v++) {
+        uint16_t owner = assignment->worker[v];
+        if (owner >= p->c->config.workers) { continue; }
+        const struct chief_peer *peer = &p->c->workers[owner];
+        if (!run_wants_worker(p->run, owner)) { continue; }
+        if (peer->present && peer->reported && peer->report.leaving != 0) {
+            assignment->worker[v] = UINT16_MAX;
+        }
+    }
+}
+
+/* ----------------------------------------------------------------- released */
+
+/* Whether training continues with the values that workers have, now or after an operator's pause,
+ * and those that stay have them. With a gate each worker may become the last one that has them. */
+static bool others_have_values(const struct plan *p)
+{
+    const struct run *run = p->run;
+    const bool is_paused_by_operator =
+        run->phase == RUN_PAUSED && run->recovery.kind == RECOVERY_OPERATOR;
+    if (!p->c->strategy->survives_losses || run->gate != 0) { return false; }
+    return (run->phase == RUN_RUNNING || is_paused_by_operator) && plan_may_depart(p);
+}
+
+static void list_released(const struct plan *p, struct run *run)
+{
+    const struct chief *c = p->c;
+    const struct assignment *assignment = p->w->assigns ? &p->w->assignment : &c->assignment;
+    run->released_count = 0;
+    memset(run->released, 0, sizeof run->released);
+    if (!others_have_values(p)) { return; }
+    for (uint32_t i = 0; i < c->config.workers && run->released_count < RUN_RELEASED_MAX; i++) {
+        const struct chief_peer *peer = &c->workers[i];
+        const bool leaves = peer->present && peer->reported && peer->report.leaving != 0;
+        if (!leaves || assign_has(assignment, i)) { continue; }
+        run->released[run->released_count++] = peer->incarnation;
+    }
+}
+
+/* Whether a worker that is present is released in `now`, and was not in `was`. */
+static bool any_is_added(const struct chief *c, const struct run *was, const struct run *now)
+{
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        const struct chief_peer *peer = &c->workers[i];
+        if (!peer->present || !run_has_released(now, peer->incarnation)) { continue; }
+        if (!run_has_released(was, peer->incarnation)) { return true; }
+    }
+    return false;
+}
+
+void plan_release(struct plan *p)
+{
+    const struct run *was = &p->c->run;
+    list_released(p, p->run);
+    const bool is_changed = any_is_added(p->c, was, p->run) || any_is_added(p->c, p->run, was);
+    if (is_changed && !run_is_over(p->run)) { plan_need(p, PLAN_HARD); }
+}

@@ -1,0 +1,256 @@
+/* Which workers without ps may go: C24. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/coordinator/chief_scene.h"
+
+enum { WORKERS = 3, FIRST_INCARNATION = 20 };
+
+static void write_all(void)
+{
+    for (int i = 0; i < 10; i++) {
+        if (chief.writing) { answer(CHIEF_WRITE_OK, NULL); }
+        if (!chief.writing) { settle(); }
+    }
+}
+
+static void holds(uint32_t worker, uint64_t step)
+{
+    struct report *it = &reports[1][worker];
+    it->generation = chief.run.generation;
+    it->step = step;
+    it->order_epoch = chief.run.epoch;
+    it->order_revision = chief.run.revision;
+    report(ROLE_WORKER, worker);
+}
+
+static void leaves(uint32_t worker)
+{
+    reports[1][worker].leaving = 1;
+    report(ROLE_WORKER, worker);
+}
+
+static void joins(uint32_t worker)
+{
+    member(ROLE_WORKER, worker, FIRST_INCARNATION + worker, NULL);
+    worker_ready(worker);
+}
+
+/* The others are heard again after the time in which a death becomes known. */
+static void hear(uint32_t worker, uint64_t step)
+{
+    pass(CHIEF_DEPART_MS);
+    holds(worker, step);
+    write_all();
+}
+
+static bool is_released(uint32_t worker)
+{
+    return run_has_released(&chief.run, FIRST_INCARNATION + worker);
+}
+
+static uint32_t slices_of(uint32_t worker)
+{
+    uint32_t count = 0;
+    for (uint32_t v = 0; v < config.slices; v++) { count += chief.assignment.worker[v] == worker; }
+    return count;
+}
+
+/* Without ps; two workers have the values, and own two slices each. The third one is absent. */
+static int setup(void **state)
+{
+    (void)state;
+    configure();
+    config.strategy = STRATEGY_MIRROR;
+    config.ps = 0;
+    config.workers = WORKERS;
+    config.manifest.shard_count = 1;
+    config.manifest.shards[0] = (struct manifest_shard){.count = 64};
+    begin();
+    elected(1, NULL, NULL, NULL, 0);
+    written();
+    joins(0);
+    write_all();
+    holds(0, 0);
+    write_all();
+    joins(1);
+    holds(1, 0);
+    write_all();
+    assert_int_equal(chief.run.phase, RUN_RUNNING);
+    assert_int_equal(slices_of(0), 2);
+    return 0;
+}
+
+/* One write takes its slices and releases it, when the other worker is known to live. Its
+ * incarnation is not listed any longer than it is needed. */
+static void it_is_released_with_its_slices(void **state)
+{
+    (void)state;
+    leaves(1);
+    write_all();
+    assert_int_equal(slices_of(1), 2);
+    assert_int_equal(chief.run.released_count, 0);
+    hear(0, 4);
+    assert_int_equal(slices_of(1), 0);
+    assert_true(is_released(1));
+    assert_int_equal(chief.run.released_count, 1);
+    const uint64_t revision = chief.run.revision;
+    hear(0, 5);
+    assert_int_equal(chief.run.revision, revision); /* Nothing has changed. */
+    member(ROLE_WORKER, 1, 0, NULL);
+    write_all();
+    joins(1);
+    holds(1, 6);
+    write_all();
+    assert_int_equal(chief.run.released_count, 0);
+    assert_int_equal(slices_of(1), 2);
+}
+
+/* The other worker may have died: it has not been heard since. */
+static void a_silent_worker_may_be_dead(void **state)
+{
+    (void)state;
+    leaves(1);
+    pass(CHIEF_DEPART_MS - 1);
+    holds(0, 4);
+    write_all();
+    assert_int_equal(chief.run.released_count, 0);
+    assert_int_equal(slices_of(1), 2);
+}
+
+/* The other worker has started again without values: training continues with the one that leaves,
+ * until the other one has fetched them. */
+static void the_other_has_no_values_yet(void **state)
+{
+    (void)state;
+    member(ROLE_WORKER, 0, 0, "signal 9 (Killed)");
+    write_all();
+    member(ROLE_WORKER, 0, FIRST_INCARNATION + 9, NULL);
+    worker_ready(0);
+    leaves(1);
+    write_all();
+    pass(CHIEF_DEPART_MS);
+    report(ROLE_WORKER, 0);
+    write_all();
+    assert_int_equal(chief.run.released_count, 0);
+    assert_int_equal(slices_of(1), 4);
+    holds(0, 3);
+    write_all();
+    assert_true(is_released(1));
+    assert_int_equal(slices_of(0), 4);
+}
+
+/* Each may be the last one that has the values: they go on to a gate. */
+static void none_is_released_if_all_leave(void **state)
+{
+    (void)state;
+    leaves(0);
+    leaves(1);
+    write_all();
+    assert_true(chief.run.gate > 0);
+    hear(0, 1);
+    assert_int_equal(chief.run.released_count, 0);
+}
+
+/* The last one that stays leaves, too, before the first one has exited. */
+static void a_release_is_withdrawn(void **state)
+{
+    (void)state;
+    leaves(1);
+    hear(0, 4);
+    assert_true(is_released(1));
+    leaves(0);
+    assert_non_null(actions.write);
+    assert_int_equal(actions.write->run.released_count, 0);
+    assert_true(actions.write->run.gate > 0);
+}
+
+/* A new chief does not know whether the others live, so the workers stay that its predecessor has
+ * released. */
+static void a_new_chief_releases_again(void **state)
+{
+    (void)state;
+    leaves(1);
+    hear(0, 4);
+    const struct run run = chief.run;
+    const struct assignment assignment = chief.assignment;
+    begin();
+    elected(2, &run, &assignment, NULL, 0);
+    joins(0);
+    joins(1);
+    leaves(1);
+    holds(1, 4);
+    holds(0, 4);
+    answer(CHIEF_WRITE_OK, NULL);
+    assert_int_equal(chief.run.epoch, 2);
+    assert_int_equal(chief.run.released_count, 0);
+    write_all();
+    hear(0, 5);
+    assert_true(is_released(1));
+}
+
+/* The run gets to its end with the workers that are present. */
+static void none_is_released_while_the_run_stops(void **state)
+{
+    (void)state;
+    request(2, REQUEST_STOP);
+    write_all();
+    holds(0, chief.run.until);
+    write_all();
+    assert_int_equal(chief.run.phase, RUN_STOPPING);
+    leaves(1);
+    hear(0, chief.run.until);
+    assert_int_equal(chief.run.released_count, 0);
+}
+
+/* The last holder among the workers that are present stays, whatever the job calls for (C22). */
+static void an_unwanted_worker_is_released(void **state)
+{
+    (void)state;
+    config.workers_least = 1;
+    chief.config.workers_least = 1;
+    feed((struct chief_event){
+        .type = CHIEF_EV_REQUEST,
+        .request = {.id = 2, .kind = REQUEST_SCALE, .by = "operator", .step = 1}});
+    write_all();
+    leaves(1);
+    write_all();
+    assert_int_equal(chief.run.workers, 1);
+    assert_int_equal(chief.run.released_count, 0);
+    hear(0, 4);
+    assert_true(is_released(1));
+}
+
+/* With ps, no worker has values that others lack. */
+static void with_ps_none_is_released(void **state)
+{
+    (void)state;
+    configure();
+    begin_running();
+    joins(1);
+    write_all();
+    leaves(1);
+    write_all();
+    assert_int_equal(slices_of(1), 0);
+    assert_int_equal(chief.run.released_count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(it_is_released_with_its_slices, setup),
+        cmocka_unit_test_setup(a_silent_worker_may_be_dead, setup),
+        cmocka_unit_test_setup(the_other_has_no_values_yet, setup),
+        cmocka_unit_test_setup(none_is_released_if_all_leave, setup),
+        cmocka_unit_test_setup(a_release_is_withdrawn, setup),
+        cmocka_unit_test_setup(a_new_chief_releases_again, setup),
+        cmocka_unit_test_setup(none_is_released_while_the_run_stops, setup),
+        cmocka_unit_test_setup(an_unwanted_worker_is_released, setup),
+        cmocka_unit_test(with_ps_none_is_released),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
