@@ -8,42 +8,11 @@
 #include "common/base/minmax.h"
 #include "common/base/short_copy.h"
 #include "common/cluster/row_body.h"
-#include "common/cluster/row_owner.h"
-#include "common/cluster/task.h"
+#include "worker/row_lookup_private.h"
 
 enum { LEAST_ROOM = 256, SECTION_BYTES = 8 };
 
 static_assert(PS_MAX <= UINT8_MAX, "the owner of a row is a byte");
-
-/* The rows of one table. */
-struct wanted {
-    uint32_t width;
-    uint64_t count, capacity;    /* Keys, ascending after row_lookup_settle(). */
-    struct sparse_place *places; /* The keys; positions are not used. [capacity] */
-    struct sparse_place *spare;  /* [capacity] */
-    uint64_t *keys;              /* [count] of the settled lookup, ... */
-    uint8_t *owners;             /* ... the ps that have their rows, ... */
-    float *values;               /* ... and these. */
-    uint64_t values_capacity;
-};
-
-/* A row of the lookup: the `index`-th of a table. */
-struct cursor {
-    uint32_t table;
-    uint64_t index;
-};
-
-struct row_lookup {
-    const struct variable_table *variables;
-    uint32_t ps;
-    size_t frame_bytes;
-    struct row_sink sink;
-    struct row_source source;
-    struct cursor begin[PS_MAX], end[PS_MAX]; /* The piece that was asked for. */
-    size_t asked_floats[PS_MAX];
-    uint8_t owners[ROW_BUCKETS]; /* The ps of each bucket. */
-    struct wanted tables[];
-};
 
 /* ---------------------------------------------------------------------------- adding */
 
@@ -73,12 +42,12 @@ static enum tn_status add(void *ctx, uint32_t table, const uint64_t *keys, uint6
     struct row_lookup *lookup = ctx;
     assert(table < lookup->variables->row_table_count);
     struct wanted *wanted = &lookup->tables[table];
-    if (!reserve(wanted, wanted->count + count)) {
-        return no_memory(lookup, table, wanted->count + count, error);
+    if (!reserve(wanted, wanted->added + count)) {
+        return no_memory(lookup, table, wanted->added + count, error);
     }
     for (uint64_t i = 0; i < count; i++) {
         if (keys[i] == SPARSE_KEY_NONE) { continue; }
-        wanted->places[wanted->count++] = (struct sparse_place){.key = keys[i]};
+        wanted->places[wanted->added++] = (struct sparse_place){.key = keys[i]};
     }
     return TN_OK;
 }
@@ -88,12 +57,17 @@ static bool reserve_rows(struct wanted *wanted, uint64_t rows)
     if (rows <= wanted->values_capacity) { return true; }
     free(wanted->keys);
     free(wanted->owners);
+    free(wanted->askers);
     free(wanted->values);
     wanted->values_capacity = 0;
     wanted->keys = malloc(rows * sizeof *wanted->keys);
     wanted->owners = malloc(rows * sizeof *wanted->owners);
+    wanted->askers = malloc(rows * sizeof *wanted->askers);
     wanted->values = malloc(rows * wanted->width * sizeof *wanted->values);
-    if (wanted->keys == NULL || wanted->owners == NULL || wanted->values == NULL) { return false; }
+    if (wanted->keys == NULL || wanted->owners == NULL || wanted->askers == NULL ||
+        wanted->values == NULL) {
+        return false;
+    }
     wanted->values_capacity = rows;
     return true;
 }
@@ -104,8 +78,8 @@ static bool settle(struct row_lookup *lookup, uint32_t table)
 {
     struct wanted *wanted = &lookup->tables[table];
     uint64_t unique = 0;
-    struct sparse_place *sorted = sparse_sort(wanted->count, wanted->places, wanted->spare);
-    for (uint64_t i = 0; i < wanted->count; i++) {
+    struct sparse_place *sorted = sparse_sort(wanted->added, wanted->places, wanted->spare);
+    for (uint64_t i = 0; i < wanted->added; i++) {
         if (unique > 0 && sorted[unique - 1].key == sorted[i].key) { continue; }
         sorted[unique++] = sorted[i];
     }
@@ -113,27 +87,51 @@ static bool settle(struct row_lookup *lookup, uint32_t table)
     for (uint64_t i = 0; i < unique; i++) {
         wanted->keys[i] = sorted[i].key;
         wanted->owners[i] = lookup->owners[row_bucket(table, sorted[i].key)];
+        wanted->askers[i] = ROW_FREE;
     }
     wanted->count = unique;
     return true;
 }
 
-void row_lookup_begin(struct row_lookup *lookup)
+void row_lookup_begin(struct row_lookup *lookup, uint64_t generation, uint64_t step)
 {
+    for (uint32_t p = 0; p < lookup->ps; p++) { row_lookup_abandon(lookup, p); }
+    row_sharing_lock(lookup);
+    lookup->settled = false;
+    row_sharing_unlock(lookup);
+    lookup->generation = generation;
+    lookup->step = step;
     for (uint32_t t = 0; t < lookup->variables->row_table_count; t++) {
-        lookup->tables[t].count = 0;
+        lookup->tables[t].added = lookup->tables[t].count = 0;
     }
 }
 
 /* ---------------------------------------------------------------------------- pieces */
 
-/* The first row of `ps` at the cursor or behind it. False: there is none. */
-static bool find_next(const struct row_lookup *lookup, uint32_t ps, struct cursor *cursor)
+enum row_kind {
+    ROW_MISSING,     /* It is not here. */
+    ROW_ASKED,       /* This member has asked for it. */
+    ROW_TO_BE_ASKED, /* Not here, and no other member has asked for it. */
+};
+
+static bool is_of_kind(const struct row_lookup *lookup, uint8_t asker, enum row_kind kind)
+{
+    if (asker == lookup->member.place) { return true; }
+    return (kind == ROW_MISSING && asker != ROW_HERE) ||
+           (kind == ROW_TO_BE_ASKED && asker == ROW_FREE);
+}
+
+/* The first row of `ps` of this kind at the cursor or behind it. False: there is none. */
+static bool find_next(const struct row_lookup *lookup, uint32_t ps, enum row_kind kind,
+                      struct row_cursor *cursor)
 {
     for (; cursor->table < lookup->variables->row_table_count; cursor->table++, cursor->index = 0) {
         const struct wanted *wanted = &lookup->tables[cursor->table];
         for (; cursor->index < wanted->count; cursor->index++) {
-            if (wanted->owners[cursor->index] == ps) { return true; }
+            const uint64_t i = cursor->index;
+            if (wanted->owners[i] == ps && is_of_kind(lookup, wanted->askers[i], kind)) {
+                return true;
+            }
         }
     }
     return false;
@@ -143,60 +141,122 @@ enum tn_status row_lookup_settle(struct row_lookup *lookup, uint64_t *ps_set, st
 {
     *ps_set = 0;
     for (uint32_t t = 0; t < lookup->variables->row_table_count; t++) {
-        if (!settle(lookup, t)) { return no_memory(lookup, t, lookup->tables[t].count, error); }
+        if (!settle(lookup, t)) { return no_memory(lookup, t, lookup->tables[t].added, error); }
     }
+    row_sharing_lock(lookup);
+    lookup->settled = true;
+    row_sharing_find(lookup);
     for (uint32_t p = 0; p < lookup->ps; p++) {
-        lookup->begin[p] = (struct cursor){0};
+        lookup->begin[p] = (struct row_cursor){0};
         lookup->asked_floats[p] = 0;
-        if (find_next(lookup, p, &lookup->begin[p])) { *ps_set |= UINT64_C(1) << p; }
+        if (find_next(lookup, p, ROW_MISSING, &lookup->begin[p])) { *ps_set |= UINT64_C(1) << p; }
     }
+    row_sharing_unlock(lookup);
     return TN_OK;
 }
 
-size_t row_lookup_ask(struct row_lookup *lookup, uint32_t ps, void *data)
+/* With the lock of the sharing held. */
+static size_t ask(struct row_lookup *lookup, uint32_t ps, void *data)
 {
     struct row_body body = {.data = data, .room = lookup->frame_bytes};
-    struct cursor cursor = lookup->begin[ps];
+    struct row_cursor cursor = lookup->begin[ps];
     size_t floats = 0;
-    while (find_next(lookup, ps, &cursor)) {
-        const struct wanted *wanted = &lookup->tables[cursor.table];
+    while (find_next(lookup, ps, ROW_TO_BE_ASKED, &cursor)) {
+        struct wanted *wanted = &lookup->tables[cursor.table];
         const bool fits = (floats + wanted->width) * sizeof(float) <= lookup->frame_bytes;
         if (!fits || !row_body_add(&body, cursor.table, wanted->keys[cursor.index], NULL, 0)) {
             break;
         }
+        wanted->askers[cursor.index] = (uint8_t)lookup->member.place;
         floats += wanted->width;
         cursor.index++;
     }
-    assert(body.size > 0);
     lookup->end[ps] = cursor;
     lookup->asked_floats[ps] = floats;
+    lookup->has_asked[ps] = lookup->has_asked[ps] || floats > 0;
+    row_sharing_announce(lookup, ps, lookup->begin[ps], cursor, ROW_NEWS_ASKED);
     return body.size;
+}
+
+size_t row_lookup_ask(struct row_lookup *lookup, uint32_t ps, void *body)
+{
+    row_sharing_lock(lookup);
+    const size_t size = ask(lookup, ps, body);
+    row_sharing_unlock(lookup);
+    return size;
+}
+
+/* Each row of the piece that was asked for, in their order. False: there are no others. */
+static bool next_asked(const struct row_lookup *lookup, uint32_t ps, struct row_cursor *cursor)
+{
+    const struct row_cursor end = lookup->end[ps];
+    return find_next(lookup, ps, ROW_ASKED, cursor) &&
+           (cursor->table < end.table || (cursor->table == end.table && cursor->index < end.index));
+}
+
+/* With the lock of the sharing held. */
+static void take(struct row_lookup *lookup, uint32_t ps, const float *row)
+{
+    const struct row_cursor begin = lookup->begin[ps];
+    for (struct row_cursor at = begin; next_asked(lookup, ps, &at); at.index++) {
+        const struct wanted *wanted = &lookup->tables[at.table];
+        short_copy(wanted->values + at.index * wanted->width, row, wanted->width * sizeof *row);
+        row += wanted->width;
+    }
+    row_sharing_announce(lookup, ps, begin, lookup->end[ps], ROW_NEWS_ARRIVED);
+    for (struct row_cursor at = begin; next_asked(lookup, ps, &at); at.index++) {
+        lookup->tables[at.table].askers[at.index] = ROW_HERE;
+    }
+    struct row_cursor rest = begin;
+    lookup->has_asked[ps] = find_next(lookup, ps, ROW_ASKED, &rest);
 }
 
 bool row_lookup_take(struct row_lookup *lookup, uint32_t ps, const void *rows, size_t size,
                      bool *more)
 {
-    const float *row = rows;
-    struct cursor cursor = lookup->begin[ps];
-    const struct cursor end = lookup->end[ps];
-    if (size != lookup->asked_floats[ps] * sizeof *row || size == 0) { return false; }
+    if (size != lookup->asked_floats[ps] * sizeof(float) || size == 0) { return false; }
     lookup->asked_floats[ps] = 0;
-    while (find_next(lookup, ps, &cursor) &&
-           (cursor.table < end.table || (cursor.table == end.table && cursor.index < end.index))) {
-        const struct wanted *wanted = &lookup->tables[cursor.table];
-        short_copy(wanted->values + cursor.index * wanted->width, row, wanted->width * sizeof *row);
-        row += wanted->width;
-        cursor.index++;
-    }
-    lookup->begin[ps] = cursor;
-    *more = find_next(lookup, ps, &cursor);
+    row_sharing_lock(lookup);
+    take(lookup, ps, rows);
+    *more = find_next(lookup, ps, ROW_MISSING, &lookup->begin[ps]);
+    row_sharing_unlock(lookup);
     return true;
+}
+
+void row_lookup_abandon(struct row_lookup *lookup, uint32_t ps)
+{
+    lookup->asked_floats[ps] = 0;
+    if (!lookup->has_asked[ps]) { return; }
+    lookup->has_asked[ps] = false;
+    row_sharing_lock(lookup);
+    const struct row_cursor begin = lookup->begin[ps];
+    const struct row_cursor end = {.table = lookup->variables->row_table_count};
+    row_sharing_announce(lookup, ps, begin, end, ROW_NEWS_ABANDONED);
+    for (struct row_cursor at = begin; find_next(lookup, ps, ROW_ASKED, &at); at.index++) {
+        lookup->tables[at.table].askers[at.index] = ROW_FREE;
+    }
+    row_sharing_unlock(lookup);
+}
+
+enum row_lookup_state row_lookup_state(struct row_lookup *lookup, uint32_t ps)
+{
+    assert(lookup->settled);
+    row_sharing_lock(lookup);
+    struct row_cursor free = lookup->begin[ps];
+    const bool more = find_next(lookup, ps, ROW_MISSING, &lookup->begin[ps]);
+    bool has_free = false;
+    while (!has_free && find_next(lookup, ps, ROW_TO_BE_ASKED, &free)) {
+        has_free = lookup->tables[free.table].askers[free.index] == ROW_FREE;
+        free.index++;
+    }
+    row_sharing_unlock(lookup);
+    if (!more) { return ROWS_COMPLETE; }
+    return has_free ? ROWS_MISSING : ROWS_ASKED;
 }
 
 /* --------------------------------------------------------------------------- reading */
 
-/* The first of keys[from..count) that is at least `key`, which is usually near. */
-static uint64_t lower_bound(const struct wanted *wanted, uint64_t from, uint64_t key)
+uint64_t row_wanted_at(const struct wanted *wanted, uint64_t from, uint64_t key)
 {
     uint64_t end = from;
     for (uint64_t more = 1; end < wanted->count && wanted->keys[end] < key; more *= 2) {
@@ -221,8 +281,9 @@ static void read_rows(void *ctx, uint32_t table, const uint64_t *keys, uint64_t 
     const struct wanted *wanted = &lookup->tables[table];
     uint64_t at = 0;
     for (uint64_t i = 0; i < count; i++) {
-        at = lower_bound(wanted, at, keys[i]);
+        at = row_wanted_at(wanted, at, keys[i]);
         assert(at < wanted->count && wanted->keys[at] == keys[i]);
+        assert(wanted->askers[at] == ROW_HERE);
         short_copy(out + i * wanted->width, wanted->values + at * wanted->width,
                    wanted->width * sizeof *out);
     }
@@ -240,11 +301,13 @@ const struct row_source *row_lookup_source(const struct row_lookup *lookup)
 
 /* --------------------------------------------------------------------------- opening */
 
-enum tn_status row_lookup_open(const struct variable_table *variables,
-                               const struct row_borders *borders, uint32_t ps, size_t frame_bytes,
-                               struct row_lookup **out, struct error *error)
+enum tn_status row_lookup_open(const struct row_lookup_config *config, struct row_lookup **out,
+                               struct error *error)
 {
-    const uint32_t count = variables->row_table_count;
+    const struct variable_table *variables = config->variables;
+    const struct row_borders *borders = config->borders;
+    const uint32_t count = variables->row_table_count, ps = config->ps;
+    const size_t frame_bytes = config->frame_bytes;
     assert(ps >= 1 && ps <= PS_MAX);
     *out = NULL;
     for (uint32_t t = 0; t < count; t++) {
@@ -266,11 +329,13 @@ enum tn_status row_lookup_open(const struct variable_table *variables,
         memset(lookup->owners + part.first, (int)p, part.end - part.first);
     }
     lookup->frame_bytes = frame_bytes;
+    lookup->member = config->member;
     lookup->sink = (struct row_sink){.add = add, .ctx = lookup};
     lookup->source = (struct row_source){.read = read_rows, .ctx = lookup};
     for (uint32_t t = 0; t < count; t++) {
         lookup->tables[t].width = variables->row_tables[t].width;
     }
+    row_sharing_join(lookup);
     *out = lookup;
     return TN_OK;
 }
@@ -278,12 +343,14 @@ enum tn_status row_lookup_open(const struct variable_table *variables,
 void row_lookup_close(struct row_lookup *lookup)
 {
     if (lookup == NULL) { return; }
+    row_sharing_part(lookup);
     for (uint32_t t = 0; t < lookup->variables->row_table_count; t++) {
         struct wanted *wanted = &lookup->tables[t];
         free(wanted->places);
         free(wanted->spare);
         free(wanted->keys);
         free(wanted->owners);
+        free(wanted->askers);
         free(wanted->values);
     }
     free(lookup);

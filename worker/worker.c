@@ -214,6 +214,8 @@ static void tick(struct worker *worker)
         feed(worker, (struct loop_event){.type = LOOP_EV_TICK}, NULL);
     }
     links_tick(&worker->links, worker->now_ms);
+    struct loop_event event;
+    while (!worker->finished && worker_rows_follow(worker, &event)) { feed(worker, event, NULL); }
     log_wait(worker);
 }
 
@@ -313,6 +315,8 @@ enum tn_status worker_create(const struct worker_config *config, struct worker *
     if (worker == NULL) { return error_set(error, TN_ENOMEM, "out of memory for a worker"); }
     worker->config = *config;
     worker->ports = *config->ports;
+    /* Otherwise the rows of a step depend on the time of the question. */
+    if (!strategy_of_job(job)->exact_steps) { worker->config.member = (struct row_member){0}; }
     worker->evaluation.step = STEP_NONE;
     worker->has_averages = job->train.ema > 0;
     for (uint32_t p = 0; p < job->cluster.ps; p++) {

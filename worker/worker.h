@@ -17,6 +17,7 @@
 #include "data/dataset.h"
 #include "kernels/kernels.h"
 #include "model/model.h"
+#include "worker/row_sharing.h"
 
 enum { WORKER_WAIT_LOG_MS = 3000 }; /* A wait is logged at most this often. */
 
@@ -31,6 +32,7 @@ struct worker_config {
     const struct dataset *test; /* May be NULL: evaluations then have a digest only. */
     struct inputs inputs;       /* The arithmetic and the data. */
     const char *details;        /* As in struct compute_config. */
+    struct row_member member;   /* Its place among workers that share rows, in sync mode. */
 };
 
 struct worker;

@@ -45,6 +45,7 @@ struct worker {
     double losses[SLICES_MAX];             /* Their losses. */
     struct row_lookup *lookup;             /* NULL: the model has no tables. */
     uint32_t lookup_numbers[PS_MAX];       /* Numbers of the last LOOKUP frames, by ps. */
+    bool lookup_asked[PS_MAX];             /* Such a frame has no answer yet. */
     struct row_sums node_rows[SLICES_MAX]; /* The gradients of rows of core.nodes. */
     struct slice_timer timer;
     struct evaluation_timer evaluation_timer;
@@ -77,6 +78,9 @@ void worker_follow_up(struct worker *worker, struct loop_event event);
  * worker_rows_computed() do nothing. */
 MUST_CHECK enum tn_status worker_rows_open(struct worker *worker, struct error *error);
 void worker_rows_close(struct worker *worker);
+/* Rows of a lookup may have arrived at other workers, and a question may have ended: `*event` is
+ * the next event for the core. False: there is none. Call it after each event until then. */
+bool worker_rows_follow(struct worker *worker, struct loop_event *event);
 /* LOOP_DO_LIST, LOOP_DO_LOOKUP. */
 void worker_rows_list(struct worker *worker, const struct loop_action *action);
 void worker_rows_look_up(struct worker *worker, const struct loop_action *action);

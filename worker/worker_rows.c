@@ -1,6 +1,7 @@
 /* Rows of tables: which ones are listed and looked up, and their gradients on the way to the ps. */
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
@@ -15,7 +16,8 @@ static enum tn_status list(struct worker *worker, const struct loop_action *acti
 {
     const struct row_sink *sink = row_lookup_sink(worker->lookup);
     enum tn_status status = TN_OK;
-    row_lookup_begin(worker->lookup);
+    row_lookup_begin(worker->lookup, worker->core.generation, action->step);
+    memset(worker->lookup_asked, 0, sizeof worker->lookup_asked);
     if (action->test) { status = compute_list_test(&worker->compute, sink, error); }
     for (uint32_t v = 0; v < worker->config.job->train.slices && !action->test; v++) {
         if (!slice_set_has_all(&worker->core.sought, (struct slice_node){v, 1})) { continue; }
@@ -48,12 +50,19 @@ void worker_rows_look_up(struct worker *worker, const struct loop_action *action
         return;
     }
     body->size = row_lookup_ask(worker->lookup, action->ps, body->data);
+    /* An answer to an earlier question is not one to this, even if nothing is asked now. */
+    const uint32_t number = ++worker->lookup_numbers[action->ps];
+    worker->lookup_asked[action->ps] = body->size > 0;
+    if (body->size == 0) {
+        buffer_release(body);
+        return;
+    }
     const struct frame_header header = {
         .type = FRAME_LOOKUP,
         .generation = action->generation,
         .step = action->step,
         .sequence = action->round,
-        .first = ++worker->lookup_numbers[action->ps],
+        .first = number,
     };
     worker_send(worker, action->ps, header, body);
 }
@@ -72,7 +81,28 @@ const char *worker_rows_take(struct worker *worker, uint32_t ps,
     }
     *wanted = header->offset == 0 && event->body != NULL &&
               row_lookup_take(worker->lookup, ps, event->body->data, event->body->size, more);
-    return *wanted ? NULL : "it has not the rows that were asked for";
+    if (!*wanted) { return "it has not the rows that were asked for"; }
+    worker->lookup_asked[ps] = false;
+    return NULL;
+}
+
+bool worker_rows_follow(struct worker *worker, struct loop_event *event)
+{
+    const struct training_loop *core = &worker->core;
+    if (worker->config.member.sharing == NULL || worker->lookup == NULL) { return false; }
+    for (uint32_t p = 0; p < worker->config.job->cluster.ps; p++) {
+        const bool waits = core->lookup != LOOKUP_NONE && core->ps[p].lookup_sent;
+        if (worker->lookup_asked[p] && !waits) {
+            row_lookup_abandon(worker->lookup, p);
+            worker->lookup_asked[p] = false;
+        }
+        if (!waits || worker->lookup_asked[p]) { continue; }
+        const enum row_lookup_state state = row_lookup_state(worker->lookup, p);
+        if (state == ROWS_ASKED) { continue; }
+        *event = (struct loop_event){.type = LOOP_EV_ROWS, .ps = p, .more = state == ROWS_MISSING};
+        return true;
+    }
+    return false;
 }
 
 /* ----------------------------------------------------------------- gradients */
@@ -168,8 +198,14 @@ enum tn_status worker_rows_open(struct worker *worker, struct error *error)
     const struct variable_table *variables = &worker->config.model->table;
     if (variables->row_table_count == 0) { return TN_OK; }
     const struct job *job = worker->config.job;
-    return row_lookup_open(variables, &job->placement.rows, job->cluster.ps,
-                           worker->ports.transport.chunk_bytes, &worker->lookup, error);
+    const struct row_lookup_config config = {
+        .variables = variables,
+        .borders = &job->placement.rows,
+        .ps = job->cluster.ps,
+        .frame_bytes = worker->ports.transport.chunk_bytes,
+        .member = worker->config.member,
+    };
+    return row_lookup_open(&config, &worker->lookup, error);
 }
 
 void worker_rows_close(struct worker *worker)

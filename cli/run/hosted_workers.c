@@ -9,6 +9,7 @@
 
 struct hosted_workers {
     struct node_host *host;
+    struct row_sharing *sharing;
     uint32_t count;
     pthread_mutex_t lock; /* Guards the outcome: that of the first failure. */
     int exit_code;
@@ -35,6 +36,19 @@ static void end(struct hosted_workers *all, int exit_code, enum tn_status status
     }
     pthread_mutex_unlock(&all->lock);
     node_host_leave(all->host);
+}
+
+static void keep(void *event)
+{
+    (void)event; /* It is not allocated. */
+}
+
+/* The worker has to look at its rows: an event without content. */
+static void wake(void *ctx)
+{
+    struct hosted_worker *one = ctx;
+    static char nothing;
+    runtime_post(one->runtime, &nothing, keep);
 }
 
 static void *run_one(void *ctx)
@@ -66,6 +80,7 @@ static enum tn_status open_one(const struct node_setup *setup, const struct work
                                               &one->runtime, error);
     if (status != TN_OK) { return status; }
     one->config.ports = runtime_ports(one->runtime);
+    one->config.member = (struct row_member){all->sharing, all->count, wake, one};
     all->count++;
     return TN_OK;
 }
@@ -80,7 +95,8 @@ static enum tn_status open_all(const struct node_setup *setup, const struct work
         .session_file = setup->session_file,
         .nodes = setup->nodes,
     };
-    enum tn_status status = node_host_open(&config, &all->host, error);
+    enum tn_status status = row_sharing_open(&all->sharing, error);
+    if (status == TN_OK) { status = node_host_open(&config, &all->host, error); }
     while (status == TN_OK && all->count < setup->nodes) {
         status = open_one(setup, shared, all, error);
     }
@@ -118,6 +134,7 @@ static void close_all(struct hosted_workers *all)
     if (all->host != NULL) { node_host_disconnect(all->host); }
     for (uint32_t i = 0; i < all->count; i++) { runtime_close(all->list[i].runtime); }
     node_host_close(all->host);
+    row_sharing_close(all->sharing);
     pthread_mutex_destroy(&all->lock);
     free(all);
 }

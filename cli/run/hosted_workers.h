@@ -1,7 +1,8 @@
 /*
  * cli/run/hosted_workers.h: several workers in one process, each on a thread of its own with its
- * own registration, connections and values. They share the data, the model, the kernels and the
- * ZooKeeper session (common/node/node_host.h), and end together.
+ * own registration, connections and values. They share the data, the model, the kernels, the
+ * ZooKeeper session (common/node/node_host.h) and the rows of tables that they look up
+ * (worker/row_sharing.h), and end together.
  */
 #ifndef CLI_RUN_HOSTED_WORKERS_H
 #define CLI_RUN_HOSTED_WORKERS_H

@@ -41,8 +41,8 @@ const struct node_ports *runtime_ports(struct runtime *runtime);
 /* The address that peers dial. */
 void runtime_address(const struct runtime *runtime, char *text, size_t size);
 
-/* Deliver an event of the role's own port (NODE_ROLE), from any thread. `event` is malloc'ed and
- * passed to `release` after it was handled, or at close. */
+/* Deliver an event of the role's own port (NODE_ROLE), from any thread. `event` is passed to
+ * `release` after it was handled, or at close. */
 void runtime_post(struct runtime *runtime, void *event, void (*release)(void *event));
 
 /* Deliver NODE_START, then all events until the node has finished; returns its exit code. Blocks.

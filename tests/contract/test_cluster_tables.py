@@ -65,6 +65,11 @@ class Kills(ClusterTables):
         result = self.check_kills(["ps:1"], ["worker:0"], ["chief"], ["ps:0", "worker:1"], ["ps:0", "ps:2"])
         self.assertGreaterEqual(len(result["recoveries"]), 2)
 
+    def test_kills_change_no_bit_of_workers_in_one_process(self):
+        """They share lookups: rows that several of them read are asked for once."""
+        self.json["cluster"].update({"ps": 2, "workers": 4, "workers_per_process": 2})
+        self.check_kills(["worker:1"], ["ps:1"])
+
     def check_kills(self, *rounds, tables=56):
         run = self.start(*LONG)
         for names in rounds:

@@ -271,6 +271,9 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
     cluster->net = net_model_create(&cluster->world, &setup->net);
     cluster->disk = disk_model_create(&cluster->world, &setup->disk);
     open_training(cluster);
+    struct error error;
+    const enum tn_status status = row_sharing_open(&cluster->sharing, &error);
+    assert(status == TN_OK);
     bool sync = setup->job.train.mode == TRAIN_SYNC;
     struct checker_config config = {.view = sim_view(cluster),
                                     .job = &cluster->setup.job,
@@ -397,6 +400,7 @@ void sim_cluster_free(struct sim_cluster *cluster)
     }
     disk_model_free(cluster->disk);
     for (uint32_t i = 0; i < cluster->process_count; i++) { process_free(cluster->processes[i]); }
+    row_sharing_close(cluster->sharing);
     for (uint32_t t = 0; t < cluster->task_count; t++) { sim_kept_drop(cluster, t); }
     sim_changer_stop(cluster);
     net_model_free(cluster->net);

@@ -30,6 +30,7 @@ struct sim_setup {
     struct job job;
     bool ledger;
     bool keeps_memory;     /* Agents keep the memory of a ps that was killed. */
+    bool shares_rows;      /* Workers share lookups of rows, as those of one process do. */
     bool one_host;         /* All tasks have one agent; else each has its own. */
     bool live;             /* The one agent changes the job while it runs (live.h). */
     uint32_t ps_most;      /* The number of ps may change up to this; 0: it does not change. */
@@ -106,6 +107,7 @@ struct sim_cluster {
     struct sim_answer answers[SIM_ANSWERS]; /* A hash table. */
     struct sim_lookup lookups[SIM_LOOKUPS]; /* A hash table. */
     uint64_t rows_checked;
+    struct row_sharing *sharing;
     uint32_t task_count;
     struct task tasks[SIM_TASKS_MAX];
     struct process *now[SIM_TASKS_MAX]; /* The last process of each task. */
@@ -158,6 +160,8 @@ void sim_agent_choose_workers(struct sim_agent *agent, uint32_t workers);
 
 /* sim_rows.c: a job with tables whose keys are hashed into few rows. `optimizer`: a setting. */
 void sim_rows_job(struct job *job, const char *optimizer);
+/* In half of the jobs with tables, workers share lookups. */
+bool sim_rows_are_shared(const struct job *job);
 /* In one seed of four that need no exact counts the model has tables. From a stream of its own. */
 void sim_rows_draw(struct sim_setup *setup, uint64_t seed);
 /* A LOOKUP reached a ps, and ROWS a worker: they are compared with the reference. */

@@ -6,7 +6,7 @@
 #include "common/base/minmax.h"
 #include "ps/kept_memory.h"
 
-enum { POOL_LIMIT_BYTES = 16 << 20, WAIT_MAX_MS = 1000000000 };
+enum { POOL_LIMIT_BYTES = 16 << 20, WAIT_MAX_MS = 1000000000, WAKE_US = 50, WAKE_AGAIN_US = 1000 };
 
 static struct process *running;
 
@@ -38,9 +38,17 @@ static void schedule_tick(struct process *process)
     world_at(world, at_us, on_tick, process, at_us, 0, NULL);
 }
 
+/* Workers that share rows are modelled as processes of their own, which may die alone. */
+static void leave_sharing(struct process *process)
+{
+    if (process->sharing != NULL) { row_sharing_leave(process->sharing, process->task.index); }
+    process->sharing = NULL;
+}
+
 static void end(struct process *process, int exit_code)
 {
     assert(process->alive);
+    leave_sharing(process);
     zk_client_close(process->zk);
     net_endpoint_kill(process->endpoint, false);
     disk_user_kill(process->store);
@@ -164,6 +172,25 @@ static void on_tick(struct world *world, void *target, uint64_t a, uint64_t b, v
     process_deliver(process, &(struct node_event){.type = NODE_TICK});
 }
 
+static void on_wake(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
+{
+    (void)a;
+    (void)b;
+    (void)data;
+    struct process *process = target;
+    if (process->frozen) {
+        if (process->alive) { world_after(world, WAKE_AGAIN_US, on_wake, process, 0, 0, NULL); }
+        return;
+    }
+    process_deliver(process, &(struct node_event){.type = NODE_ROLE});
+}
+
+void process_wake(void *ctx)
+{
+    struct process *process = ctx;
+    world_after(process->config.world, WAKE_US, on_wake, process, 0, 0, NULL);
+}
+
 static void on_zk(void *ctx, const struct zk_event *event)
 {
     process_deliver(ctx, &(struct node_event){.type = NODE_ZK, .zk = event});
@@ -212,6 +239,7 @@ void process_kill(struct process *process, bool silently)
 {
     if (!process->alive) { return; }
     process->alive = false;
+    leave_sharing(process);
     zk_client_kill(process->zk);
     net_endpoint_kill(process->endpoint, silently);
     disk_user_kill(process->store);

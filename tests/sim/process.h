@@ -11,6 +11,7 @@
 #include "tests/sim/net_model.h"
 #include "tests/sim/world.h"
 #include "tests/sim/zk_model.h"
+#include "worker/row_sharing.h"
 
 struct process;
 
@@ -51,7 +52,8 @@ struct process {
     void (*destroy)(void *self);
     uint64_t tick_at_us; /* Time of the earliest scheduled tick; 0: none. */
     uint64_t started_us;
-    void *kept;     /* A ps's struct kept_memory; freed after the node. NULL: none. */
+    void *kept;                  /* A ps's struct kept_memory; freed after the node. NULL: none. */
+    struct row_sharing *sharing; /* That of a worker, which has the place of its index; NULL. */
     bool dies;      /* It is killed at the end of the present delivery, in which it is muted. */
     uint32_t depth; /* Nested deliveries; at most one. */
 };
@@ -65,6 +67,8 @@ void process_kill(struct process *process, bool silently);
 void process_freeze(struct process *process, bool frozen);
 /* SIGTERM, as NODE_DRAIN or NODE_LEAVE; lost if the process is stopped. */
 void process_signal(struct process *process, enum node_event_type type);
+/* Delivers a NODE_ROLE without content to the node, soon. */
+void process_wake(void *process);
 /* Delivers an event to the node, now. */
 void process_deliver(struct process *process, const struct node_event *event);
 /* The process whose event is being handled; NULL: none. */

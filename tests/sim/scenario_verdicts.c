@@ -47,6 +47,11 @@ const char *is_scaled(const struct sim_cluster *cluster)
 
 const char *rows_are_sent(const struct sim_cluster *cluster)
 {
+    const struct job *job = &cluster->setup.job;
+    const bool several = job->train.mode == TRAIN_SYNC && job->train.slices > 1;
+    if (cluster->setup.shares_rows && several && row_sharing_given(cluster->sharing) == 0) {
+        return "no worker got a row from another one";
+    }
     return cluster->rows_checked == 0 ? "no rows were sent" : NULL;
 }
 

@@ -241,6 +241,7 @@ static void set_tables(struct sim_setup *setup, struct random *random)
     setup->job.train.rule_count = setup->job.train.before_count = 0;
     sim_rows_job(&setup->job, random_below(random, 2) == 0 ? "train.table_optimizer=row_adagrad"
                                                            : "train.table_optimizer=lazy_adam");
+    setup->shares_rows = sim_rows_are_shared(&setup->job);
     setup->job.evaluate.every_steps = scenario_between(random, 1, 20);
     setup->job.checkpoint.every_steps = scenario_between(random, 4, 20);
 }

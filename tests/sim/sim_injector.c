@@ -144,7 +144,7 @@ void sim_operator_start(struct sim_cluster *cluster)
 
 /* --------------------------------------------------------------- injecting */
 
-static void freeze(struct sim_cluster *cluster, uint32_t task, uint64_t duration_ms)
+static void freeze_one(struct sim_cluster *cluster, uint32_t task, uint64_t duration_ms)
 {
     struct process *process = cluster->now[task];
     if (process == NULL || !process->alive || process->stopped) { return; }
@@ -152,6 +152,16 @@ static void freeze(struct sim_cluster *cluster, uint32_t task, uint64_t duration
               role_name(cluster->tasks[task].role), cluster->tasks[task].index, duration_ms);
     process_freeze(process, true);
     world_after(&cluster->world, duration_ms * 1000, on_thaw, process, task, 0, NULL);
+}
+
+/* Workers that share rows are one process. */
+static void freeze(struct sim_cluster *cluster, uint32_t task, uint64_t duration_ms)
+{
+    const bool shares = cluster->setup.shares_rows && cluster->tasks[task].role == ROLE_WORKER;
+    for (uint32_t t = 0; t < cluster->task_count; t++) {
+        if (t != task && !(shares && cluster->tasks[t].role == ROLE_WORKER)) { continue; }
+        freeze_one(cluster, t, duration_ms);
+    }
 }
 
 static void cut_peers(struct sim_cluster *cluster, const struct fault *fault)

@@ -147,6 +147,10 @@ static struct worker_config worker_config_of(struct sim_cluster *cluster, struct
         .train = cluster->train,
         .test = cluster->test,
         .inputs = {.fingerprint = "sim", .data = {1, others ? 3 : 2}},
+        .member = {.sharing = cluster->setup.shares_rows ? cluster->sharing : NULL,
+                   .place = process->task.index,
+                   .wake = process_wake,
+                   .ctx = process},
     };
 }
 
@@ -154,6 +158,7 @@ static void make_worker(struct process *process, const struct worker_config *con
 {
     struct worker *worker;
     struct error error;
+    process->sharing = config->member.sharing;
     enum tn_status status = worker_create(config, &worker, &error);
     assert(status == TN_OK);
     process->node = worker_node(worker);

@@ -69,6 +69,12 @@ void sim_rows_job(struct job *job, const char *optimizer)
     assert(status == TN_OK);
 }
 
+bool sim_rows_are_shared(const struct job *job)
+{
+    struct random random = {.state = job->seed ^ 0x7368617265000000u};
+    return random_below(&random, 2) == 0;
+}
+
 void sim_rows_draw(struct sim_setup *setup, uint64_t seed)
 {
     struct random random = {.state = seed ^ 0x726f777300000000u};
@@ -77,6 +83,7 @@ void sim_rows_draw(struct sim_setup *setup, uint64_t seed)
         "train.table_optimizer=lazy_adam", "train.table_optimizer=ftrl"};
     if (setup->ledger || random_below(&random, 4) != 0) { return; }
     sim_rows_job(&setup->job, optimizers[random_below(&random, 4)]);
+    setup->shares_rows = sim_rows_are_shared(&setup->job);
 }
 
 struct row_borders sim_rows_borders(uint32_t ps, uint32_t seed)

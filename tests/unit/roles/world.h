@@ -308,8 +308,8 @@ static inline void world_begin(struct world *w, uint32_t index)
         enum tn_status status = model_open(&w->job, &node->model, NULL);
         assert(status == TN_OK);
         struct worker_config config = {
-            identity, &node->ports, &w->job,       node->model, "reference", kernels_reference(),
-            w->train, w->test,      {.data = {0}}, NULL,
+            identity, &node->ports, &w->job,       node->model, "reference",  kernels_reference(),
+            w->train, w->test,      {.data = {0}}, NULL,        {.place = 0},
         };
         status = worker_create(&config, &node->worker, NULL);
         assert(status == TN_OK);

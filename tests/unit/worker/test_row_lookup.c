@@ -17,6 +17,8 @@ enum { TABLES = 2, PS = 3, FRAME_BYTES = 64, KEYS = 50, WIDTH_MOST = 4 };
 static const uint32_t widths[TABLES] = {4, 1};
 static const struct row_borders borders = {.count = 2, .buckets = {1000, 3000}};
 static struct variable_table variables;
+static const struct row_lookup_config config = {
+    .variables = &variables, .borders = &borders, .ps = PS, .frame_bytes = FRAME_BYTES};
 static struct error error;
 
 static int set_up(void **state)
@@ -98,11 +100,10 @@ static void test_each_row_is_asked_for_once(void **state)
 {
     struct row_lookup *lookup;
     (void)state;
-    assert_int_equal(row_lookup_open(&variables, &borders, PS, FRAME_BYTES, &lookup, &error),
-                     TN_OK);
+    assert_int_equal(row_lookup_open(&config, &lookup, &error), TN_OK);
     for (uint64_t round = 1; round <= 3; round++) {
         uint32_t asked[TABLES][KEYS] = {{0}};
-        row_lookup_begin(lookup);
+        row_lookup_begin(lookup, 1, 1);
         add(lookup, 0, 0, round);
         add(lookup, 1, 1, 2);
         add(lookup, 0, 0, round);
@@ -122,9 +123,8 @@ static void test_no_rows_ask_no_ps(void **state)
     struct row_lookup *lookup;
     uint64_t set = 1;
     (void)state;
-    assert_int_equal(row_lookup_open(&variables, &borders, PS, FRAME_BYTES, &lookup, &error),
-                     TN_OK);
-    row_lookup_begin(lookup);
+    assert_int_equal(row_lookup_open(&config, &lookup, &error), TN_OK);
+    row_lookup_begin(lookup, 1, 1);
     assert_int_equal(row_lookup_settle(lookup, &set, &error), TN_OK);
     assert_int_equal(set, 0);
     row_lookup_close(lookup);
@@ -134,7 +134,9 @@ static void test_a_wide_row_needs_a_larger_frame(void **state)
 {
     struct row_lookup *lookup;
     (void)state;
-    assert_int_equal(row_lookup_open(&variables, &borders, PS, 31, &lookup, &error), TN_EINVAL);
+    struct row_lookup_config small = config;
+    small.frame_bytes = 31;
+    assert_int_equal(row_lookup_open(&small, &lookup, &error), TN_EINVAL);
     assert_non_null(strstr(error.text, "width 4"));
 }
 

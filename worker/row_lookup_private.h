@@ -1,0 +1,82 @@
+/* worker/row_lookup_private.h: what row_lookup.c and row_sharing.c share; no other file includes
+ * it. */
+#ifndef WORKER_ROW_LOOKUP_PRIVATE_H
+#define WORKER_ROW_LOOKUP_PRIVATE_H
+
+#include "common/cluster/row_owner.h"
+#include "common/cluster/task.h"
+#include "worker/row_lookup.h"
+
+/* The asker of a row: the place of the member that has asked for it, or one of these. */
+enum {
+    ROW_FREE = UINT8_MAX - 1, /* No member has asked yet. */
+    ROW_HERE = UINT8_MAX,     /* It is here. */
+};
+
+/* The rows of one table. */
+struct wanted {
+    uint32_t width;
+    uint64_t added, capacity;    /* Keys that were added. */
+    struct sparse_place *places; /* They; positions are not used. [capacity] */
+    struct sparse_place *spare;  /* [capacity] */
+    uint64_t count;              /* Rows of the settled lookup. */
+    uint64_t *keys;              /* Their keys, ascending, ... */
+    uint8_t *owners;             /* ... the ps that have their rows, ... */
+    uint8_t *askers;             /* ... their askers, ... */
+    float *values;               /* ... and these, of the rows that are here. */
+    uint64_t values_capacity;
+};
+
+/* A row of the lookup: the `index`-th of a table. */
+struct row_cursor {
+    uint32_t table;
+    uint64_t index;
+};
+
+/* Other members use it with the lock held: they read and write `settled`, `woken`, and, while it is
+ * settled, the rows that its owner has not asked for itself. */
+struct row_lookup {
+    const struct variable_table *variables;
+    uint32_t ps;
+    size_t frame_bytes;
+    struct row_member member;
+    uint64_t generation, step;
+    bool settled; /* It has its keys. */
+    bool woken;   /* Another member has changed something in it, and has not called wake() yet. */
+    struct row_sink sink;
+    struct row_source source;
+    struct row_cursor begin[PS_MAX], end[PS_MAX]; /* The piece that was asked for. */
+    size_t asked_floats[PS_MAX];
+    bool has_asked[PS_MAX];      /* It is the asker of some rows. */
+    uint8_t owners[ROW_BUCKETS]; /* The ps of each bucket. */
+    struct wanted tables[];
+};
+
+/* The first of keys[from..count) that is at least `key`, which is usually near. */
+uint64_t row_wanted_at(const struct wanted *wanted, uint64_t from, uint64_t key);
+
+/* row_sharing.c. Each does nothing for a lookup that shares nothing. */
+
+void row_sharing_lock(struct row_lookup *lookup);
+/* Wakes the members that were changed meanwhile. */
+void row_sharing_unlock(struct row_lookup *lookup);
+void row_sharing_join(struct row_lookup *lookup);
+void row_sharing_part(struct row_lookup *lookup);
+
+/* With the lock held: */
+
+/* The lookup has its keys, and no row: take those that others have, wait for what they have asked
+ * for. */
+void row_sharing_find(struct row_lookup *lookup);
+
+enum row_news {
+    ROW_NEWS_ASKED,     /* The lookup has asked for them: others wait. */
+    ROW_NEWS_ARRIVED,   /* They have arrived: others get them. */
+    ROW_NEWS_ABANDONED, /* They will not arrive: those that wait for them ask. */
+};
+/* Announce to the others the rows of `ps` from one cursor to another that this lookup has asked
+ * for. */
+void row_sharing_announce(struct row_lookup *lookup, uint32_t ps, struct row_cursor from,
+                          struct row_cursor to, enum row_news news);
+
+#endif
