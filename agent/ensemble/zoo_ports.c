@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/ensemble/zoo_server.h"
+
 struct listener {
     const char *key;  /* The name of the port: "clientPort". */
     const char *host; /* "": all addresses. */
@@ -30,14 +32,17 @@ static int try_address(const struct sockaddr *address, socklen_t size)
     return failure;
 }
 
-static int try_listener(const struct listener *listener)
+/* `*is_number` is false: the host is a name, or "", and all addresses were tried. */
+static int try_listener(const struct listener *listener, bool *is_number)
 {
+    *is_number = true;
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(listener->port)};
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(listener->port)};
     if (inet_pton(AF_INET6, listener->host, &v6.sin6_addr) == 1) {
         return try_address((const struct sockaddr *)(const void *)&v6, sizeof v6);
     }
     if (inet_pton(AF_INET, listener->host, &v4.sin_addr) != 1) {
+        *is_number = false;
         v4.sin_addr.s_addr = htonl(INADDR_ANY);
     }
     return try_address((const struct sockaddr *)(const void *)&v4, sizeof v4);
@@ -47,7 +52,8 @@ static enum tn_status check(const struct zoo_server_files *server, const struct 
                             struct error *error)
 {
     assert(listener->port != 0);
-    const int failure = try_listener(listener);
+    bool is_number;
+    const int failure = try_listener(listener, &is_number);
     if (failure == EADDRINUSE) {
         return error_set(error, TN_EEXIST,
                          "%s: %s is %u, and another program listens on that port%s%s: stop it, or "
@@ -86,4 +92,18 @@ enum tn_status zoo_ports_check(const struct zoo_server_files *server, struct err
         .key = election_key, .host = own->host, .port = own->election_port};
     status = check(server, &peers, error);
     return status == TN_OK ? check(server, &votes, error) : status;
+}
+
+const struct zoo_server *zoo_ports_server_of_host(const struct zoo_cfg *cfg)
+{
+    const struct zoo_server *found = NULL;
+    assert(cfg->server_count <= ZOO_SERVERS_MAX);
+    for (size_t i = 0; i < cfg->server_count; i++) {
+        const struct listener any_port = {.host = cfg->servers[i].host};
+        bool is_number;
+        if (try_listener(&any_port, &is_number) != 0 || !is_number) { continue; }
+        if (found != NULL) { return NULL; }
+        found = &cfg->servers[i];
+    }
+    return found;
 }

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/ensemble/zoo_ports.h"
 #include "common/base/files.h"
 #include "common/base/log_file.h"
 
@@ -51,14 +52,16 @@ static enum tn_status identify(struct zoo_server_files *server, struct error *er
     uint32_t myid = (uint32_t)read_number(path);
     server->id_missing = access(path, F_OK) != 0;
     const struct zoo_server *own = zoo_cfg_own_server(cfg, myid);
+    if (own == NULL && myid == 0) { own = zoo_ports_server_of_host(cfg); }
     if (own == NULL && cfg->server_count > 0 && myid != 0) {
         return error_set(error, TN_EINVAL, "%s contains %u, but %s has no server.%u", path,
                          (unsigned)myid, server->cfg_path, (unsigned)myid);
     }
     if (own == NULL && cfg->server_count > 0) {
         return error_set(error, TN_EINVAL,
-                         "%s does not show which of its servers it is for: add ;CLIENT-PORT to the "
-                         "server lines, or write the N of its server.N into %s",
+                         "%s does not show which of its servers is that of this host: give each "
+                         "server line an address of its host, such as 10.0.0.1, or write the N of "
+                         "its server.N into %s",
                          server->cfg_path, path);
     }
     server->id = own != NULL ? own->id : 0;

@@ -19,13 +19,14 @@ struct zoo_server_files {
     char pid_path[ZOO_PATH_MAX]; /* In dataDir. */
     char log_path[ZOO_PATH_MAX];
     struct zoo_cfg cfg;
-    uint32_t id;     /* From dataDir/myid, or by the client port; 0: a standalone server. */
-    bool id_missing; /* The file myid does not exist yet. */
+    uint32_t id; /* From dataDir/myid, the client port, or the address; 0: a standalone server. */
+    bool id_missing;               /* The file myid does not exist yet. */
     char address[ZOO_ADDRESS_MAX]; /* For clients. */
 };
 
 /* Read the file of a server; nothing is written. TN_EINVAL: it is invalid, or it names several
- * servers and neither myid nor a client port shows which of them it is for. */
+ * servers, and neither myid nor a client port nor an address of this host shows which of them it is
+ * for. */
 MUST_CHECK enum tn_status zoo_server_read(const char *path, struct zoo_server_files *out,
                                           struct error *error);
 

@@ -90,7 +90,7 @@ static enum tn_status start_process(struct started *one, bool foreground, struct
     enum tn_status status = zoo_server_prepare(&server, error);
     if (status != TN_OK) { return status; }
     if (writes_id) {
-        fprintf(stderr, "%s: wrote %s/myid; its clientPort gives its number\n",
+        fprintf(stderr, "%s: wrote %s/myid; its address gives its number\n",
                 zk_server_name(&server, name), server.cfg.data_dir);
     }
     status = foreground ? start_attached(one, error)

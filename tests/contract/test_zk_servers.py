@@ -8,7 +8,7 @@ import json
 import socket
 import unittest
 
-from case import QUICK, Cli
+from case import QUICK, ROOT, Cli
 
 
 class ZkServers(Cli):
@@ -79,8 +79,8 @@ class ZkServers(Cli):
         for taken, key in ((port, "clientPort is"), (election, "server.2 for elections is")):
             with socket.create_server(("127.0.0.1", int(taken))):
                 self.refused(3, [names[1], key, taken, "give another port"], "zk", "start", *names)
-        (self.folder / names[2]).write_text((self.folder / names[2]).read_text() + "clientPortAddress=192.0.2.1\n")
-        self.refused(3, [names[2], "192.0.2.1", "clientPortAddress"], "zk", "start", *names)
+        (self.folder / names[2]).write_text((self.folder / names[2]).read_text() + "clientPortAddress=240.0.0.1\n")
+        self.refused(3, [names[2], "240.0.0.1", "clientPortAddress"], "zk", "start", *names)
         self.check_no_process_left()
 
     def test_running_server_in_the_foreground(self):
@@ -96,6 +96,22 @@ class ZkServers(Cli):
         stopped = json.loads(self.succeeds("zk", "stop", name, "-o", "json"))
         self.assertEqual(stopped["servers"], [dict(server, pid=None, stopped=True)])
         self.check_no_process_left()
+
+    def test_one_file_for_all_hosts(self):
+        """In a file without clientPort, the server line with an address of this host is that of its server. 240.0.0.0/4
+        is that of no host."""
+        self.files()
+        port = (self.folder / "zoo1.cfg").read_text().split("clientPort=")[1].split()[0]
+        config = (ROOT / "deploy/zookeeper/three-hosts.cfg").read_text().replace("10.0.0.", "240.0.0.").replace(
+            "/var/lib/tanist-zookeeper", str(self.folder))
+        (self.folder / "other.cfg").write_text(config)
+        self.refused(3, ["other.cfg", "myid", "an address of its host"], "zk", "status", "other.cfg")
+        config = config.replace("240.0.0.2:2181", f"127.0.0.1:{port}").replace("240.0.0.2", "127.0.0.1")
+        (self.folder / "same.cfg").write_text(config)
+        result = self.tanist("zk", "status", "same.cfg", "-o", "json")
+        self.assertEqual(result.returncode, 5, result.stderr)
+        server = json.loads(result.stdout)["servers"][0]
+        self.assertEqual((server["id"], server["address"], server["mode"]), (2, f"127.0.0.1:{port}", "down"))
 
     def alone(self):
         """The zoo.cfg of a standalone server."""
