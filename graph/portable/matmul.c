@@ -1,6 +1,6 @@
 /*
  * graph/portable/matmul.c: products of matrices, also with a bias and relu in the epilogue, which
- * is exact. A variable as right operand is packed once per set of values.
+ * is exact. A variable as right operand is packed once per set of values, if that pays.
  */
 #include "kernels/portable/matmul.h"
 
@@ -51,7 +51,8 @@ static struct products products_of(const struct kernel_call *call)
 
 static bool is_packed(const struct kernel_call *call, const struct products *products)
 {
-    return is_steady(call, 1) && products->pairs == 1 && products->task.b.batch == 0;
+    return is_steady(call, 1) && products->pairs == 1 && products->task.b.batch == 0 &&
+           matmul_packing_pays(kernels_of(call), &products->task);
 }
 
 static struct kernel_needs matmul_needs(const struct kernel_call *call)

@@ -13,6 +13,16 @@ static bool is_packed_in_call(const struct matmul *task)
     return task->m >= ROWS_WORTH && task->b.row % PAGE_FLOATS == 0;
 }
 
+bool matmul_packing_pays(const struct portable *kernels, const struct matmul *task)
+{
+    /* The rows of one panel, so far apart, still fit into the nearest caches, and a panel is read
+     * by few tiles. */
+    enum { NEAR_FLOATS = 128, ROWS_FEW = 256 };
+    if (task->b.column != 1) { return true; }
+    if (task->n <= kernels->product->panel_columns) { return false; }
+    return task->b.row > NEAR_FLOATS || task->m * task->batch > ROWS_FEW;
+}
+
 /* The batch is one tall product if all pairs share `b` and rows continue across pairs. */
 static bool is_one_product(const struct matmul *task)
 {

@@ -2,8 +2,8 @@
  * kernels/portable/matmul.h: batches of matrix products of operands with any strides, which covers
  * all transposes and permuted heads. The bits are those of product.h.
  *
- * A weight that many products of a step share is packed once (matmul_pack()); any other right
- * operand is packed within the call where that is necessary or pays.
+ * A weight that many products of a step share is packed once (matmul_pack()) where that pays; any
+ * other right operand is packed within the call where that is necessary or pays.
  *
  * Threads: any, each on its own memory. Nothing allocates, blocks or fails.
  */
@@ -41,6 +41,10 @@ struct matmul {
 size_t matmul_workspace(const struct portable *kernels, const struct matmul *task);
 
 void matmul_run(const struct portable *kernels, const struct matmul *task, float *workspace);
+
+/* Whether to pack the right operand before the call, if a step has one such call or a few: it must
+ * be, or the product takes longer without it than packing takes. */
+bool matmul_packing_pays(const struct portable *kernels, const struct matmul *task);
 
 /* The number of floats of a packed k x n operand, and packing it; b.batch is ignored. */
 size_t matmul_packed_size(const struct portable *kernels, size_t k, size_t n);

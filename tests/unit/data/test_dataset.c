@@ -105,6 +105,27 @@ static void test_files_are_gathered(void **state)
     dataset_close(dataset);
 }
 
+/* Every byte has the bits of its division by 255. */
+static void test_bytes_are_divided(void **state)
+{
+    (void)state;
+    enum { EXAMPLES = 20 };
+    uint8_t bytes[EXAMPLES + 256];
+    uint64_t indices[EXAMPLES];
+    float inputs[EXAMPLES][256], expected[EXAMPLES][256];
+    const struct dataset dataset = {
+        .examples = EXAMPLES, .inputs = 256, .input_step = 1, .input_bytes = bytes};
+    for (int i = 0; i < EXAMPLES + 256; i++) { bytes[i] = (uint8_t)i; }
+    for (int i = 0; i < EXAMPLES; i++) {
+        const int from = 7 * i % EXAMPLES;
+        indices[i] = (uint64_t)from;
+        for (int j = 0; j < 256; j++) { expected[i][j] = (float)bytes[from + j] / 255.0F; }
+    }
+    const struct fields fields = {.inputs = inputs[0]};
+    assert_int_equal(dataset_gather(&dataset, indices, EXAMPLES, NULL, &fields, NULL), TN_OK);
+    assert_memory_equal(inputs, expected, sizeof inputs);
+}
+
 /* The error for a missing file names it and the remedy. */
 static void test_missing_files_are_named(void **state)
 {
@@ -346,6 +367,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_digest_covers_every_byte),
         cmocka_unit_test(test_files_are_gathered),
+        cmocka_unit_test(test_bytes_are_divided),
         cmocka_unit_test(test_missing_files_are_named),
         cmocka_unit_test(test_misfits_are_refused),
         cmocka_unit_test(test_synthetic_is_a_function_of_the_seed),

@@ -114,11 +114,32 @@ static void test_page_strides_do_not_change_the_bits(void **state)
     check(1, 3, 5, 1024, TRANSPOSE_B);
 }
 
+static bool packing_pays(size_t batch, size_t m, size_t n, bool turned)
+{
+    const size_t k = 100;
+    const struct matmul task = {
+        .batch = batch, .m = m, .n = n, .k = k, .b = operand(NULL, k, n, turned, 0)};
+    return matmul_packing_pays(classes[class_count - 1], &task);
+}
+
+/* Narrow operands of a few rows are read where they are; turned ones are always packed. */
+static void test_packing_pays_for_wide_and_for_turned_operands(void **state)
+{
+    (void)state;
+    const size_t panel = classes[class_count - 1]->product->panel_columns;
+    assert_false(packing_pays(1, 32, 128, false));
+    assert_true(packing_pays(1, 32, 128, true));
+    assert_true(packing_pays(1, 32, 129, false));
+    assert_true(packing_pays(32, 32, 128, false));
+    assert_false(packing_pays(32, 32, panel, false));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_operands_have_the_bits_of_the_textbook),
         cmocka_unit_test(test_page_strides_do_not_change_the_bits),
+        cmocka_unit_test(test_packing_pays_for_wide_and_for_turned_operands),
     };
     return cmocka_run_group_tests(tests, find_classes, NULL);
 }
