@@ -320,6 +320,7 @@ static void tick(struct agent *agent)
     }
     agent_change_tick(agent);
     agent_connect(agent);
+    agent_prepare(agent);
     agent_restore(agent);
     if (agent->now_ms < agent->tick_at_ms) { return; }
     agent->tick_at_ms = agent->now_ms + TICK_MS;

@@ -51,7 +51,8 @@ struct agent {
     sigset_t mask_before;
     uint64_t connect_at_ms; /* When to ask the agent's own servers; UINT64_MAX: it is done. */
     uint64_t next_op, now_ms, started_ms, notify_at_ms, tick_at_ms, restore_at_ms;
-    enum tn_status status; /* Why the agent stops, if neither by the job nor by a signal. */
+    uint64_t prepare_at_ms; /* When to try again to create the cluster; 0: not tried yet. */
+    enum tn_status status;  /* Why the agent stops, if neither by the job nor by a signal. */
     struct error error;
 };
 
@@ -97,6 +98,11 @@ void agent_give_up(struct agent *agent, enum tn_status status);
 
 /* Open a session; its events arrive in the inbox. Errors: those of zk_open(). */
 MUST_CHECK enum tn_status agent_open_zk(struct agent *agent, struct error *error);
+
+/* Create the cluster once ZooKeeper answers, and again if that is interrupted; then start the
+ * nodes.
+ */
+void agent_prepare(struct agent *agent);
 
 /* Open the first session, once a server of the agent's own ensemble serves. */
 void agent_connect(struct agent *agent);

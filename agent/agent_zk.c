@@ -88,15 +88,30 @@ static void watch_cluster(struct agent *agent)
     agent->observing = true;
 }
 
-/* At the first connection: create the cluster, then start the nodes. */
-static void prepare(struct agent *agent)
+/* ZooKeeper did not answer in time, or closed the session of the call. */
+static bool is_interrupted(enum tn_status status)
 {
-    assert(!agent->prepared);
-    agent->prepared = true;
-    children_close_former(agent->config);
-    enum tn_status status = agent->config->prepare(agent->config->ctx, &agent->error);
+    return status == TN_ECONNECT || status == TN_ETIMEDOUT || status == TN_EEXPIRED;
+}
+
+/* A busy machine may stop a server for seconds while the cluster is created: check_connection()
+ * limits the attempts. */
+void agent_prepare(struct agent *agent)
+{
+    struct error error = {0};
+    if (agent->prepared || !agent->connected || !agent_works(agent)) { return; }
+    if (agent->now_ms < agent->prepare_at_ms) { return; }
+    if (agent->prepare_at_ms == 0) { children_close_former(agent->config); }
+    enum tn_status status = agent->config->prepare(agent->config->ctx, &error);
     agent->now_ms = clock_monotonic_ms();
+    if (is_interrupted(status)) {
+        log_warn("the cluster cannot be created yet, retrying: %s", error.text);
+        agent->prepare_at_ms = agent->now_ms + TICK_MS;
+        return;
+    }
+    agent->prepared = true;
     if (status != TN_OK) {
+        agent->error = error;
         agent_give_up(agent, status);
         return;
     }
@@ -139,8 +154,7 @@ static void reopen_zk(struct agent *agent)
 /* TN_ENOENT: the other program is still deleting, also znodes that were just created. */
 static bool is_temporary(enum tn_status status)
 {
-    return status == TN_ECONNECT || status == TN_ETIMEDOUT || status == TN_EEXPIRED ||
-           status == TN_ENOENT;
+    return is_interrupted(status) || status == TN_ENOENT;
 }
 
 void agent_restore(struct agent *agent)
@@ -293,7 +307,7 @@ static void handle_zk(struct agent *agent, const struct zk_event *event)
     if (event->type == ZK_DISCONNECTED || event->type == ZK_EXPIRED) { agent->connected = false; }
     if (agent->connected && !was_connected) { agent_notify(agent, AGENT_CONNECTED, NULL); }
     if (!agent->connected && was_connected) { agent_notify(agent, AGENT_DISCONNECTED, NULL); }
-    if (agent->connected && !agent->prepared) { prepare(agent); }
+    agent_prepare(agent);
     node_reaper_handle(&agent->node_reaper, event, agent->session_reaper);
     if (!agent->observing) { return; }
     handle_kills(agent, event);

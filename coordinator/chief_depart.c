@@ -27,19 +27,10 @@ bool plan_may_depart(const struct plan *p)
     return any_stays;
 }
 
-/* Whether all workers leave that have the values, while the run stops: it gets no gate, because it
- * ends by itself, with the slices of these workers. */
-static bool ends_first(const struct plan *p)
-{
-    uint32_t holder;
-    return p->run->phase == RUN_STOPPING && p->c->strategy->survives_losses &&
-           p->c->strategy->find_leaving(p->c, &holder);
-}
-
 void plan_take_slices(const struct plan *p, struct assignment *assignment)
 {
     if (p->run->gate != 0) { return; /* It has to reach the gate. */ }
-    if (!plan_may_depart(p) || ends_first(p)) { return; }
+    if (!plan_may_depart(p)) { return; }
     for (uint32_t v = 0; v < assignment->slice_count; v++) {
         uint16_t owner = assignment->worker[v];
         if (owner >= p->c->config.workers) { continue; }

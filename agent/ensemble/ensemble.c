@@ -130,10 +130,18 @@ static uint16_t first_ephemeral_port(void)
     return (uint16_t)first;
 }
 
+/* Whether no other run has chosen the port. */
+static bool may_take(struct port_leases *leases, uint16_t port)
+{
+    return leases == NULL || port_leases_take(leases, port);
+}
+
 /* Chooses `count` different free ports, at random so that ensembles started together differ. */
-static enum tn_status choose_ports(uint16_t *ports, size_t count, struct error *error)
+static enum tn_status choose_ports(uint16_t *ports, size_t count, struct port_leases *leases,
+                                   struct error *error)
 {
     enum { LOWEST = 10000, TRIES = 2000, PORTS_MAX = 3 * ENSEMBLE_SERVERS_MAX };
+    _Static_assert((int)PORTS_MAX <= (int)PORT_LEASES_MAX, "the leases of all ports fit");
     assert(count <= PORTS_MAX);
     uint16_t limit = first_ephemeral_port();
     if (limit < LOWEST + 1000) { limit = UINT16_MAX; /* Too few ports are below it. */ }
@@ -143,7 +151,12 @@ static enum tn_status choose_ports(uint16_t *ports, size_t count, struct error *
     for (unsigned i = 0; i < TRIES && found < count; i++) {
         ports[found] = (uint16_t)(LOWEST + random_below(&random, (uint64_t)limit - LOWEST));
         held[found] = hold_port(ports[found]);
-        if (held[found] >= 0) { found++; }
+        if (held[found] < 0) { continue; }
+        if (may_take(leases, ports[found])) {
+            found++;
+        } else {
+            close(held[found]);
+        }
     }
     for (size_t i = 0; i < found; i++) { close(held[i]); }
     if (found == count) { return TN_OK; }
@@ -216,11 +229,18 @@ static enum tn_status find_hosts(const struct networks *networks, size_t count, 
     return TN_OK;
 }
 
+/* Whether a port of an earlier call can be used again. */
+static bool take_again(struct port_leases *leases, uint16_t port)
+{
+    return port_is_free(port) && may_take(leases, port);
+}
+
 /* Whether the earlier files can be used again: the folder has not moved, the addresses are the
  * same, and the ports are free, as far as this host sees them. TN_EEXIST: a server of the folder is
  * running. */
 static enum tn_status check_earlier(const char *dir, size_t count, const struct hosts *hosts,
-                                    const struct zoo_cfg *cfgs, bool *reusable, struct error *error)
+                                    const struct zoo_cfg *cfgs, struct port_leases *leases,
+                                    bool *reusable, struct error *error)
 {
     struct ensemble_health health;
     char address[ZOO_ADDRESS_MAX];
@@ -232,7 +252,7 @@ static enum tn_status check_earlier(const char *dir, size_t count, const struct 
         if (strcmp(data_dir, cfgs[i].data_dir) != 0) { *reusable = false; }
         if (strcmp(hosts->list[i], cfgs[i].client_host) != 0) { *reusable = false; }
         const bool elsewhere = strcmp(cfgs[i].client_host, LOOPBACK) != 0;
-        if (elsewhere || !port_is_free(cfgs[i].client_port)) {
+        if (elsewhere || !take_again(leases, cfgs[i].client_port)) {
             *reusable = *reusable && elsewhere;
             snprintf(address, sizeof address, "%s:%u", cfgs[i].client_host,
                      (unsigned)cfgs[i].client_port);
@@ -246,8 +266,8 @@ static enum tn_status check_earlier(const char *dir, size_t count, const struct 
         for (size_t j = 0; !elsewhere && j < cfgs[i].server_count; j++) {
             const struct zoo_server *server = &cfgs[i].servers[j];
             if (server->client_port != cfgs[i].client_port) { continue; }
-            if (!port_is_free(server->peer_port)) { *reusable = false; }
-            if (!port_is_free(server->election_port)) { *reusable = false; }
+            if (!take_again(leases, server->peer_port)) { *reusable = false; }
+            if (!take_again(leases, server->election_port)) { *reusable = false; }
         }
     }
     return TN_OK;
@@ -255,11 +275,13 @@ static enum tn_status check_earlier(const char *dir, size_t count, const struct 
 
 /* Makes new configurations, with new ports. */
 static enum tn_status choose_cfgs(const char *dir, size_t count, const struct hosts *hosts,
-                                  struct zoo_cfg *cfgs, struct error *error)
+                                  struct zoo_cfg *cfgs, struct port_leases *leases,
+                                  struct error *error)
 {
     uint16_t ports[3 * ENSEMBLE_SERVERS_MAX];
     assert(count <= ENSEMBLE_SERVERS_MAX);
-    enum tn_status status = choose_ports(ports, 3 * count, error);
+    if (leases != NULL) { port_leases_end(leases); /* They have earlier ports. */ }
+    enum tn_status status = choose_ports(ports, 3 * count, leases, error);
     if (status != TN_OK) { return status; }
     for (size_t i = 0; i < count; i++) {
         struct zoo_cfg *cfg = &cfgs[i];
@@ -333,10 +355,11 @@ static enum tn_status describe(const char *dir, size_t count, const struct zoo_c
 }
 
 enum tn_status ensemble_prepare(const char *dir, size_t count, uint32_t connections,
-                                const struct networks *networks, struct ensemble *out,
-                                struct error *error)
+                                const struct networks *networks, struct port_leases *leases,
+                                struct ensemble *out, struct error *error)
 {
     assert(dir != NULL && out != NULL);
+    assert(leases == NULL || leases->count == 0);
     struct hosts hosts = {0};
     if (count != 1 && count != 3) {
         return error_set(error, TN_EINVAL, "%zu ZooKeeper servers: use 1 or 3", count);
@@ -356,11 +379,13 @@ enum tn_status ensemble_prepare(const char *dir, size_t count, uint32_t connecti
     bool reusable = false;
     status = read_earlier(root, count, cfgs, error);
     if (status == TN_OK) {
-        status = check_earlier(root, count, &hosts, cfgs, &reusable, error);
+        status = check_earlier(root, count, &hosts, cfgs, leases, &reusable, error);
     } else if (status == TN_ENOENT) {
         status = TN_OK;
     }
-    if (status == TN_OK && !reusable) { status = choose_cfgs(root, count, &hosts, cfgs, error); }
+    if (status == TN_OK && !reusable) {
+        status = choose_cfgs(root, count, &hosts, cfgs, leases, error);
+    }
     bool written = reusable;
     for (size_t i = 0; status == TN_OK && i < count; i++) {
         written = written && cfgs[i].connections == connections;
@@ -368,6 +393,7 @@ enum tn_status ensemble_prepare(const char *dir, size_t count, uint32_t connecti
     }
     if (status == TN_OK && !written) { status = write_files(root, count, cfgs, error); }
     if (status == TN_OK) { status = describe(root, count, cfgs, out, error); }
+    if (status != TN_OK && leases != NULL) { port_leases_end(leases); }
     free(cfgs);
     return status;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "agent/ensemble/networks.h"
+#include "agent/ensemble/port_leases.h"
 #include "agent/ensemble/zoo_cfg.h"
 #include "common/base/error.h"
 
@@ -54,7 +55,9 @@ struct ensemble {
 /*
  * Prepare the files of `count` (1 or 3) servers under DIR/zookeeper/N: zoo.cfg, data/myid, log.
  * Data and ports of an earlier call are kept, so that the connect string survives a restart; if
- * another program has taken one of the ports since, new ones are chosen. A server accepts at most
+ * another program has taken one of the ports since, new ones are chosen. `leases`, which are empty,
+ * get the ports, so that no other run takes them before the servers listen there; the caller ends
+ * them when no server will run any more. NULL: the ports are not reserved. A server accepts at most
  * `connections` (0: any number) from one address. The caller holds the lock
  * on DIR. Servers listen on 127.0.0.1; with `networks` (NULL is allowed) each on its own address.
  *
@@ -67,7 +70,8 @@ struct ensemble {
  *   TN_ENOMEM  out of memory
  */
 MUST_CHECK enum tn_status ensemble_prepare(const char *dir, size_t count, uint32_t connections,
-                                           const struct networks *networks, struct ensemble *out,
+                                           const struct networks *networks,
+                                           struct port_leases *leases, struct ensemble *out,
                                            struct error *error);
 
 /* ------------------------------------------------------------------ probing */

@@ -45,6 +45,7 @@ void local_run_init(struct local_run *run)
 
 void local_run_free(struct local_run *run)
 {
+    port_leases_end(&run->leases);
     step_poller_close(run->steps);
     result_free(&run->result);
     free(run->columns);
@@ -203,6 +204,7 @@ static enum tn_status open_session(const struct local_run *run, uint32_t timeout
 static enum tn_status prepare(void *ctx, struct error *error)
 {
     struct local_run *run = ctx;
+    const struct job given = run->job; /* Another attempt begins from it. */
     struct zk_sync *sync = NULL;
     struct spec spec = {0};
     enum tn_status status = cluster_create_chroot(run->connect, run->connect_timeout_ms, error);
@@ -211,7 +213,10 @@ static enum tn_status prepare(void *ctx, struct error *error)
     if (status == TN_OK && run->own_ensemble) { status = root_acl_close(sync, error); }
     zk_sync_close(sync);
     free(spec.job_json);
-    if (status != TN_OK) { return status; }
+    if (status != TN_OK) {
+        run->job = given;
+        return status;
+    }
     return use_cluster(run, &spec, error);
 }
 
@@ -329,7 +334,7 @@ static enum tn_status prepare_ensemble(struct local_run *run, struct error *erro
     run->connections = connections_of(&run->job);
     enum tn_status status =
         ensemble_prepare(run->folder.dir, run->job.zookeeper.servers, run->connections,
-                         &run->networks, &run->ensemble, error);
+                         &run->networks, &run->leases, &run->ensemble, error);
     if (status == TN_OK) {
         snprintf(run->connect, sizeof run->connect, "%s", run->ensemble.connect);
     }

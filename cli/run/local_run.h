@@ -42,6 +42,7 @@ struct local_run {
     struct result result;
     /* Private: */
     struct ensemble ensemble;
+    struct port_leases leases; /* The ports of its servers. */
     struct step_poller *steps;
     struct recorder recorder;
     struct run_hooks hooks;

@@ -124,7 +124,7 @@ class Cli(unittest.TestCase):
         process = subprocess.Popen([PROGRAM, *arguments], text=True, cwd=self.folder,
                                    env=dict(self.environment, **(env or {})),
                                    **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
-        self.addCleanup(self.kill_and_read, process)
+        self.addCleanup(self.kill_and_read, process, getattr(more.get("stderr"), "name", None))
         return process
 
     def start(self, *options):
@@ -150,11 +150,14 @@ class Cli(unittest.TestCase):
         return json.loads(out)
 
     @staticmethod
-    def kill_and_read(process):
-        """A test that failed may have left it running, or failed because it ended."""
-        unread = process.poll() is not None and process.stderr is not None and not process.stderr.closed
+    def kill_and_read(process, log=None):
+        """A test that failed may have left it running, or failed because it ended. `log`: the file of its errors."""
+        ended = process.poll() is not None
+        unread = ended and process.stderr is not None and not process.stderr.closed
         process.kill()
         errors = process.communicate()[1]
+        if ended and log is not None and Path(log).is_file():
+            errors, unread = Path(log).read_text(encoding="utf-8"), process.returncode != 0
         if unread:
             print(f"{' '.join(process.args)} had ended with {process.returncode}:\n{errors}", file=sys.stderr)
 

@@ -43,12 +43,13 @@ static void folder_is_guarded(void **state)
 {
     (void)state;
     struct ensemble again;
-    assert_int_equal(ensemble_prepare(servers.dir, 3, 100, NULL, &again, &error), TN_EEXIST);
+    assert_int_equal(ensemble_prepare(servers.dir, 3, 100, NULL, NULL, &again, &error), TN_EEXIST);
     assert_non_null(strstr(error.text, "is running at 127.0.0.1:"));
-    assert_int_equal(ensemble_prepare(servers.dir, 1, 100, NULL, &again, &error), TN_EINVAL);
+    assert_int_equal(ensemble_prepare(servers.dir, 1, 100, NULL, NULL, &again, &error), TN_EINVAL);
     assert_non_null(strstr(error.text, "of 3 servers, not 1"));
-    assert_int_equal(ensemble_prepare(servers.dir, 2, 100, NULL, &again, &error), TN_EINVAL);
-    assert_int_equal(ensemble_prepare("/proc/nowhere", 1, 100, NULL, &again, &error), TN_ENOENT);
+    assert_int_equal(ensemble_prepare(servers.dir, 2, 100, NULL, NULL, &again, &error), TN_EINVAL);
+    assert_int_equal(ensemble_prepare("/proc/nowhere", 1, 100, NULL, NULL, &again, &error),
+                     TN_ENOENT);
 }
 
 /* After a stop the same folder gives the same ports; one that is in use is replaced. */
@@ -57,7 +58,7 @@ static void ports_outlive_a_restart(void **state)
     (void)state;
     struct ensemble again;
     servers_kill_all();
-    assert_int_equal(ensemble_prepare(servers.dir, 3, 100, NULL, &again, &error), TN_OK);
+    assert_int_equal(ensemble_prepare(servers.dir, 3, 100, NULL, NULL, &again, &error), TN_OK);
     assert_string_equal(again.connect, servers.ensemble.connect);
 
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -68,9 +69,32 @@ static void ports_outlive_a_restart(void **state)
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
     assert_int_equal(bind(fd, (struct sockaddr *)(void *)&address, sizeof address), 0);
     assert_int_equal(listen(fd, 1), 0);
-    assert_int_equal(ensemble_prepare(servers.dir, 3, 100, NULL, &servers.ensemble, &error), TN_OK);
+    assert_int_equal(ensemble_prepare(servers.dir, 3, 100, NULL, NULL, &servers.ensemble, &error),
+                     TN_OK);
     assert_string_not_equal(again.connect, servers.ensemble.connect);
     close(fd);
+}
+
+/* A run that has only chosen its ports keeps others from them, although no server listens there. */
+static void chosen_ports_are_reserved(void **state)
+{
+    (void)state;
+    char dir[sizeof servers.dir + 8];
+    struct port_leases leases = {0}, others = {0};
+    struct ensemble first, again;
+    snprintf(dir, sizeof dir, "%s/other", servers.dir);
+    assert_int_equal(ensemble_prepare(dir, 3, 100, NULL, &leases, &first, &error), TN_OK);
+    assert_int_equal(leases.count, 9);
+    /* The same files again, as those of a run that had the same ports earlier. */
+    assert_int_equal(ensemble_prepare(dir, 3, 100, NULL, &others, &again, &error), TN_OK);
+    assert_string_not_equal(again.connect, first.connect);
+    assert_int_equal(others.count, 9);
+    port_leases_end(&others);
+    port_leases_end(&leases);
+    /* No run has them now. */
+    assert_int_equal(ensemble_prepare(dir, 3, 100, NULL, &leases, &first, &error), TN_OK);
+    assert_string_equal(again.connect, first.connect);
+    port_leases_end(&leases);
 }
 
 /* A closed port, a frozen server and a malformed address have different errors, in bounded time. */
@@ -173,6 +197,7 @@ int main(void)
         cmocka_unit_test_setup(one_of_three_leads, servers_heal),
         cmocka_unit_test_setup(folder_is_guarded, servers_heal),
         cmocka_unit_test_setup(ports_outlive_a_restart, servers_heal),
+        cmocka_unit_test_setup(chosen_ports_are_reserved, servers_heal),
         cmocka_unit_test_setup(probing_is_bounded, servers_heal),
         cmocka_unit_test_setup(lost_majority_is_unhealthy, servers_heal),
         cmocka_unit_test_setup(detached_server_is_recognised, servers_heal),

@@ -92,7 +92,8 @@ void test_ensemble_start(struct test_ensemble *test, size_t count)
     memset(test, 0, sizeof *test);
     snprintf(test->dir, sizeof test->dir, "/tmp/tanist-ensemble-XXXXXX");
     assert_non_null(mkdtemp(test->dir));
-    enum tn_status status = ensemble_prepare(test->dir, count, 100, NULL, &test->ensemble, &error);
+    enum tn_status status =
+        ensemble_prepare(test->dir, count, 100, NULL, NULL, &test->ensemble, &error);
     if (status == TN_ENOENT) {
         test_ensemble_stop(test);
         print_message("%s\n", error.text);

@@ -239,6 +239,30 @@ static void with_ps_none_is_released(void **state)
     assert_int_equal(chief.run.released_count, 0);
 }
 
+/* With ps, one that leaves because the run shall have fewer workers keeps its slices while no other
+ * worker is ready (C22); one that leaves for another reason does not. */
+static void with_ps_an_unwanted_worker_keeps_its_slices(void **state)
+{
+    (void)state;
+    configure();
+    config.workers_least = 1;
+    begin_running();
+    feed((struct chief_event){
+        .type = CHIEF_EV_REQUEST,
+        .request = {.id = 2, .kind = REQUEST_SCALE, .by = "operator", .step = 2}});
+    write_all();
+    joins(1);
+    write_all();
+    feed((struct chief_event){
+        .type = CHIEF_EV_REQUEST,
+        .request = {.id = 3, .kind = REQUEST_SCALE, .by = "operator", .step = 1}});
+    member(ROLE_WORKER, 0, 0, "signal 9 (Killed)");
+    leaves(1);
+    write_all();
+    assert_int_equal(chief.run.workers, 1);
+    assert_int_equal(slices_of(1), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +275,7 @@ int main(void)
         cmocka_unit_test_setup(none_is_released_while_the_run_stops, setup),
         cmocka_unit_test_setup(an_unwanted_worker_is_released, setup),
         cmocka_unit_test(with_ps_none_is_released),
+        cmocka_unit_test(with_ps_an_unwanted_worker_keeps_its_slices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
