@@ -198,11 +198,15 @@ static bool next_asked(const struct row_lookup *lookup, uint32_t ps, struct row_
 static void take(struct row_lookup *lookup, uint32_t ps, const float *row)
 {
     const struct row_cursor begin = lookup->begin[ps];
+    const bool alone = lookup->member.sharing == NULL;
     for (struct row_cursor at = begin; next_asked(lookup, ps, &at); at.index++) {
         const struct wanted *wanted = &lookup->tables[at.table];
         short_copy(wanted->values + at.index * wanted->width, row, wanted->width * sizeof *row);
         row += wanted->width;
+        if (alone) { wanted->askers[at.index] = ROW_HERE; }
     }
+    lookup->has_asked[ps] = false;
+    if (alone) { return; }
     row_sharing_announce(lookup, ps, begin, lookup->end[ps], ROW_NEWS_ARRIVED);
     for (struct row_cursor at = begin; next_asked(lookup, ps, &at); at.index++) {
         lookup->tables[at.table].askers[at.index] = ROW_HERE;

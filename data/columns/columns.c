@@ -231,13 +231,31 @@ static enum tn_status bind_label(struct columns *columns, const struct source *s
     return TN_OK;
 }
 
+/* The columns whose texts are hashed, by slot. */
+struct hashed_columns {
+    uint32_t count, columns[HASH_SLOTS];
+};
+
+static void bind_hash(struct feature *feature, struct hashed_columns *hashed)
+{
+    uint32_t slot =
+        feature->kind == FEATURE_CATEGORY && feature->vocabulary == NULL ? 0 : HASH_SLOTS;
+    while (slot < hashed->count && hashed->columns[slot] != feature->column) { slot++; }
+    feature->hash_slot = slot;
+    if (slot != hashed->count || slot == HASH_SLOTS) { return; }
+    hashed->columns[slot] = feature->column;
+    hashed->count++;
+}
+
 enum tn_status columns_bind(struct columns *columns, const struct source *source, bool with_label,
                             struct error *error)
 {
     enum tn_status status = columns->count == 0 ? take_all(columns, source, error) : TN_OK;
     columns->inputs = columns->keys = 0;
+    struct hashed_columns hashed = {.count = 0};
     for (uint32_t i = 0; i < columns->count && status == TN_OK; i++) {
         status = bind_feature(columns, &columns->features[i], source, error);
+        bind_hash(&columns->features[i], &hashed);
     }
     if (status == TN_OK && columns->inputs == 0) {
         status = error_set(error, TN_EINVAL, "data.columns: there are no features");

@@ -67,11 +67,23 @@ static enum tn_status bucket_of(const struct feature *feature, const struct sour
 }
 
 /* One of `count` ids; 0: a key of a table, of 63 bits. */
-static uint64_t hashed(const void *bytes, size_t size, uint32_t count)
+static uint64_t id_of_hash(uint64_t hash, uint32_t count)
 {
-    const uint64_t hash = XXH64(bytes, size, 0);
     return count > 0 ? hash % count : hash >> 1;
 }
+
+static uint64_t hashed(const void *bytes, size_t size, uint32_t count)
+{
+    return id_of_hash(XXH64(bytes, size, 0), count);
+}
+
+/* The hashes of texts of one row, by slot of their columns. */
+struct row_hashes {
+    uint64_t known; /* A bit for each slot. */
+    uint64_t of[HASH_SLOTS];
+};
+
+static_assert(HASH_SLOTS == 64, "a bit for each slot");
 
 static bool has_keys(const struct feature *feature)
 {
@@ -79,9 +91,10 @@ static bool has_keys(const struct feature *feature)
            feature->kind != FEATURE_BUCKET;
 }
 
-static enum tn_status category_of(const struct feature *feature, const struct source *source,
-                                  uint64_t i, const struct source_cell *cell, uint64_t *id,
-                                  struct error *error)
+/* The id of a text that was not hashed yet. */
+static enum tn_status id_of_text(const struct feature *feature, const struct source *source,
+                                 uint64_t i, const struct source_cell *cell,
+                                 struct row_hashes *hashes, uint64_t *id, struct error *error)
 {
     char room[32];
     struct value_text text = value_text(source, feature->column, cell, room);
@@ -92,7 +105,12 @@ static enum tn_status category_of(const struct feature *feature, const struct so
         text = (struct value_text){feature->missing_text, strlen(feature->missing_text)};
     }
     if (feature->vocabulary == NULL) {
-        *id = hashed(text.at, text.size, feature->hash);
+        const uint64_t hash = XXH64(text.at, text.size, 0);
+        *id = id_of_hash(hash, feature->hash);
+        if (feature->hash_slot < HASH_SLOTS && !cell->missing) {
+            hashes->of[feature->hash_slot] = hash;
+            hashes->known |= UINT64_C(1) << feature->hash_slot;
+        }
         return TN_OK;
     }
     const uint32_t found = vocabulary_find(feature->vocabulary, text.at, text.size);
@@ -106,18 +124,30 @@ static enum tn_status category_of(const struct feature *feature, const struct so
     return TN_OK;
 }
 
+static enum tn_status category_of(const struct feature *feature, const struct source *source,
+                                  uint64_t i, const struct source_cell *cell,
+                                  struct row_hashes *hashes, uint64_t *id, struct error *error)
+{
+    const uint32_t slot = feature->hash_slot;
+    if (slot < HASH_SLOTS && (hashes->known >> slot & 1) != 0) {
+        *id = id_of_hash(hashes->of[slot], feature->hash);
+        return TN_OK;
+    }
+    return id_of_text(feature, source, i, cell, hashes, id, error);
+}
+
 /* The id of a category, a bucket or a cross; or its key. A cross is the hash of those of its parts,
  * ids as 4 bytes and keys as 8. */
 static enum tn_status id_of(const struct columns *columns, const struct feature *feature,
                             const struct source *source, uint64_t i, const struct source_row *row,
-                            uint64_t *id, struct error *error)
+                            struct row_hashes *hashes, uint64_t *id, struct error *error)
 {
     uint8_t parts[PARTS_MAX * sizeof *id];
     size_t size = 0;
     const struct source_cell *cell = &row->cells[feature->column];
     if (feature->kind == FEATURE_BUCKET) { return bucket_of(feature, source, i, cell, id, error); }
     if (feature->kind == FEATURE_CATEGORY) {
-        return category_of(feature, source, i, cell, id, error);
+        return category_of(feature, source, i, cell, hashes, id, error);
     }
     assert(feature->kind == FEATURE_CROSS);
     for (uint32_t p = 0; p < feature->part_count; p++) {
@@ -126,7 +156,7 @@ static enum tn_status id_of(const struct columns *columns, const struct feature 
         uint64_t key = 0;
         enum tn_status status = part->kind == FEATURE_BUCKET
                                     ? bucket_of(part, source, i, value, &key, error)
-                                    : category_of(part, source, i, value, &key, error);
+                                    : category_of(part, source, i, value, hashes, &key, error);
         if (status != TN_OK) { return status; }
         const uint32_t number = (uint32_t)key;
         const bool whole = has_keys(part);
@@ -141,18 +171,19 @@ static enum tn_status id_of(const struct columns *columns, const struct feature 
 /* The inputs of an id, and its key. */
 static enum tn_status apply_id(const struct columns *columns, const struct feature *feature,
                                const struct source *source, uint64_t i,
-                               const struct source_row *row, float *out, int64_t *keys,
-                               struct error *error)
+                               const struct source_row *row, struct row_hashes *hashes, float *out,
+                               int64_t *keys, struct error *error)
 {
     uint64_t id = 0;
-    enum tn_status status = id_of(columns, feature, source, i, row, &id, error);
+    enum tn_status status = id_of(columns, feature, source, i, row, hashes, &id, error);
     if (status != TN_OK) { return status; }
-    if (out != NULL) { memset(out, 0, feature->width * sizeof *out); }
     if (feature->table) {
+        if (out != NULL) { *out = 0; }
         if (keys != NULL) { keys[feature->key] = (int64_t)id; }
     } else if (feature->embed > 0) {
         *out = (float)id; /* Exact: ids are below 2^24. */
     } else {
+        memset(out, 0, feature->width * sizeof *out);
         out[id] = 1;
     }
     return TN_OK;
@@ -176,7 +207,9 @@ enum tn_status columns_apply(const struct columns *columns, const struct source 
                              const struct source_row *row, const struct columns_draw *draw,
                              float *out, int64_t *keys, struct error *error)
 {
+    struct row_hashes hashes;
     assert(columns->fitted && columns->inputs > 0);
+    hashes.known = 0;
     for (uint32_t f = 0; f < columns->count; f++) {
         const struct feature *feature = &columns->features[f];
         float *at = out != NULL ? out + feature->at : NULL;
@@ -188,7 +221,7 @@ enum tn_status columns_apply(const struct columns *columns, const struct source 
         } else if (feature->kind == FEATURE_NUMBER || feature->kind == FEATURE_PIXELS) {
             status = apply_numbers(feature, source, i, &row->cells[feature->column], at, error);
         } else {
-            status = apply_id(columns, feature, source, i, row, at, keys, error);
+            status = apply_id(columns, feature, source, i, row, &hashes, at, keys, error);
         }
         if (status != TN_OK) { return status; }
     }

@@ -14,6 +14,7 @@ enum {
     TEXT_MAX = 128,
     IDS_MAX = 1 << 20,
     KEYS_MAX = 1 << 30, /* The most rows that the keys of a table are hashed into. */
+    HASH_SLOTS = 64,    /* Columns whose texts are hashed once for all features of a row. */
 };
 
 enum feature_kind {
@@ -69,6 +70,7 @@ struct feature {
     uint32_t column;
     uint32_t at, width; /* Its place among the inputs. */
     uint32_t key;       /* Its place among the keys. */
+    uint32_t hash_slot; /* That of its column; HASH_SLOTS: none. */
 };
 
 struct columns {

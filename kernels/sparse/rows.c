@@ -2,11 +2,14 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "common/base/short_copy.h"
 
 /* A pass over digits costs as much as some hundred comparisons, however few keys there are. */
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, KEY_BITS = 64, FEW_KEYS = 32 };
+/* Up to so many keys, a pass over shorter digits is faster, and still divides them well. */
+enum { SHORT_KEYS = 128, SHORT_BITS = 6 };
 enum { MOVES = 8 }; /* For each key: with more, a sort by digits is faster. */
 
 /* A stable sort by insertion. False: it would take more than `most` moves; the order is another
@@ -32,19 +35,21 @@ static uint64_t differing_bits(uint64_t count, const struct sparse_place *places
     return bits;
 }
 
-/* One pass of a stable sort. */
-static void sort_by_digit(uint32_t shift, uint64_t count, const struct sparse_place *from,
-                          struct sparse_place *to)
+/* One pass of a stable sort, by the `bits` bits from `shift` on. */
+static void sort_by_digit(uint32_t shift, uint32_t bits, uint64_t count,
+                          const struct sparse_place *from, struct sparse_place *to)
 {
-    uint64_t starts[DIGITS] = {0}, at = 0;
-    for (uint64_t i = 0; i < count; i++) { starts[from[i].key >> shift & (DIGITS - 1)]++; }
-    for (uint32_t d = 0; d < DIGITS; d++) {
+    const uint64_t digits = UINT64_C(1) << bits;
+    uint64_t starts[DIGITS], at = 0;
+    memset(starts, 0, digits * sizeof *starts);
+    for (uint64_t i = 0; i < count; i++) { starts[from[i].key >> shift & (digits - 1)]++; }
+    for (uint64_t d = 0; d < digits; d++) {
         const uint64_t size = starts[d];
         starts[d] = at;
         at += size;
     }
     for (uint64_t i = 0; i < count; i++) {
-        to[starts[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
+        to[starts[from[i].key >> shift & (digits - 1)]++] = from[i];
     }
 }
 
@@ -53,13 +58,13 @@ struct arrays {
     struct sparse_place *sorted, *room;
 };
 
-/* By `digits` digits from the bit `shift` on, without those in which no keys differ. */
-static void sort_by_digits(uint32_t shift, uint32_t digits, uint64_t differing, uint64_t count,
+/* By digits of `bits` bits, from the bit `shift` to the highest one in which keys differ. */
+static void sort_by_digits(uint32_t shift, uint32_t bits, uint64_t differing, uint64_t count,
                            struct arrays *arrays)
 {
-    for (uint32_t d = 0; d < digits; d++, shift += DIGIT_BITS) {
-        if ((differing >> shift & (DIGITS - 1)) == 0) { continue; }
-        sort_by_digit(shift, count, arrays->sorted, arrays->room);
+    for (; shift < KEY_BITS && differing >> shift != 0; shift += bits) {
+        if ((differing >> shift & ((UINT64_C(1) << bits) - 1)) == 0) { continue; }
+        sort_by_digit(shift, bits, count, arrays->sorted, arrays->room);
         struct sparse_place *sorted = arrays->room;
         arrays->room = arrays->sorted;
         arrays->sorted = sorted;
@@ -85,12 +90,13 @@ struct sparse_place *sparse_sort(uint64_t count, struct sparse_place *places,
     /* The first digits of hashed keys bring them so near to their places that few moves remain. */
     const uint64_t differing = differing_bits(count, places);
     const uint32_t bits = differing == 0 ? 0 : KEY_BITS - (uint32_t)__builtin_clzll(differing);
+    const uint32_t width = count <= SHORT_KEYS ? SHORT_BITS : DIGIT_BITS;
     const uint32_t digits = digits_of(count);
     if (bits > (digits + 1) * DIGIT_BITS) {
-        sort_by_digits(bits - digits * DIGIT_BITS, digits, differing, count, &arrays);
+        sort_by_digits(bits - digits * width, width, differing, count, &arrays);
         if (sort_near(count, arrays.sorted, count * MOVES)) { return arrays.sorted; }
     }
-    sort_by_digits(0, KEY_BITS / DIGIT_BITS, differing, count, &arrays);
+    sort_by_digits(0, DIGIT_BITS, differing, count, &arrays);
     return arrays.sorted;
 }
 

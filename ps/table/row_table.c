@@ -83,18 +83,20 @@ static void set_initial(const struct row_table *table, uint64_t key, float *out)
     }
 }
 
-static uint32_t find(const struct row_table *table, uint64_t key, uint64_t hash)
+/* The newest cell of the key, where `cell` is the first one that the search has found. */
+static uint32_t find(const struct row_table *table, uint64_t key, uint32_t cell,
+                     struct key_index_search *search)
 {
-    struct key_index_search search = key_index_begin(&table->index, hash);
-    for (;;) {
-        const uint32_t cell = key_index_next(&search);
-        if (cell == KEY_INDEX_NONE || cell_at(table, cell)->key == key) { return cell; }
+    while (cell != KEY_INDEX_NONE && cell_at(table, cell)->key != key) {
+        cell = key_index_next(search);
     }
+    return cell;
 }
 
 uint32_t row_table_find(const struct row_table *table, uint64_t key)
 {
-    return find(table, key, key_index_hash(key));
+    struct key_index_search search = key_index_begin(&table->index, key_index_hash(key));
+    return find(table, key, key_index_next(&search), &search);
 }
 
 /* GCC removes calls of a function that only fetches: it takes it for one without effect. */
@@ -115,16 +117,20 @@ static void find_group(const struct row_table *table, const uint64_t *keys, uint
                        uint32_t *cells)
 {
     uint64_t hashes[GROUP];
+    struct key_index_search searches[GROUP];
     assert(count <= GROUP);
     for (uint64_t k = 0; k < count; k++) {
         hashes[k] = key_index_hash(keys[k]);
         __builtin_prefetch(key_index_bucket_of(&table->index, hashes[k]));
     }
     for (uint64_t k = 0; k < count; k++) {
-        struct key_index_search search = key_index_begin(&table->index, hashes[k]);
-        prefetch_cell(table, key_index_next(&search));
+        searches[k] = key_index_begin(&table->index, hashes[k]);
+        cells[k] = key_index_next(&searches[k]);
+        prefetch_cell(table, cells[k]);
     }
-    for (uint64_t k = 0; k < count; k++) { cells[k] = find(table, keys[k], hashes[k]); }
+    for (uint64_t k = 0; k < count; k++) {
+        cells[k] = find(table, keys[k], cells[k], &searches[k]);
+    }
 }
 
 uint32_t row_table_cell_of(const struct row_table *table, uint32_t cell, uint64_t step)

@@ -126,6 +126,43 @@ static void test_categories_are_one_hot(void **state)
     columns_close(columns);
 }
 
+/* A text is hashed once for all features that read it: each gets the id that it has alone, also
+ * where the text is missing and each has another one in its place. */
+static void test_features_of_one_text_have_their_own_ids(void **state)
+{
+    static const char *const specs[] = {
+        "\"a\": {\"as\": \"category\", \"from\": \"n\", \"hash\": 1000, \"embed\": 1, \"missing\": "
+        "\"x\"}",
+        "\"b\": {\"as\": \"category\", \"from\": \"n\", \"hash\": 777, \"embed\": 1, \"missing\": "
+        "\"y\"}",
+        "\"c\": {\"as\": \"category\", \"from\": \"color\", \"hash\": 1000, \"embed\": 1}",
+        "\"d\": {\"as\": \"category\", \"from\": \"n\", \"hash\": 1000, \"embed\": 1, \"missing\": "
+        "\"x\"}",
+    };
+    enum { FEATURES = sizeof specs / sizeof *specs };
+    char together[1024] = "{";
+    float out[FEATURES], alone;
+    (void)state;
+    for (uint32_t f = 0; f < FEATURES; f++) {
+        const size_t used = strlen(together);
+        snprintf(together + used, sizeof together - used, "%s%s", f > 0 ? ", " : "", specs[f]);
+    }
+    strcat(together, "}");
+    struct columns *columns = fitted(together, "\"y\"", 0);
+    for (uint32_t f = 0; f < FEATURES; f++) {
+        char spec[256];
+        snprintf(spec, sizeof spec, "{%s}", specs[f]);
+        struct columns *one = fitted(spec, "\"y\"", 0);
+        for (uint64_t i = 0; i < ROWS; i++) {
+            assert_int_equal(apply(columns, i, out), TN_OK);
+            assert_int_equal(apply(one, i, &alone), TN_OK);
+            assert_true(out[f] == alone);
+        }
+        columns_close(one);
+    }
+    columns_close(columns);
+}
+
 /* A feature of a table is an input of 0, and a key: the id of the same feature without a table, or
  * a hash of 63 bits where it has no ids. */
 static void test_features_of_tables_are_keys(void **state)
@@ -373,6 +410,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_are_scaled),
         cmocka_unit_test(test_categories_are_one_hot),
+        cmocka_unit_test(test_features_of_one_text_have_their_own_ids),
         cmocka_unit_test(test_features_of_tables_are_keys),
         cmocka_unit_test(test_embedded_features_are_ids),
         cmocka_unit_test(test_stored_columns_have_the_statistics),
