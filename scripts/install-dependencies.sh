@@ -8,7 +8,8 @@
 set -euo pipefail
 
 declare -A packages=(
-  [runtime]="zookeeper default-jre-headless dataset-fashion-mnist"
+  [runtime]="zookeeper default-jre-headless dataset-fashion-mnist libzookeeper-mt2 libnng1 liblmdb0 libjansson4
+             libxxhash0 libprotobuf-c1 libpng16-16 libturbojpeg0 libzstd1 zlib1g"
   [build]="gcc libc6-dev cmake ninja-build pkg-config libzookeeper-mt-dev libnng-dev liblmdb-dev
            libopenblas-dev libjansson-dev libxxhash-dev zlib1g-dev libonnx-dev libprotobuf-c-dev
            protobuf-c-compiler libpng-dev libturbojpeg0-dev libzstd-dev"

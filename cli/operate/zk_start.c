@@ -81,11 +81,12 @@ static enum tn_status start_attached(struct started *one, struct error *error)
 }
 
 /* The server of `one` is not running: prepare its files and start it. */
-static enum tn_status start_process(struct started *one, bool foreground, struct error *error)
+static enum tn_status start_process(struct started *one, const struct start_options *options,
+                                    struct error *error)
 {
     struct zoo_server_files server = *one->server;
     char name[ZK_SERVER_NAME_MAX];
-    const bool writes_id = server.id != 0 && server.id_missing;
+    const bool writes_id = server.id != 0 && server.id_missing && !options->quiet;
     assert(!one->found);
     enum tn_status status = zoo_server_prepare(&server, error);
     if (status != TN_OK) { return status; }
@@ -93,8 +94,8 @@ static enum tn_status start_process(struct started *one, bool foreground, struct
         fprintf(stderr, "%s: wrote %s/myid; its address gives its number\n",
                 zk_server_name(&server, name), server.cfg.data_dir);
     }
-    status = foreground ? start_attached(one, error)
-                        : zoo_server_detach(&server, &one->command, &one->pid, error);
+    status = options->foreground ? start_attached(one, error)
+                                 : zoo_server_detach(&server, &one->command, &one->pid, error);
     return status == TN_OK ? zoo_server_note_pid(&server, one->pid, error) : status;
 }
 
@@ -111,10 +112,12 @@ static enum tn_status check_one(struct started *one, bool foreground, struct err
                      zk_server_name(one->server, name), (long)one->pid, one->server->cfg_path);
 }
 
-static enum tn_status start_one(struct started *one, bool foreground, struct error *error)
+static enum tn_status start_one(struct started *one, const struct start_options *options,
+                                struct error *error)
 {
     char name[ZK_SERVER_NAME_MAX];
-    if (!one->found) { return start_process(one, foreground, error); }
+    if (!one->found) { return start_process(one, options, error); }
+    if (options->quiet) { return TN_OK; }
     fprintf(stderr, "%s is already running (pid %ld)\n", zk_server_name(one->server, name),
             (long)one->pid);
     return TN_OK;
@@ -133,7 +136,7 @@ static enum tn_status start_all(struct starter *starter, const struct zk_servers
         if (status != TN_OK) { return status; }
     }
     for (size_t i = 0; i < servers->count; i++) {
-        enum tn_status status = start_one(&starter->list[i], options->foreground, error);
+        enum tn_status status = start_one(&starter->list[i], options, error);
         if (status != TN_OK) { return status; }
     }
     return TN_OK;
