@@ -104,8 +104,8 @@ void cnn_pack(struct cnn *net, const struct cnn_parameters *values)
     conv2d_pack(net->kernels, &conv1, values->w1, net->w1);
     conv2d_pack(net->kernels, &conv2, values->w2, net->w2[0]);
     conv2d_pack_backward(net->kernels, &conv2, values->w2, net->w2[1], net->workspace);
-    dense_pack(net->kernels, CNN_FLAT, CNN_HIDDEN, values->w3, net->w3);
-    dense_pack(net->kernels, CNN_HIDDEN, CNN_CLASSES, values->w4, net->w4);
+    dense_pack(net->kernels, CNN_FLAT, CNN_HIDDEN, values->w3, net->w3[1]);
+    dense_pack(net->kernels, CNN_HIDDEN, CNN_CLASSES, values->w4, net->w4[1]);
 }
 
 static void forward(struct cnn *net, const struct cnn_parameters *values, const float *images)
@@ -119,9 +119,9 @@ static void forward(struct cnn *net, const struct cnn_parameters *values, const 
         conv2d_forward_pooled(k, &conv2, 2, pooled1, net->w2[0], second, net->flat + n * CNN_FLAT,
                               net->which2 + n * CNN_FLAT, net->workspace);
     }
-    dense_forward(net->kernels, net->batch, CNN_HIDDEN, CNN_FLAT, net->flat, net->w3[0], values->b3,
-                  true, net->hidden);
-    dense_forward(net->kernels, net->batch, CNN_CLASSES, CNN_HIDDEN, net->hidden, net->w4[0],
+    dense_forward(k, net->batch, CNN_FLAT, CNN_HIDDEN, net->flat, values->w3, net->w3[0],
+                  values->b3, true, net->hidden);
+    dense_forward(k, net->batch, CNN_HIDDEN, CNN_CLASSES, net->hidden, values->w4, net->w4[0],
                   values->b4, false, net->logits);
 }
 
@@ -133,13 +133,11 @@ static void backward_dense(struct cnn *net, struct cnn_parameters *d)
     size_t batch = net->batch;
     k->reduce->sum_rows(batch, CNN_CLASSES, net->logits, CNN_CLASSES, false, d->b4);
     dense_gradient(k, batch, CNN_HIDDEN, CNN_CLASSES, net->hidden, net->logits, d->w4);
-    dense_forward(net->kernels, net->batch, CNN_HIDDEN, CNN_CLASSES, net->logits, net->w4[1], NULL,
-                  false, dhidden);
+    dense_input_gradient(k, batch, CNN_HIDDEN, CNN_CLASSES, net->logits, net->w4[1], dhidden);
     relu(batch * CNN_HIDDEN, net->hidden, dhidden, dhidden);
     k->reduce->sum_rows(batch, CNN_HIDDEN, dhidden, CNN_HIDDEN, false, d->b3);
     dense_gradient(k, batch, CNN_FLAT, CNN_HIDDEN, net->flat, dhidden, d->w3);
-    dense_forward(net->kernels, net->batch, CNN_FLAT, CNN_HIDDEN, dhidden, net->w3[1], NULL, false,
-                  dflat);
+    dense_input_gradient(k, batch, CNN_FLAT, CNN_HIDDEN, dhidden, net->w3[1], dflat);
     relu(batch * CNN_FLAT, net->flat, dflat, dflat);
 }
 

@@ -4,32 +4,51 @@
 
 #include "kernels/portable/matmul.h"
 
-/* Pack weights [in][out] for the forward pass, and transposed for the backward pass. */
+/* Pack weights [in][out], transposed, for dense_input_gradient(). */
 static inline void dense_pack(const struct portable *kernels, size_t in, size_t out,
-                              const float *weights, float *const packed[2])
+                              const float *weights, float *packed)
 {
-    matmul_pack(kernels, in, out,
-                &(struct matmul_operand){.data = weights, .row = out, .column = 1}, packed[0]);
     matmul_pack(kernels, out, in,
-                &(struct matmul_operand){.data = weights, .row = 1, .column = out}, packed[1]);
+                &(struct matmul_operand){.data = weights, .row = 1, .column = out}, packed);
 }
 
-/* out[batch][n] = a[batch][k] w + bias with packed w. */
-static inline void dense_forward(const struct portable *kernels, size_t batch, size_t n, size_t k,
-                                 const float *a, const float *packed, const float *bias, bool relu,
-                                 float *out)
+/* y[batch][out] = x[batch][in] w + bias. The weights are packed into `packed` if that pays. */
+static inline void dense_forward(const struct portable *kernels, size_t batch, size_t in,
+                                 size_t out, const float *x, const float *weights, float *packed,
+                                 const float *bias, bool relu, float *y)
 {
     struct matmul task = {
         .batch = 1,
         .m = batch,
-        .n = n,
-        .k = k,
-        .a = {.data = a, .row = k, .column = 1},
-        .packed = packed,
-        .out = out,
-        .out_row = n,
+        .n = out,
+        .k = in,
+        .a = {.data = x, .row = in, .column = 1},
+        .b = {.data = weights, .row = out, .column = 1},
+        .out = y,
+        .out_row = out,
         .bias = bias,
         .relu = relu,
+    };
+    if (matmul_packing_pays(kernels, &task)) {
+        matmul_pack(kernels, in, out, &task.b, packed);
+        task.packed = packed;
+    }
+    matmul_run(kernels, &task, NULL);
+}
+
+/* dx[batch][in] = dy[batch][out] w' with packed w. */
+static inline void dense_input_gradient(const struct portable *kernels, size_t batch, size_t in,
+                                        size_t out, const float *dy, const float *packed, float *dx)
+{
+    struct matmul task = {
+        .batch = 1,
+        .m = batch,
+        .n = in,
+        .k = out,
+        .a = {.data = dy, .row = out, .column = 1},
+        .packed = packed,
+        .out = dx,
+        .out_row = in,
     };
     matmul_run(kernels, &task, NULL);
 }

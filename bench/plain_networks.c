@@ -11,7 +11,7 @@
 struct mlp {
     const struct portable *kernels;
     size_t batch, inputs, hidden, outputs;
-    float *packed1[2], *packed2[2]; /* The second of each pair is for the backward pass. */
+    float *packed1, *packed2[2]; /* The second one is for the backward pass. */
     float *activations, *logits, *losses, *weights, *back;
 };
 
@@ -31,16 +31,15 @@ static void mlp_gradient(void *self, const float *values, const float *inputs,
     size_t batch = net->batch, in = net->inputs, hidden = net->hidden, out = net->outputs;
     const float *w1 = values, *b1 = w1 + in * hidden, *w2 = b1 + hidden, *b2 = w2 + hidden * out;
     float *d1 = gradient, *c1 = d1 + in * hidden, *d2 = c1 + hidden, *c2 = d2 + hidden * out;
-    matmul_pack(k, in, hidden, &(struct matmul_operand){.data = w1, .row = hidden, .column = 1},
-                net->packed1[0]);
-    dense_pack(k, hidden, out, w2, net->packed2);
-    dense_forward(k, batch, hidden, in, inputs, net->packed1[0], b1, true, net->activations);
-    dense_forward(k, batch, out, hidden, net->activations, net->packed2[0], b2, false, net->logits);
+    dense_pack(k, hidden, out, w2, net->packed2[1]);
+    dense_forward(k, batch, in, hidden, inputs, w1, net->packed1, b1, true, net->activations);
+    dense_forward(k, batch, hidden, out, net->activations, w2, net->packed2[0], b2, false,
+                  net->logits);
     k->softmax->cross_entropy(batch, out, net->logits, labels, net->losses, net->logits);
     k->softmax->cross_entropy_backward(batch, out, net->logits, labels, net->weights, net->logits);
     k->reduce->sum_rows(batch, out, net->logits, out, false, c2);
     dense_gradient(k, batch, hidden, out, net->activations, net->logits, d2);
-    dense_forward(k, batch, hidden, out, net->logits, net->packed2[1], NULL, false, net->back);
+    dense_input_gradient(k, batch, hidden, out, net->logits, net->packed2[1], net->back);
     k->elementwise->gradient[ELEMENTWISE_RELU](batch * hidden, net->activations, net->back,
                                                net->back);
     k->reduce->sum_rows(batch, hidden, net->back, hidden, false, c1);
@@ -54,7 +53,7 @@ struct plain_network plain_mlp(const struct portable *kernels, size_t batch, siz
     if (net == NULL) { exit(1); }
     *net = (struct mlp){
         .kernels = kernels, .batch = batch, .inputs = inputs, .hidden = hidden, .outputs = outputs};
-    net->packed1[0] = floats(matmul_packed_size(kernels, inputs, hidden));
+    net->packed1 = floats(matmul_packed_size(kernels, inputs, hidden));
     net->packed2[0] = floats(matmul_packed_size(kernels, hidden, outputs));
     net->packed2[1] = floats(matmul_packed_size(kernels, outputs, hidden));
     net->activations = floats(batch * hidden);

@@ -6,24 +6,13 @@
 #include "common/base/minmax.h"
 #include "data/column_table.h"
 #include "data/dataset.h"
-
-/* floats[i] = bytes[i] / 255, with the bits of a division, which takes several times as long: the
- * first product is exact, and the error of the second one is far below that of the sum. The product
- * with 1.0F / 255 alone differs in the last bit. */
-static void bytes_to_floats(size_t count, const uint8_t *restrict bytes, float *restrict floats)
-{
-    const float most = 0x1p-8F, rest = 0x1.010102p-16F;
-    for (size_t i = 0; i < count; i++) {
-        const float byte = (float)bytes[i];
-        floats[i] = byte * most + byte * rest;
-    }
-}
+#include "kernels/kernels.h"
 
 static void copy_inputs(const struct dataset *dataset, size_t from, float *row)
 {
     const size_t first = from * dataset->input_step, inputs = dataset->inputs;
     if (dataset->input_bytes != NULL) {
-        bytes_to_floats(inputs, dataset->input_bytes + first, row);
+        kernels_cpu()->divide_bytes(inputs, dataset->input_bytes + first, row);
     } else {
         memcpy(row, dataset->input_floats + first, inputs * sizeof *row);
     }
@@ -90,8 +79,10 @@ static enum tn_status copy_row(const struct dataset *dataset, uint64_t from,
     return status;
 }
 
-/* The examples of a batch are anywhere in memory. */
-static void prefetch_inputs(const struct dataset *dataset, uint64_t example)
+/* The examples of a batch are anywhere in memory. Their labels or targets are few. Inline always:
+ * GCC 12 drops calls of a function that only prefetches, as they have no effect. */
+static inline __attribute__((always_inline)) void prefetch_example(const struct dataset *dataset,
+                                                                   uint64_t example)
 {
     enum { LINE_BYTES = 64 };
     const bool has_bytes = dataset->input_bytes != NULL;
@@ -101,6 +92,12 @@ static void prefetch_inputs(const struct dataset *dataset, uint64_t example)
     const uint8_t *last = begin + dataset->inputs * size - 1;
     for (const uint8_t *at = begin; at < last; at += LINE_BYTES) { __builtin_prefetch(at); }
     __builtin_prefetch(last);
+    if (dataset->labels != NULL) {
+        __builtin_prefetch(dataset->labels + example * dataset->label_step);
+    }
+    if (dataset->targets != NULL) {
+        __builtin_prefetch(dataset->targets + example * dataset->outputs);
+    }
 }
 
 /* How many examples are prefetched while one is copied: as many as fit into the nearest cache
@@ -124,10 +121,10 @@ static enum tn_status gather(const struct dataset *dataset, const uint64_t *indi
     if (dataset->table != NULL) {
         status = source_row_open(&row, dataset->table->source.column_count, error);
     }
-    for (uint32_t i = 0; i < ahead; i++) { prefetch_inputs(dataset, indices[i]); }
+    for (uint32_t i = 0; i < ahead; i++) { prefetch_example(dataset, indices[i]); }
     for (uint32_t i = 0; i < count && status == TN_OK; i++) {
         const uint64_t from = indices != NULL ? indices[i] : first + i;
-        if (ahead > 0 && i < count - ahead) { prefetch_inputs(dataset, indices[i + ahead]); }
+        if (ahead > 0 && i < count - ahead) { prefetch_example(dataset, indices[i + ahead]); }
         struct columns_draw draw = {.example = from};
         assert(from < dataset->examples);
         if (pass != NULL) {

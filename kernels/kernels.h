@@ -51,6 +51,8 @@ struct kernels {
     void (*stream)(size_t count, const float *values, float *out);
     /* Whether none of the values is an infinity or a NaN. Exact. */
     bool (*all_finite)(size_t count, const float *values);
+    /* out[i] = bytes[i] / 255. Exact. */
+    void (*divide_bytes)(size_t count, const uint8_t *bytes, float *out);
     /* values[i] *= factor. Exact. */
     void (*scale)(size_t count, float factor, float *values);
     /* matrix[r][c] += bias[c], in place. Exact. */

@@ -66,6 +66,11 @@ static bool reference_all_finite(size_t count, const float *values)
     return true;
 }
 
+static void reference_divide_bytes(size_t count, const uint8_t *bytes, float *out)
+{
+    for (size_t i = 0; i < count; i++) { out[i] = (float)bytes[i] / 255.0F; }
+}
+
 static void reference_scale(size_t count, float factor, float *values)
 {
     for (size_t i = 0; i < count; i++) { values[i] *= factor; }
@@ -172,6 +177,7 @@ const struct kernels *kernels_reference(void)
         .sum_tree = reference_sum_tree,
         .stream = reference_stream,
         .all_finite = reference_all_finite,
+        .divide_bytes = reference_divide_bytes,
         .scale = reference_scale,
         .add_bias = reference_add_bias,
         .sum_rows = reference_sum_rows,

@@ -239,6 +239,23 @@ static void test_streams_are_copies(void **state)
     free(values);
 }
 
+/* Every byte has the bits of its division by 255, at any place of a vector. */
+static void test_bytes_are_divided(void **state)
+{
+    (void)state;
+    uint8_t bytes[256];
+    float expected[256], out[256];
+    for (int i = 0; i < 256; i++) { bytes[i] = (uint8_t)i; }
+    kernels_reference()->divide_bytes(256, bytes, expected);
+    for (int b = 0; b < backend_count; b++) {
+        for (size_t from = 0; from < 256; from++) {
+            const size_t count = 256 - from;
+            backends[b]->divide_bytes(count, bytes + from, out);
+            assert_memory_equal(out, expected + from, count * sizeof *out);
+        }
+    }
+}
+
 /* The state has the same bits in place as in other arrays. */
 static void test_state_is_updated_in_place(void **state)
 {
@@ -460,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_optimizer_steps_are_exact),
         cmocka_unit_test(test_sums_over_trees_are_exact),
         cmocka_unit_test(test_streams_are_copies),
+        cmocka_unit_test(test_bytes_are_divided),
         cmocka_unit_test(test_state_is_updated_in_place),
         cmocka_unit_test(test_small_numbers_count_as_zero),
         cmocka_unit_test(test_averages_are_exact),
