@@ -12,6 +12,8 @@
 #include "ps/ps_private.h"
 #include "ps/slice_clocks.h"
 
+enum { LINE_BYTES = 64, PAGE_LINES = 64 };
+
 void ps_finish(struct ps *ps, int exit_code)
 {
     assert(exit_code >= 0);
@@ -45,6 +47,8 @@ static void answer(struct ps *ps, const struct ps_action *action)
         .generation = action->generation,
         .step = action->step,
         .sequence = action->round,
+        /* Where they begin in the array of all parameters, by cache lines. */
+        .first = (uint32_t)(ps->shard.config.first * sizeof(float) / LINE_BYTES % PAGE_LINES),
     };
     ps_send(ps, action->conn, header, buffer_retain(values));
 }

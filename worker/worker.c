@@ -18,7 +18,7 @@ static uint32_t ps_count(const struct worker *worker)
 
 /* Pass an event to the core and carry out its actions; likewise for their results. `body` is only
  * read. */
-static void feed(struct worker *worker, struct loop_event event, const struct buffer *body)
+static void feed(struct worker *worker, struct loop_event event, struct buffer *body)
 {
     assert(worker->finished || worker->follow_up_count == 0);
     event.now_ms = worker->now_ms;
@@ -276,6 +276,16 @@ struct node worker_node(struct worker *worker)
 
 /* ---------------------------------------------------------- create, destroy */
 
+/* Whether the bodies of answers may stay in use: with averages they have values and averages. */
+static bool shares_values(const struct worker *worker)
+{
+    const uint64_t most = (uint64_t)VALUE_BODIES_MAX * worker->ports.transport.chunk_bytes;
+    for (uint32_t p = 0; p < ps_count(worker); p++) {
+        if (worker->places[p].count * sizeof(float) > most) { return false; }
+    }
+    return !worker->has_averages;
+}
+
 static enum tn_status open_parts(struct worker *worker, struct error *error)
 {
     const struct worker_config *config = &worker->config;
@@ -295,11 +305,16 @@ static enum tn_status open_parts(struct worker *worker, struct error *error)
     status = compute_open(&worker->compute, &compute, error);
     if (status != TN_OK) { return status; }
     size_t bytes = worker->compute.parameters * sizeof(float) * (worker->has_averages ? 2 : 1);
-    worker->current = buffer_acquire(worker->ports.buffers, bytes);
-    worker->next = buffer_acquire(worker->ports.buffers, bytes);
+    worker->current = &worker->arrays[0];
+    worker->next = &worker->arrays[1];
+    bool opened = true;
+    for (int i = 0; i < 2 && opened; i++) {
+        opened = value_array_open(&worker->arrays[i], &worker->ports.memory, shares_values(worker),
+                                  bytes, worker->ports.buffers);
+    }
     gradients_open(&worker->gradients, worker->ports.buffers, worker->places,
                    worker->compute.parameters);
-    if (worker->current != NULL && worker->next != NULL) { return TN_OK; }
+    if (opened) { return TN_OK; }
     return error_set(error, TN_ENOMEM, "out of memory for %" PRIu64 " parameters",
                      worker->compute.parameters);
 }
@@ -347,8 +362,7 @@ void worker_destroy(struct worker *worker)
 {
     if (worker == NULL) { return; }
     gradients_close(&worker->gradients);
-    buffer_release(worker->current);
-    buffer_release(worker->next);
+    for (int i = 0; i < 2; i++) { value_array_close(&worker->arrays[i]); }
     compute_close(&worker->compute);
     worker_rows_close(worker);
     free(worker);

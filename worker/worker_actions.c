@@ -59,8 +59,8 @@ static bool compute_one(struct worker *worker, const struct loop_action *action,
         return false;
     }
     worker_push_ahead_begin(worker, action, node, sum);
-    enum tn_status status = compute_node_into(&worker->compute, worker->current->data, action->step,
-                                              slices, sum, &watch, &error);
+    enum tn_status status = compute_node_into(&worker->compute, worker->current->values->data,
+                                              action->step, slices, sum, &watch, &error);
     if (status != TN_OK) {
         log_error("%s", error.text);
         worker_finish(worker, failure_exit_code(status));
@@ -95,34 +95,45 @@ static void pull(struct worker *worker, const struct loop_action *action)
     worker_send(worker, action->ps, ps_frames_pull(action), NULL);
 }
 
-/* Copy a chunk of the values of a shard, behind which its averages are, into the next values. */
-static void take(struct worker *worker, const struct loop_action *action, const struct buffer *body)
+/* A chunk of the values of a shard, behind which its averages are, is for the next values. */
+static bool take_chunk(struct worker *worker, const struct loop_action *action, struct buffer *body)
 {
-    assert(body != NULL);
-    const struct placement *place = &worker->places[action->ps];
+    const uint32_t ps = action->ps;
+    const struct placement *place = &worker->places[ps];
     const size_t shard = place->count * sizeof(float);
     const size_t offset = (size_t)action->chunk * worker->ports.transport.chunk_bytes;
-    const uint8_t *from = body->data;
-    uint8_t *to = (uint8_t *)((float *)worker->next->data + place->first);
-    uint8_t *averages = to + worker->compute.parameters * sizeof(float);
+    const size_t to = place->first * sizeof(float);
     assert(offset + body->size <= shard * (worker->has_averages ? 2 : 1));
-    const size_t values = offset < shard ? size_min(shard - offset, body->size) : 0;
-    memcpy(to + offset, from, values);
-    if (values == body->size) { return; }
-    memcpy(averages + (offset + values - shard), from + values, body->size - values);
+    if (offset + body->size <= shard) {
+        return value_array_take(worker->next, ps, action->chunk, to + offset, body);
+    }
+    const size_t values = offset < shard ? shard - offset : 0;
+    const size_t averages = worker->compute.parameters * sizeof(float);
+    uint8_t *array = worker->next->values->data;
+    const uint8_t *from = body->data;
+    if (values > 0) { memcpy(array + to + offset, from, values); }
+    memcpy(array + averages + to + (offset + values - shard), from + values, body->size - values);
+    return true;
+}
+
+static void take(struct worker *worker, const struct loop_action *action, struct buffer *body)
+{
+    assert(body != NULL);
+    if (!take_chunk(worker, action, body)) { worker_out_of_memory(worker); }
 }
 
 static void swap_values(struct worker *worker)
 {
-    struct buffer *old = worker->current;
+    struct value_array *old = worker->current;
     worker->current = worker->next;
     worker->next = old;
+    value_array_return(old);
 }
 
 static void evaluate(struct worker *worker, const struct loop_action *action)
 {
     assert(worker->core.evaluating);
-    const float *values = worker->current->data;
+    const float *values = worker->current->values->data;
     const float *averages = values + (worker->has_averages ? worker->compute.parameters : 0);
     struct error failure;
     const struct stopwatch_port *stopwatch = &worker->ports.stopwatch;
@@ -144,8 +155,7 @@ static void evaluate(struct worker *worker, const struct loop_action *action)
     follow_up(worker, LOOP_EV_EVALUATED);
 }
 
-void worker_carry_out(struct worker *worker, const struct loop_action *action,
-                      const struct buffer *body)
+void worker_carry_out(struct worker *worker, const struct loop_action *action, struct buffer *body)
 {
     switch (action->type) {
     case LOOP_DO_TAKE: take(worker, action, body); break;

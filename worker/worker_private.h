@@ -13,6 +13,7 @@
 #include "worker/row_lookup.h"
 #include "worker/slice_timer.h"
 #include "worker/training_loop.h"
+#include "worker/value_array.h"
 #include "worker/worker.h"
 
 enum { FOLLOW_UPS_MAX = 4 };
@@ -39,7 +40,7 @@ struct worker {
     struct placement places[PS_MAX];
     bool has_averages; /* The ps send a moving average with the values. */
     /* All parameters, and behind them their averages; see worker/training_loop.h. */
-    struct buffer *current, *next;
+    struct value_array arrays[2], *current, *next;
     struct gradients gradients; /* The gradients of core.nodes. */
     struct push_ahead ahead;
     double losses[SLICES_MAX];             /* Their losses. */
@@ -102,8 +103,7 @@ void worker_push_ahead_begin(struct worker *worker, const struct loop_action *ac
 /* A compute_watch: of the sum, elements [first, end) are final. */
 void worker_push_ahead(void *worker, uint64_t first, uint64_t end);
 
-/* `body` is that of the event that the core has handled; it is only read. */
-void worker_carry_out(struct worker *worker, const struct loop_action *action,
-                      const struct buffer *body);
+/* `body` is that of the event that the core has handled; it is only read, and may stay in use. */
+void worker_carry_out(struct worker *worker, const struct loop_action *action, struct buffer *body);
 
 #endif

@@ -24,6 +24,7 @@ struct buffer {
     void *data;      /* 64-byte aligned. */
     size_t size;     /* Bytes in use; the owner sets it, at most `capacity`. */
     size_t capacity; /* Bytes. */
+    uint64_t memory; /* The number of the shared memory that the data are in; 0: none. */
     /* Private to buffer.c: */
     struct buffer_pool *pool; /* NULL: a part, or wrapped memory. */
     struct buffer *whole;     /* NULL: this is not a part. */

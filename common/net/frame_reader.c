@@ -89,9 +89,7 @@ static enum tn_status take_body(struct frame_reader *reader, struct error *error
 {
     const struct frame_header *header = &reader->header;
     bool valid = false;
-    if (reader->lane != NULL) {
-        reader->body = lane_take_body(reader->lane, header->slot, header->body_bytes, &valid);
-    }
+    if (reader->lane != NULL) { reader->body = lane_take_body(reader->lane, header, &valid); }
     if (!valid) {
         return error_set(error, TN_EPROTO,
                          "the header names slot %u for %" PRIu32

@@ -72,7 +72,7 @@ static void take_chunk(struct frame_writer *writer)
     header.slot = 0;
     if (writer->lane != NULL && bytes > 0 && may_be_lent(header.type)) {
         const char *body = (const char *)queued->body->data + from;
-        header.slot = (uint8_t)lane_put_body(writer->lane, body, bytes);
+        header.slot = (uint8_t)lane_put_body(writer->lane, &header, body);
     }
     wire_encode_header(&header, frame->header);
     queued->taken += bytes;

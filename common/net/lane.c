@@ -16,7 +16,8 @@ struct lane_lease {
 };
 
 struct lane_memory {
-    void *bytes; /* LANE_BYTES. */
+    void *bytes;     /* LANE_BYTES. */
+    uint64_t number; /* In this process, from 1 on; never used again. */
     _Atomic uint32_t references;
     struct slots_receiver bodies;
     struct lane_lease leases[SLOTS];
@@ -31,6 +32,8 @@ struct heads {
 
 _Static_assert(sizeof(struct heads) <= LANE_HEADS_BYTES, "the heads fit");
 _Static_assert((LANE_RING_BYTES & (LANE_RING_BYTES - 1)) == 0, "a power of two");
+
+static _Atomic uint64_t memories; /* Allocated in this process so far. */
 
 static void release(struct lane_memory *memory)
 {
@@ -68,6 +71,7 @@ static bool allocate(struct lane *lane)
     lane->memory = calloc(1, sizeof *lane->memory);
     if (lane->memory == NULL) { return false; }
     lane->memory->references = 1;
+    lane->memory->number = 1 + atomic_fetch_add(&memories, 1);
     for (unsigned i = 0; i < SLOTS; i++) {
         lane->memory->leases[i] = (struct lane_lease){lane->memory, i + 1};
     }
@@ -154,10 +158,10 @@ bool lane_receive(struct lane *lane, const struct iovec *places, unsigned count,
     return valid;
 }
 
-unsigned lane_put_body(struct lane *lane, const void *body, size_t bytes)
+unsigned lane_put_body(struct lane *lane, const struct frame_header *header, const void *body)
 {
     assert(lane->memory != NULL);
-    return slots_put(&lane->bodies, body, bytes);
+    return slots_put(&lane->bodies, header, body);
 }
 
 static void return_body(void *ctx)
@@ -168,15 +172,17 @@ static void return_body(void *ctx)
     release(memory);
 }
 
-struct buffer *lane_take_body(struct lane *lane, unsigned slot, size_t bytes, bool *valid)
+struct buffer *lane_take_body(struct lane *lane, const struct frame_header *header, bool *valid)
 {
     assert(lane->memory != NULL);
     struct lane_memory *memory = lane->memory;
-    void *body = slots_take(&memory->bodies, slot, bytes);
+    void *body = slots_take(&memory->bodies, header);
     *valid = body != NULL;
     if (body == NULL) { return NULL; }
-    struct buffer *buffer = buffer_wrap(body, bytes, return_body, &memory->leases[slot - 1]);
+    struct lane_lease *lease = &memory->leases[header->slot - 1];
+    struct buffer *buffer = buffer_wrap(body, header->body_bytes, return_body, lease);
     if (buffer == NULL) { return NULL; }
+    buffer->memory = memory->number;
     atomic_fetch_add(&memory->references, 1);
     return buffer;
 }

@@ -58,12 +58,12 @@ bool lane_send(struct lane *lane, const struct iovec *pieces, unsigned count, si
 /* Receive what waits, up to the size of the places. False: the peer has broken the rings. */
 bool lane_receive(struct lane *lane, const struct iovec *places, unsigned count, size_t *received);
 
-/* Copy a body to a slot; its frame follows by lane_send(). Returns the number of the slot; 0: send
- * the body behind its header. */
-unsigned lane_put_body(struct lane *lane, const void *body, size_t bytes);
-/* The body of `bytes` bytes in the slot that a frame names, with one reference, whose release
- * returns the slot. Only read it. `*valid`: whether the peer can have put it there; NULL although
- * it is: out of memory. */
-struct buffer *lane_take_body(struct lane *lane, unsigned slot, size_t bytes, bool *valid);
+/* Copy the body of a frame to a slot; the frame follows by lane_send(). Returns the number of the
+ * slot, for its header; 0: send the body behind the header. */
+unsigned lane_put_body(struct lane *lane, const struct frame_header *header, const void *body);
+/* The body in the slot that a header names, with one reference, whose release returns the slot.
+ * Only read it. `*valid`: whether the peer can have put it there; NULL although it is: out of
+ * memory. */
+struct buffer *lane_take_body(struct lane *lane, const struct frame_header *header, bool *valid);
 
 #endif

@@ -49,13 +49,14 @@ struct slots_receiver {
     _Atomic uint32_t taken[SLOTS], returned[SLOTS];
 };
 
-/* Copy a body into a free slot. Returns its number, from 1 on; 0: none is free, or the body is too
- * large or too small for one. */
-unsigned slots_put(struct slots_sender *sender, const void *body, size_t bytes);
+/* Copy the body of a frame into a free slot. Returns its number, from 1 on, for the frame's header;
+ * 0: none is free, or the body is too large or too small for one. */
+unsigned slots_put(struct slots_sender *sender, const struct frame_header *header,
+                   const void *body);
 
-/* The body of `bytes` bytes in slot `number`, which the sender has named; 64-byte aligned. NULL: it
- * cannot have put it there. */
-void *slots_take(struct slots_receiver *receiver, unsigned number, size_t bytes);
+/* The body of a frame whose header names the slot; 64-byte aligned. NULL: the sender cannot have
+ * put it there. */
+void *slots_take(struct slots_receiver *receiver, const struct frame_header *header);
 /* The body that was taken from slot `number` is no longer used. */
 void slots_return(struct slots_receiver *receiver, unsigned number);
 

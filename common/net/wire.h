@@ -31,7 +31,8 @@ enum frame_type {
     FRAME_PUSH, /* Worker -> ps. Body: sum of the gradients of slices [first, first+count), float32.
                  */
     FRAME_PULL, /* Worker -> ps. `step` wanted, or STEP_LATEST. */
-    FRAME_VALUES,    /* Ps -> worker. Body: the shard's values at `step`, float32. */
+    FRAME_VALUES,    /* Ps -> worker. Body: the shard's values at `step`, float32. `first`: the line
+                        of a page at which a slot begins with them (common/net/slots.h). */
     FRAME_REFUSED,   /* Ps -> worker: `generation` and `step` are the ps's own; `first` is enum
                         refusal. */
     FRAME_NORM_PART, /* Ps `first` -> ps. Body: its part of the norm of the gradient of `step`. */

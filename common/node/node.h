@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/base/buffer.h"
+#include "common/base/memory_alias.h"
 #include "common/cluster/znodes.h"
 #include "common/net/transport.h"
 #include "common/zk/zk.h"
@@ -36,6 +37,7 @@ struct node_ports {
     struct transport_port transport;
     struct buffer_pool *buffers;
     struct stopwatch_port stopwatch;
+    struct memory_port memory;
 };
 
 /* The identity of a node; copied into the state of its role. */

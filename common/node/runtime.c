@@ -103,6 +103,7 @@ static enum tn_status allocate(struct runtime *runtime, const struct runtime_con
     runtime->inbox = inbox_create();
     runtime->ports.buffers = buffer_pool_create(config->buffer_limit_bytes);
     runtime->ports.stopwatch.read_ns = read_stopwatch;
+    runtime->ports.memory = memory_port_of_machine();
     const bool allocated = runtime->inbox != NULL && runtime->ports.buffers != NULL;
     return allocated ? TN_OK : error_set(error, TN_ENOMEM, "no memory to start a node");
 }

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from case import QUICK, Cli
 
-JOB = ("--set", "cluster.ps=2", "--set", "model.inputs=64",
+# Each shard has about 31 KiB, so values have slots, and one shard begins within a page.
+JOB = ("--set", "cluster.ps=2", "--set", "model.inputs=500", "--set", "model.outputs=31",
          "--set", "checkpoint.every_steps=2000")
 
 
@@ -25,6 +26,15 @@ def memory_files(pid):
         except FileNotFoundError:
             continue
     return sorted(name for name in names if name.startswith("/memfd:tanist"))
+
+
+def shares_values(pid):
+    """Whether pages of lanes are those of an array of a worker, which only reads them."""
+    try:
+        maps = Path(f"/proc/{pid}/maps").read_text()
+    except OSError:  # It has ended.
+        return False
+    return re.search(r" r--s .*/memfd:tanist-lane", maps) is not None
 
 
 class Lane(Cli):
@@ -47,6 +57,7 @@ class Lane(Cli):
         """Over TCP, through shared memory, and while either end is killed."""
         run = self.begin(*JOB, "--set", "transport.lane=shm")
         for name in ("worker:0", "ps:0", "worker:1", "ps:1", "ps:0"):
+            self.wait_for("worker:0 to use values where they are", lambda: shares_values(self.wait_pid("worker:0")))
             self.kill_in_the_middle(name)
         self.succeeds("stop", *self.target)
         killed = self.check_lane("shm", run)

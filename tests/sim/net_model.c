@@ -123,7 +123,9 @@ static void deliver_frame(struct net_link *link, struct net_side *side,
     }
     struct transport_event event = {
         .type = TRANSPORT_FRAME, .conn = {side->id}, .header = frame->header};
-    if (frame->size > 0) {
+    if (frame->slot != NULL) {
+        event.body = net_slots_take(frame->slot, frame->size);
+    } else if (frame->size > 0) {
         event.body = buffer_acquire(endpoint->pool, frame->size);
         if (event.body == NULL) {
             close_both(link, side, TN_ENOMEM);
@@ -230,6 +232,7 @@ void net_model_free(struct net_model *net)
         free(net->links[l]);
     }
     free(net->links);
+    net_slots_free(net);
     for (size_t i = 0; i < net->endpoint_count; i++) { free(net->endpoints[i]); }
     free(net);
 }

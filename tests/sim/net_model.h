@@ -7,6 +7,7 @@
 #ifndef SIM_NET_MODEL_H
 #define SIM_NET_MODEL_H
 
+#include "common/base/memory_alias.h"
 #include "common/net/transport.h"
 #include "tests/sim/world.h"
 
@@ -23,6 +24,7 @@ struct net_config {
     uint32_t heartbeat_ms;    /* A side that receives nothing for four of these closes. */
     uint32_t
         chunk_bytes; /* Pushes and values are cut by it, a multiple of 64; 0: WIRE_CHUNK_BYTES. */
+    bool lanes;      /* Values are in memory that ps and worker share. */
 };
 
 /* Called for each delivered frame; `receiver` is the ctx of its endpoint. */
@@ -42,6 +44,7 @@ struct net_endpoint *net_endpoint_open(struct net_model *net, uint32_t host, uin
                                        uint64_t sender, struct buffer_pool *pool,
                                        transport_sink sink, void *ctx);
 struct transport_port net_endpoint_port(struct net_endpoint *endpoint);
+struct memory_port net_endpoint_memory(struct net_endpoint *endpoint);
 void net_endpoint_address(const struct net_endpoint *endpoint, char *text, size_t size);
 /* The process died: the kernel closes its connections, unless the host died (`silently`). */
 void net_endpoint_kill(struct net_endpoint *endpoint, bool silently);

@@ -2,6 +2,7 @@
 #ifndef SIM_NET_MODEL_PRIVATE_H
 #define SIM_NET_MODEL_PRIVATE_H
 
+#include "common/net/slots.h"
 #include "tests/sim/net_model.h"
 
 enum { NET_ENDPOINTS_MAX = 4096, RETRY_US = 20000 };
@@ -14,6 +15,7 @@ struct net_frame {
     enum tn_status status;
     struct frame_header header;
     size_t size;
+    struct net_slot *slot; /* The body is in this one, too; NULL: it is not. */
     uint8_t bytes[];
 };
 
@@ -33,6 +35,8 @@ struct net_link {
     struct net_model *net;
     bool established;
     struct net_side sides[2]; /* [0] is the side that dialled. */
+    bool lane;                /* Values are in slots, if one is free. */
+    struct net_slot *slots[SLOTS];
 };
 
 struct net_endpoint {
@@ -61,6 +65,9 @@ struct net_model {
     bool cut[NET_HOSTS_MAX][NET_HOSTS_MAX];
     net_observer observer;
     void *observer_ctx;
+    struct net_slot **slots; /* Those of all links. */
+    size_t slot_count;
+    struct net_alias *aliases;
 };
 
 /* net_model.c */
@@ -72,6 +79,14 @@ void net_append(struct net_link *link, struct net_side *side, struct net_frame *
 void net_append_close(struct net_link *link, struct net_side *side, enum tn_status status);
 void net_schedule_pump(struct net_link *link, struct net_side *side, uint64_t at_us);
 void net_report_open(struct net_link *link, struct net_side *side);
+
+/* net_slots.c */
+/* Copy the body of a frame to a free slot. NULL: there is none, or such a body has none. */
+struct net_slot *net_slots_put(struct net_link *link, const struct frame_header *header,
+                               const void *body, size_t size);
+/* The body in it; its release returns the slot. */
+struct buffer *net_slots_take(struct net_slot *slot, size_t size);
+void net_slots_free(struct net_model *net);
 
 /* net_port.c */
 void net_break_link(struct net_link *link, enum tn_status status);

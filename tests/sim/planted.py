@@ -19,6 +19,17 @@ import planted_replicas
 # (name, file, text, replacement, targets to build, test that must fail)
 PLANTED = [
     ("a stale manifest is used", "coordinator/chief_plan.c", None, None, ["sim"], "sim.seeds"),
+    ("copied values do not replace pages in shared memory", "worker/value_array.c",
+     "    if (range->memory == 0) { return true; }\n    range->memory = 0;\n",
+     "    if (range->bytes > 0) { return true; }\n    range->memory = 0;\n",
+     ["test_worker_value_array"], "unit.worker_value_array"),
+    ("pages of another memory at the same address stay in the array", "worker/value_array.c",
+     "    if (range->memory != body->memory || range->from != body->data) {",
+     "    if (range->memory == 0 || range->from != body->data) {",
+     ["test_worker_value_array"], "unit.worker_value_array"),
+    ("values in shared memory begin at another line", "common/net/slots.c",
+     "header->type == FRAME_VALUES ? header->first % PAGE_LINES", "header->type == FRAME_VALUES ? header->first % 2",
+     ["test_common_net_slots"], "unit.common_net_slots"),
     ("a shard is not synced", "ps/store/store_file.c",
      "    if (fsync(file->fd) != 0) {", "    if (file == NULL) {",
      ["test_store_crash_states"], "contract.store_crash_states"),

@@ -223,6 +223,7 @@ struct process *process_create(const struct process_config *config, struct task 
     process->ports.zk = zk_client_port(process->zk);
     process->ports.transport = net_endpoint_port(process->endpoint);
     process->ports.stopwatch = (struct stopwatch_port){process, read_stopwatch_ns};
+    process->ports.memory = net_endpoint_memory(process->endpoint);
     return process;
 }
 

@@ -325,6 +325,13 @@ static void draw_chunks(struct sim_setup *setup, uint64_t seed)
     setup->net.chunk_bytes = bytes[random_below(&random, 6)];
 }
 
+/* In half of the seeds, workers use values in memory that they share with the ps. */
+static void draw_lanes(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x6c616e6573000000u};
+    setup->net.lanes = coin(&random);
+}
+
 /* In one seed of four computing takes time, on some hosts several times as much as on others. */
 static void draw_speeds(struct sim_setup *setup, uint64_t seed)
 {
@@ -348,6 +355,7 @@ void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
     draw_rate_changes(setup, seed);
     draw_world(setup, &random);
     draw_chunks(setup, seed);
+    draw_lanes(setup, seed);
     draw_speeds(setup, seed);
     setup->faults_until_ms = between(&random, 2000, 12000);
     uint32_t allowed = (uint32_t)random_next(&random) & ((1u << FAULT_DRAWN) - 1);

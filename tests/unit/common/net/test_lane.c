@@ -177,8 +177,9 @@ static void body_outlives_the_lane(void **state)
 static void body_without_a_header_is_not_seen(void **state)
 {
     (void)state;
-    uint8_t bytes[BODY] = {1};
-    assert_int_equal(lane_put_body(&ends[0], bytes, sizeof bytes), 1);
+    const uint8_t bytes[BODY] = {1};
+    const struct frame_header header = {.type = FRAME_PUSH, .body_bytes = sizeof bytes};
+    assert_int_equal(lane_put_body(&ends[0], &header, bytes), 1);
     assert_null(receive());
 }
 

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
+
 static struct slots_shared shared;
 static uint8_t *memory, *body;
 static struct slots_sender sender;
@@ -37,8 +39,17 @@ static int end(void **state)
 
 static unsigned put(int contents, size_t bytes)
 {
-    memset(body, contents, bytes);
-    return slots_put(&sender, body, bytes);
+    memset(body, contents, size_min(bytes, SLOT_BYTES));
+    const struct frame_header header = {.type = FRAME_PUSH, .body_bytes = (uint32_t)bytes};
+    return slots_put(&sender, &header, body);
+}
+
+/* Take a body of `bytes` bytes out of slot `number`. */
+static void *take(unsigned number, size_t bytes)
+{
+    const struct frame_header header = {
+        .type = FRAME_PUSH, .slot = (uint8_t)number, .body_bytes = (uint32_t)bytes};
+    return slots_take(&receiver, &header);
 }
 
 static void assert_body(const uint8_t *taken, int contents, size_t bytes)
@@ -57,7 +68,7 @@ static void every_slot_has_a_body_of_its_own(void **state)
     const uint8_t *taken[SLOTS];
     for (unsigned i = 0; i < SLOTS; i++) {
         assert_int_equal(put((int)i + 7, SLOT_BYTES), i + 1);
-        taken[i] = slots_take(&receiver, i + 1, SLOT_BYTES);
+        taken[i] = take(i + 1, SLOT_BYTES);
         assert_int_equal((uintptr_t)taken[i] % 64, 0);
         assert_true(taken[i] >= memory && taken[i] + SLOT_BYTES <= memory + SLOTS_BYTES);
     }
@@ -70,14 +81,14 @@ static void returned_slots_are_lent_again(void **state)
     (void)state;
     for (unsigned i = 1; i <= SLOTS; i++) {
         assert_int_equal(put(1, SLOT_LEAST_BYTES), i);
-        assert_non_null(slots_take(&receiver, i, SLOT_LEAST_BYTES));
+        assert_non_null(take(i, SLOT_LEAST_BYTES));
     }
     assert_int_equal(put(2, SLOT_LEAST_BYTES), 0);
     slots_return(&receiver, 3);
     assert_int_equal(put(3, SLOT_LEAST_BYTES), 3);
     assert_int_equal(put(3, SLOT_LEAST_BYTES), 0);
     slots_return(&receiver, 1);
-    assert_body(slots_take(&receiver, 3, SLOT_LEAST_BYTES), 3, SLOT_LEAST_BYTES);
+    assert_body(take(3, SLOT_LEAST_BYTES), 3, SLOT_LEAST_BYTES);
     assert_int_equal(put(4, SLOT_LEAST_BYTES), 1);
 }
 
@@ -85,22 +96,40 @@ static void returned_slots_are_lent_again(void **state)
 static void other_sizes_get_no_slot(void **state)
 {
     (void)state;
-    assert_int_equal(slots_put(&sender, body, SLOT_LEAST_BYTES - 1), 0);
-    assert_int_equal(slots_put(&sender, body, (size_t)SLOT_BYTES + 1), 0);
+    assert_int_equal(put(1, SLOT_LEAST_BYTES - 1), 0);
+    assert_int_equal(put(1, (size_t)SLOT_BYTES + 1), 0);
     assert_int_equal(put(1, SLOT_LEAST_BYTES), 1);
+}
+
+/* Values begin where their header demands it, whatever it names; those of the largest size fit. */
+static void values_begin_at_the_line_of_their_header(void **state)
+{
+    (void)state;
+    const uint32_t lines[] = {0, 63, UINT32_MAX};
+    for (unsigned i = 0; i < 3; i++) {
+        struct frame_header header = {
+            .type = FRAME_VALUES, .first = lines[i], .body_bytes = SLOT_BYTES};
+        memset(body, (int)i, SLOT_BYTES);
+        header.slot = (uint8_t)slots_put(&sender, &header, body);
+        assert_int_equal(header.slot, i + 1);
+        const uint8_t *taken = slots_take(&receiver, &header);
+        assert_body(taken, (int)i, SLOT_BYTES);
+        assert_int_equal((uintptr_t)taken % 4096, (lines[i] % 64) * 64);
+        assert_true(taken + SLOT_BYTES <= memory + (size_t)(i + 1) * SLOT_APART_BYTES);
+    }
 }
 
 /* A slot that does not exist, of an impossible size, or that is in use already is not taken. */
 static void impossible_slots_are_not_taken(void **state)
 {
     (void)state;
-    assert_null(slots_take(&receiver, 0, SLOT_LEAST_BYTES));
-    assert_null(slots_take(&receiver, SLOTS + 1, SLOT_LEAST_BYTES));
-    assert_null(slots_take(&receiver, 1, SLOT_LEAST_BYTES - 1));
-    assert_null(slots_take(&receiver, 1, (size_t)SLOT_BYTES + 1));
+    assert_null(take(0, SLOT_LEAST_BYTES));
+    assert_null(take(SLOTS + 1, SLOT_LEAST_BYTES));
+    assert_null(take(1, SLOT_LEAST_BYTES - 1));
+    assert_null(take(1, (size_t)SLOT_BYTES + 1));
     assert_int_equal(put(1, SLOT_BYTES), 1);
-    assert_non_null(slots_take(&receiver, 1, SLOT_BYTES));
-    assert_null(slots_take(&receiver, 1, SLOT_BYTES));
+    assert_non_null(take(1, SLOT_BYTES));
+    assert_null(take(1, SLOT_BYTES));
 }
 
 /* Whatever the peer writes into the shared counts, a body in use is neither lent nor taken again;
@@ -109,9 +138,9 @@ static void wrong_counts_only_lose_slots(void **state)
 {
     (void)state;
     assert_int_equal(put(1, SLOT_BYTES), 1);
-    assert_non_null(slots_take(&receiver, 1, SLOT_BYTES));
+    assert_non_null(take(1, SLOT_BYTES));
     atomic_store(&shared.slots[0].returned, 12345);
-    assert_null(slots_take(&receiver, 1, SLOT_BYTES));
+    assert_null(take(1, SLOT_BYTES));
     assert_int_equal(put(2, SLOT_BYTES), 2);
     slots_return(&receiver, 1);
     assert_int_equal(put(3, SLOT_BYTES), 1);
@@ -127,7 +156,7 @@ static void counts_wrap_around(void **state)
     atomic_store(&receiver.returned[0], UINT32_MAX);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(put(i, SLOT_BYTES), 1);
-        assert_body(slots_take(&receiver, 1, SLOT_BYTES), i, SLOT_BYTES);
+        assert_body(take(1, SLOT_BYTES), i, SLOT_BYTES);
         slots_return(&receiver, 1);
     }
 }
@@ -138,6 +167,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_slot_has_a_body_of_its_own, begin, end),
         cmocka_unit_test_setup_teardown(returned_slots_are_lent_again, begin, end),
         cmocka_unit_test_setup_teardown(other_sizes_get_no_slot, begin, end),
+        cmocka_unit_test_setup_teardown(values_begin_at_the_line_of_their_header, begin, end),
         cmocka_unit_test_setup_teardown(impossible_slots_are_not_taken, begin, end),
         cmocka_unit_test_setup_teardown(wrong_counts_only_lose_slots, begin, end),
         cmocka_unit_test_setup_teardown(counts_wrap_around, begin, end),

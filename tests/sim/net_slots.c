@@ -1,0 +1,142 @@
+/* Memory that a ps and a worker share (T10): slots for values, and pages of slots that are in an
+ * array of the worker, too. A slot changes with all its pages as soon as it is returned, because
+ * its owner may fill it again at once. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/net_model_private.h"
+
+enum { PAGE_BYTES = 64 }; /* Shards of the simulator are smaller than pages of a machine. */
+
+struct net_slot {
+    struct net_model *net;
+    bool lent; /* From the moment at which it is filled until its receiver returns it. */
+    uint64_t number;
+    size_t capacity;
+    uint8_t *bytes;
+};
+
+struct net_alias {
+    struct net_alias *next;
+    const struct net_slot *slot;
+    size_t offset, bytes;
+    uint8_t *to;
+};
+
+static struct net_slot *make_slot(struct net_model *net, size_t size)
+{
+    const size_t capacity = (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    struct net_slot *slot = calloc(1, sizeof *slot);
+    net->slots = realloc(net->slots, (net->slot_count + 1) * sizeof(struct net_slot *));
+    assert(slot != NULL && net->slots != NULL);
+    *slot = (struct net_slot){.net = net,
+                              .number = net->slot_count + 1,
+                              .capacity = capacity,
+                              .bytes = aligned_alloc(PAGE_BYTES, capacity)};
+    assert(slot->bytes != NULL);
+    net->slots[net->slot_count++] = slot;
+    return slot;
+}
+
+/* The pages of the slot are in arrays, too. */
+static void write_through(const struct net_slot *slot)
+{
+    for (const struct net_alias *at = slot->net->aliases; at != NULL; at = at->next) {
+        if (at->slot == slot) { memcpy(at->to, slot->bytes + at->offset, at->bytes); }
+    }
+}
+
+struct net_slot *net_slots_put(struct net_link *link, const struct frame_header *header,
+                               const void *body, size_t size)
+{
+    struct net_model *net = link->net;
+    if (!link->lane || header->type != FRAME_VALUES || size < PAGE_BYTES) { return NULL; }
+    for (unsigned i = 0; i < SLOTS; i++) {
+        struct net_slot **place = &link->slots[i];
+        if (*place == NULL) { *place = make_slot(net, size); }
+        struct net_slot *slot = *place;
+        if (slot->lent || size > slot->capacity) { continue; }
+        slot->lent = true;
+        memcpy(slot->bytes, body, size);
+        write_through(slot);
+        return slot;
+    }
+    return NULL;
+}
+
+static void return_slot(void *ctx)
+{
+    struct net_slot *slot = ctx;
+    assert(slot->lent);
+    slot->lent = false;
+    memset(slot->bytes, 0xff, slot->capacity); /* Not numbers. */
+    write_through(slot);
+}
+
+struct buffer *net_slots_take(struct net_slot *slot, size_t size)
+{
+    assert(slot->lent);
+    struct buffer *body = buffer_wrap(slot->bytes, size, return_slot, slot);
+    assert(body != NULL);
+    body->memory = slot->number;
+    return body;
+}
+
+/* The pages at `to` are those of no slot any more. */
+static void remove_aliases(struct net_model *net, const uint8_t *to, size_t bytes)
+{
+    for (struct net_alias **at = &net->aliases; *at != NULL;) {
+        struct net_alias *alias = *at;
+        if (alias->to + alias->bytes <= to || alias->to >= to + bytes) {
+            at = &alias->next;
+            continue;
+        }
+        *at = alias->next;
+        free(alias);
+    }
+}
+
+static bool alias(void *ctx, const struct buffer *body, size_t offset, void *to, size_t bytes)
+{
+    struct net_model *net = ctx;
+    assert(body->memory >= 1 && body->memory <= net->slot_count);
+    assert(offset + bytes <= body->size && (uintptr_t)to % PAGE_BYTES == 0);
+    struct net_alias *made = calloc(1, sizeof *made);
+    assert(made != NULL);
+    remove_aliases(net, to, bytes);
+    *made = (struct net_alias){.next = net->aliases,
+                               .slot = net->slots[body->memory - 1],
+                               .offset = offset,
+                               .bytes = bytes,
+                               .to = to};
+    net->aliases = made;
+    memcpy(to, made->slot->bytes + offset, bytes);
+    return true;
+}
+
+static bool unalias(void *ctx, void *to, size_t bytes)
+{
+    remove_aliases(ctx, to, bytes);
+    return true;
+}
+
+struct memory_port net_endpoint_memory(struct net_endpoint *endpoint)
+{
+    return (struct memory_port){
+        .ctx = endpoint->net, .page_bytes = PAGE_BYTES, .alias = alias, .unalias = unalias};
+}
+
+void net_slots_free(struct net_model *net)
+{
+    for (size_t i = 0; i < net->slot_count; i++) {
+        free(net->slots[i]->bytes);
+        free(net->slots[i]);
+    }
+    free(net->slots);
+    while (net->aliases != NULL) {
+        struct net_alias *alias = net->aliases;
+        net->aliases = alias->next;
+        free(alias);
+    }
+}

@@ -1,0 +1,212 @@
+/* The array of all parameters, whose pages may be those of memory that a ps shares. */
+#include "worker/value_array.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/base/memory_file.h"
+
+enum {
+    PAGE = 4096,
+    BEGIN = PAGE + 1024, /* Where the first shard ends and the second one begins. */
+    BYTES = 4 * PAGE,    /* All parameters. */
+    MEMORY_BYTES = 8 * PAGE,
+    NUMBER = 7, /* The number of the shared memory. */
+};
+
+static struct value_array array;
+static struct buffer_pool *pool;
+static uint8_t *memory;
+static int fd, releases, calls_left;
+
+static int begin(void **state)
+{
+    (void)state;
+    const struct memory_port port = memory_port_of_machine();
+    void *mapped = NULL;
+    pool = buffer_pool_create(0);
+    fd = memory_file_create("test", MEMORY_BYTES, &mapped);
+    memory = mapped;
+    releases = 0;
+    return !value_array_open(&array, &port, true, BYTES, pool) || fd < 0 || port.page_bytes != PAGE;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    value_array_close(&array);
+    munmap(memory, MEMORY_BYTES);
+    close(fd);
+    buffer_pool_destroy(pool);
+    return 0;
+}
+
+static void count_release(void *ctx)
+{
+    (void)ctx;
+    releases++;
+}
+
+/* A body at byte `at` of the shared memory. */
+static struct buffer *lend(size_t at, int contents, size_t bytes)
+{
+    memset(memory + at, contents, bytes);
+    struct buffer *body = buffer_wrap(memory + at, bytes, count_release, NULL);
+    assert_non_null(body);
+    body->memory = NUMBER;
+    return body;
+}
+
+static void take(uint32_t ps, size_t offset, struct buffer *body)
+{
+    assert_true(value_array_take(&array, ps, 0, offset, body));
+    buffer_release(body);
+}
+
+static void assert_values(size_t from, size_t until, int contents)
+{
+    const uint8_t *values = array.values->data;
+    for (size_t i = from; i < until; i++) {
+        if (values[i] != contents) { fail_msg("byte %zu is %d, not %d", i, values[i], contents); }
+    }
+}
+
+/* A body stays in use until the array is returned, and its whole pages are not copied. */
+static void body_is_used_where_it_is(void **state)
+{
+    (void)state;
+    take(1, BEGIN, lend(2 * PAGE + 1024, 5, BYTES - BEGIN));
+    assert_values(BEGIN, BYTES, 5);
+    assert_int_equal(releases, 0);
+    memset(memory, 6, MEMORY_BYTES); /* A ps does not do this while the body is in use. */
+    assert_values(BEGIN, 2 * PAGE, 5);
+    assert_values(2 * PAGE, BYTES, 6);
+    value_array_return(&array);
+    assert_int_equal(releases, 1);
+}
+
+/* The page in which one shard ends and another one begins has the values of both. */
+static void shards_meet_in_a_page(void **state)
+{
+    (void)state;
+    take(1, BEGIN, lend(2 * PAGE + 1024, 5, BYTES - BEGIN));
+    take(0, 0, lend(6 * PAGE, 3, BEGIN));
+    assert_values(0, BEGIN, 3);
+    assert_values(BEGIN, BYTES, 5);
+    take(1, BEGIN, lend(2 * PAGE + 1024, 8, BYTES - BEGIN));
+    assert_values(0, BEGIN, 3);
+    assert_values(BEGIN, BYTES, 8);
+    value_array_return(&array);
+    assert_int_equal(releases, 3);
+}
+
+/* Bodies whose pages differ from the array's, or that are not in shared memory, are copied; pages
+ * of an earlier body are neither written nor seen any more. */
+static void other_bodies_are_copied(void **state)
+{
+    (void)state;
+    take(1, BEGIN, lend(1024, 5, BYTES - BEGIN));
+    take(1, BEGIN, lend(3 * PAGE + 1088, 6, BYTES - BEGIN));
+    assert_int_equal(releases, 2);
+    assert_values(BEGIN, BYTES, 6);
+    assert_int_equal(memory[2 * PAGE], 5);
+    memset(memory, 1, MEMORY_BYTES);
+    assert_values(BEGIN, BYTES, 6);
+    take(1, BEGIN, lend(1024, 7, BYTES - BEGIN));
+    assert_values(BEGIN, BYTES, 7);
+    struct buffer *copied = buffer_acquire(pool, BYTES - BEGIN);
+    copied->size = BYTES - BEGIN;
+    memset(copied->data, 9, copied->size);
+    take(1, BEGIN, copied);
+    assert_values(BEGIN, BYTES, 9);
+    assert_int_equal(memory[2 * PAGE], 7);
+}
+
+/* Another memory may be mapped where an earlier one was. */
+static void memory_at_the_same_address_is_another_one(void **state)
+{
+    (void)state;
+    take(1, BEGIN, lend(1024, 5, BYTES - BEGIN));
+    value_array_return(&array);
+    const int flags = MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED;
+    assert_ptr_equal(mmap(memory, MEMORY_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0), memory);
+    struct buffer *body = lend(1024, 6, BYTES - BEGIN);
+    body->memory = NUMBER + 1;
+    take(1, BEGIN, body);
+    assert_values(BEGIN, BYTES, 6);
+}
+
+/* Bodies of less than a page, and those between two pages, are copied. */
+static void body_without_a_whole_page_is_copied(void **state)
+{
+    (void)state;
+    take(0, 64, lend(64, 5, PAGE));
+    assert_values(64, PAGE + 64, 5);
+    take(1, 2 * PAGE + 64, lend(64, 6, 64));
+    assert_values(2 * PAGE + 64, 2 * PAGE + 128, 6);
+    assert_int_equal(releases, 2);
+}
+
+/* An array of long answers has memory of the pool, and copies all bodies. */
+static void array_that_does_not_share_copies(void **state)
+{
+    (void)state;
+    const struct memory_port port = memory_port_of_machine();
+    value_array_close(&array);
+    assert_true(value_array_open(&array, &port, false, BYTES, pool));
+    struct buffer *body = lend(0, 5, PAGE);
+    assert_true(value_array_take(&array, 1, VALUE_BODIES_MAX, 0, body));
+    buffer_release(body);
+    assert_int_equal(releases, 1);
+    assert_values(0, PAGE, 5);
+}
+
+static bool fail_alias(void *ctx, const struct buffer *body, size_t offset, void *to, size_t bytes)
+{
+    (void)ctx;
+    (void)body;
+    (void)offset;
+    return munmap(to, bytes) != 0;
+}
+
+static bool fail_unalias(void *ctx, void *to, size_t bytes)
+{
+    (void)ctx;
+    return calls_left-- > 0 && memory_port_of_machine().unalias(NULL, to, bytes);
+}
+
+/* A body whose pages cannot be shared is copied, unless the array has lost its own. */
+static void failures_are_copies(void **state)
+{
+    (void)state;
+    array.port.alias = fail_alias;
+    array.port.unalias = fail_unalias;
+    calls_left = 1;
+    take(1, BEGIN, lend(1024, 5, BYTES - BEGIN));
+    assert_int_equal(releases, 1);
+    assert_values(BEGIN, BYTES, 5);
+    struct buffer *body = lend(1024, 6, BYTES - BEGIN);
+    assert_false(value_array_take(&array, 1, 0, BEGIN, body));
+    buffer_release(body);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(body_is_used_where_it_is, begin, end),
+        cmocka_unit_test_setup_teardown(shards_meet_in_a_page, begin, end),
+        cmocka_unit_test_setup_teardown(other_bodies_are_copied, begin, end),
+        cmocka_unit_test_setup_teardown(memory_at_the_same_address_is_another_one, begin, end),
+        cmocka_unit_test_setup_teardown(body_without_a_whole_page_is_copied, begin, end),
+        cmocka_unit_test_setup_teardown(array_that_does_not_share_copies, begin, end),
+        cmocka_unit_test_setup_teardown(failures_are_copies, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
