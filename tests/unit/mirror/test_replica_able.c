@@ -10,8 +10,8 @@
 
 #include "mirror/replica.h"
 
-/* Worker 0 of two groups of two, whose heads are the workers 0 and 2; one range, of worker 2 or 0;
- * four slices. */
+/* Worker 0 of two groups of two, whose heads are the workers 0 and 2; one range or two; four
+ * slices. Range 1 is that of worker 2. */
 static struct replica replica;
 static struct replica_actions actions;
 static struct run run;
@@ -68,21 +68,33 @@ static const char *assign(uint16_t a, uint16_t b, uint16_t c, uint16_t d)
 }
 
 /* Whole, at step 0, running; both heads are connected. */
-static int set_up(void **state)
+static void begin(uint32_t ranges)
 {
-    (void)state;
     now_ms = 1000;
     run = (struct run){.phase = RUN_LOADING, .generation = 1, .until = 100};
     run.evaluate_step = run.evaluation.step = STEP_NONE;
     replica_init(
         &replica,
         &(struct replica_config){
-            .workers = 4, .ranges = 1, .slices = 4, .keep_sums = 1, .begins_unable = true});
+            .workers = 4, .ranges = ranges, .slices = 4, .keep_sums = 1, .begins_unable = true});
     (void)feed((struct replica_event){.type = REPLICA_EV_LINK_UP, .peer = 2});
     (void)order();
     (void)feed((struct replica_event){.type = REPLICA_EV_LOADED, .generation = 1});
     run.phase = RUN_RUNNING;
     (void)order();
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    begin(1);
+    return 0;
+}
+
+static int set_up_two_ranges(void **state)
+{
+    (void)state;
+    begin(2);
     return 0;
 }
 
@@ -94,6 +106,16 @@ static void one_that_is_unable_follows_the_others(void **state)
     assert_string_equal(from(2, REPLICA_EV_SUM, 0, (struct slice_node){0, 0}), "taQ");
     assert_int_equal(replica.step, 1);
     assert_false(replica.computing);
+}
+
+/* It owns slices, but has nothing to push, so it asks for the sum of the other range. */
+static void one_that_is_unable_asks_although_it_owns_slices(void **state)
+{
+    (void)state;
+    assert_string_equal(assign(0, 0, 2, 2), "Q");
+    assert_int_equal(actions.items[0].range, 1);
+    assert_string_equal(happens(REPLICA_EV_ABLE), "C");
+    assert_string_equal(happens(REPLICA_EV_COMPUTED), "P");
 }
 
 /* It owns the range and slices, which others compute: it asks its peers for the sum. */
@@ -156,6 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(one_that_is_unable_follows_the_others, set_up),
+        cmocka_unit_test_setup(one_that_is_unable_asks_although_it_owns_slices, set_up_two_ranges),
         cmocka_unit_test_setup(one_that_is_unable_asks_around, set_up),
         cmocka_unit_test_setup(a_lost_computation, set_up),
         cmocka_unit_test_setup(only_the_last_computation_is_lost, set_up),
