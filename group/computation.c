@@ -7,7 +7,7 @@
 struct computation {
     struct computation_config config;
     struct part_runner *runner;
-    struct schedule schedule;
+    struct slice_schedule schedule;
     struct computation_order order;
     float *levels[COMPUTATION_LEVELS_MAX]; /* Partial sums, as in worker/compute.h; 0: not used. */
     double losses[COMPUTATION_LEVELS_MAX];

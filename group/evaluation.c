@@ -8,7 +8,7 @@
 struct group_evaluation {
     struct group_evaluation_config config;
     struct part_runner *runner;
-    struct schedule schedule;
+    struct slice_schedule schedule;
     const float *values;
     uint64_t version;
     struct schedule_label label; /* The last order ... */

@@ -388,11 +388,12 @@ void group_evaluate_begin(struct group_worker *worker, const struct loop_action 
     next_chunk(worker);
 }
 
-uint64_t group_evaluate_expects(void *ctx, const struct schedule_label *label, uint32_t edge)
+uint64_t group_evaluate_expects(void *ctx, uint32_t peer, const struct member_frame *message)
 {
     const struct group_worker *worker = ctx;
-    if (worker->evaluator == NULL) { return 0; }
-    return group_evaluation_expects(worker->evaluator, label->slice, edge);
+    (void)peer;
+    if (worker->evaluator == NULL || message->kind != MEMBER_FRAME_RESULT) { return 0; }
+    return group_evaluation_expects(worker->evaluator, message->label.slice, message->number);
 }
 
 const char *group_evaluate_message(struct group_worker *worker, const struct member_frame *message,
@@ -403,7 +404,8 @@ const char *group_evaluate_message(struct group_worker *worker, const struct mem
     case MEMBER_FRAME_EVALUATE: return begin_chunk(worker, &message->label, &done);
     case MEMBER_FRAME_RESULT: return result_arrived(worker, message, body);
     case MEMBER_FRAME_READ: return read_wanted(worker, message);
-    default: return floats_arrived(worker, message, body);
+    case MEMBER_FRAME_FLOATS: return floats_arrived(worker, message, body);
+    default: return "a group with ps does not use this message";
     }
 }
 

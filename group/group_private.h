@@ -137,7 +137,7 @@ bool group_values_take(struct group_worker *worker, uint32_t ps, struct value_la
 bool group_values_swap(struct group_worker *worker, struct value_label label);
 void group_values_forget(struct group_worker *worker);
 /* Calls of the member. */
-bool group_values_prepare(void *ctx, struct computation_order *order);
+enum member_answer group_values_prepare(void *ctx, struct computation_order *order);
 void group_values_computed(void *ctx, const struct computation_order *order, double loss);
 
 /* group_evaluate.c */
@@ -146,7 +146,7 @@ void group_evaluate_close(struct group_worker *worker);
 void group_evaluate_reset(struct group_worker *worker);
 /* At the head: LOOP_DO_EVALUATE. */
 void group_evaluate_begin(struct group_worker *worker, const struct loop_action *action);
-uint64_t group_evaluate_expects(void *ctx, const struct schedule_label *label, uint32_t edge);
+uint64_t group_evaluate_expects(void *ctx, uint32_t peer, const struct member_frame *message);
 /* Whether the head has all that an evaluation needs; group_evaluate_end() sets the result. */
 bool group_evaluate_is_over(const struct group_worker *worker);
 void group_evaluate_end(struct group_worker *worker);

@@ -205,21 +205,21 @@ void group_values_reset(struct group_worker *worker)
 
 /* ---------------------------------------------------------------- gradients */
 
-bool group_values_prepare(void *ctx, struct computation_order *order)
+enum member_answer group_values_prepare(void *ctx, struct computation_order *order)
 {
     struct group_worker *worker = ctx;
     const struct value_label label = {order->generation, order->step};
-    if (!value_labels_begin(&worker->labels, label)) { return false; }
+    if (!value_labels_begin(&worker->labels, label)) { return MEMBER_REFUSES; }
     order->sum = gradients_begin(&worker->gradients, worker->labels.node_count);
     if (order->sum == NULL) {
         log_error("out of memory for the gradients of %" PRIu64 " parameters: exiting",
                   worker->layout.floats);
         group_finish(worker, TN_EXIT_ERROR);
-        return false;
+        return MEMBER_REFUSES;
     }
     order->values = worker->current->data;
     order->version = worker->labels.version;
-    return true;
+    return MEMBER_BEGINS;
 }
 
 void group_values_computed(void *ctx, const struct computation_order *order, double loss)

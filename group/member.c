@@ -25,6 +25,8 @@ struct group_member {
     struct attempt attempt;
     struct computation *computation;
     struct computation_order order; /* The last one. */
+    bool waits;                     /* An order waits for values: */
+    struct member_frame waiting;
     struct order_progress progress; /* At the head. */
     struct link links[GROUP_MEMBERS_MAX];
     uint64_t now_ms;
@@ -50,6 +52,7 @@ static void forget(struct group_member *member)
 {
     computation_reset(member->computation);
     member->progress = (struct order_progress){.is_active = false};
+    member->waits = false;
     member->config.calls.reset(member->config.calls.ctx);
 }
 
@@ -132,16 +135,30 @@ static enum tn_status begin_order(struct group_member *member, const struct memb
         .step = message->label.step,
         .node = {message->label.slice, message->number},
     };
-    const bool begins = computation_is_idle(member->computation) &&
-                        calls->prepare(calls->ctx, &order) &&
-                        computation_order(member->computation, &order);
-    if (!begins) {
+    const bool is_free = !member->waits && computation_is_idle(member->computation);
+    const enum member_answer answer = is_free ? calls->prepare(calls->ctx, &order) : MEMBER_REFUSES;
+    member->waits = member->waits || answer == MEMBER_WAITS;
+    if (answer == MEMBER_WAITS) {
+        assert(member->config.member != 0);
+        member->waiting = *message;
+        return TN_OK;
+    }
+    if (answer == MEMBER_REFUSES || !computation_order(member->computation, &order)) {
         const uint32_t peer = member->config.member == 0 ? 1 : 0;
         refuse(member, peer, "an order cannot be carried out");
         return TN_OK;
     }
     member->order = order;
     return advance(member);
+}
+
+enum tn_status member_resume(struct group_member *member, struct error *error)
+{
+    if (!member->waits) { return TN_OK; }
+    const struct member_frame message = member->waiting;
+    member->error = error;
+    member->waits = false;
+    return begin_order(member, &message);
 }
 
 bool member_is_ready(const struct group_member *member)
@@ -232,9 +249,9 @@ static enum tn_status tensor(struct group_member *member, uint32_t peer,
     const char *fault = NULL;
     enum tn_status status = TN_OK;
     const struct member_calls *calls = &member->config.calls;
-    const bool is_result = message->kind == MEMBER_FRAME_RESULT;
+    const bool is_owners = message->kind != MEMBER_FRAME_TENSOR;
     const uint64_t bytes =
-        is_result ? calls->expects(calls->ctx, &message->label, message->number)
+        is_owners ? calls->expects(calls->ctx, peer, message)
                   : computation_expects(member->computation, message->label.slice, message->number);
     if (bytes == 0) {
         refuse(member, peer, "a value is not for this member");
@@ -249,7 +266,7 @@ static enum tn_status tensor(struct group_member *member, uint32_t peer,
     case ASSEMBLY_MORE: break;
     case ASSEMBLY_COMPLETE:
         if (!is_present) { break; }
-        if (is_result) {
+        if (is_owners) {
             deliver(member, peer, message, whole);
         } else if (computation_arrived(member->computation, &message->label, message->number,
                                        whole)) {

@@ -17,14 +17,20 @@
 
 enum { MEMBER_DIAL_MS = 100 };
 
+/* Whether a member has the values of an order. */
+enum member_answer {
+    MEMBER_REFUSES, /* No: a new attempt begins. */
+    MEMBER_BEGINS,
+    MEMBER_WAITS, /* Not yet: the owner calls member_resume(). Never at the head. */
+};
+
 /* Called by the member; `ctx` is the owner's. */
 struct member_calls {
     /* As in struct computation_config. */
     enum tn_status (*fill)(void *ctx, const struct schedule_label *label, const char *field,
                            struct tn_view view, struct error *error);
-    /* An order to compute `slices` begins: set values, version and sum. False: this member does not
-     * have the values; a new attempt begins. */
-    bool (*prepare)(void *ctx, struct computation_order *order);
+    /* An order to compute slices: if it begins, set values, version and sum. */
+    enum member_answer (*prepare)(void *ctx, struct computation_order *order);
     /* The order is carried out here: the sum is complete. */
     void (*computed)(void *ctx, const struct computation_order *order, double loss);
     /* The head's: all members have carried it out. */
@@ -34,8 +40,8 @@ struct member_calls {
     void (*reset)(void *ctx);
     /* This member takes part in a new attempt. */
     void (*ready)(void *ctx);
-    /* The size of the value that RESULT brings of an edge; 0: it brings nothing here. */
-    uint64_t (*expects)(void *ctx, const struct schedule_label *label, uint32_t edge);
+    /* The size of what RESULT or GRADIENT of `peer` brings; 0: it brings nothing here. */
+    uint64_t (*expects)(void *ctx, uint32_t peer, const struct member_frame *message);
     /* A message of the present attempt, of a kind from LINK_UP on, with its whole body, which is
      * borrowed. Returns why it is not valid, or NULL. */
     const char *(*message)(void *ctx, uint32_t peer, const struct member_frame *message,
@@ -85,6 +91,9 @@ void member_send(struct group_member *member, uint32_t to, struct member_frame m
                  struct buffer *body);
 /* End the attempt: this member cannot do what the head ordered. */
 void member_fail(struct group_member *member, const char *why);
+
+/* Values have changed: an order that waits may begin. Errors of the computation. */
+MUST_CHECK enum tn_status member_resume(struct group_member *member, struct error *error);
 
 /* At the head: whether the group is one worker now. */
 bool member_is_complete(const struct group_member *member);

@@ -23,7 +23,8 @@ static bool has_right_body(const struct frame_header *header, enum member_frame_
     switch (kind) {
     case MEMBER_FRAME_TENSOR:
     case MEMBER_FRAME_RESULT:
-    case MEMBER_FRAME_FLOATS: return true;
+    case MEMBER_FRAME_FLOATS:
+    case MEMBER_FRAME_GRADIENT: return true;
     case MEMBER_FRAME_RELAY:
     case MEMBER_FRAME_ANSWER: return header->body_bytes == WIRE_HEADER_BYTES;
     default: return header->body_bytes == 0;

@@ -23,6 +23,11 @@
  *   READ       head -> member: values of a variable are wanted
  *   FLOATS     member -> head. Body: the values that were wanted last
  *
+ * Without ps, where each member has all values (M13):
+ *
+ *   HOLDS      member -> head: it has values of the label's generation; 0: it has none
+ *   GRADIENT   member -> head: of its variables, for the present order, before DONE. Body: floats
+ *
  * Pure. Threads: any.
  */
 #ifndef GROUP_MEMBER_FRAME_H
@@ -49,6 +54,8 @@ enum member_frame_kind {
     MEMBER_FRAME_RESULT,
     MEMBER_FRAME_READ,
     MEMBER_FRAME_FLOATS,
+    MEMBER_FRAME_HOLDS,
+    MEMBER_FRAME_GRADIENT,
     MEMBER_FRAME_KINDS,
 };
 

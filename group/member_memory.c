@@ -58,6 +58,7 @@ enum tn_status member_memory_plan(const struct member_memory_config *config, uin
     }
     if (status != TN_OK) { return status; }
     add_values(config, training, u32_max(sizes[0], sizes[1]), bytes);
+    if (config->evaluation == NULL) { return TN_OK; }
     add_values(config, &config->evaluation->partition, config->chunk, bytes);
     return add_programs(config, &config->evaluation->partition, config->chunk, bytes, error);
 }

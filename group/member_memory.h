@@ -11,7 +11,7 @@
 
 struct member_memory_config {
     const struct training_cut *cut;
-    const struct evaluation_cut *evaluation;
+    const struct evaluation_cut *evaluation; /* NULL: its parts of the training alone. */
     uint32_t task;
     uint32_t slices, batch; /* As in struct computation_config. */
     uint32_t chunk;         /* Examples of a chunk of the test set. */

@@ -11,7 +11,8 @@ enum message_action member_message_action(const struct attempt *attempt, uint32_
     case MEMBER_FRAME_READY:
     case MEMBER_FRAME_BROKEN: return MESSAGE_ATTEMPT; /* It checks the number. */
     case MEMBER_FRAME_TENSOR:
-    case MEMBER_FRAME_RESULT: return is_present ? MESSAGE_VALUE : MESSAGE_LATE_VALUE;
+    case MEMBER_FRAME_RESULT:
+    case MEMBER_FRAME_GRADIENT: return is_present ? MESSAGE_VALUE : MESSAGE_LATE_VALUE;
     case MEMBER_FRAME_ORDER: return is_present && peer == 0 ? MESSAGE_ORDER : MESSAGE_DROP;
     case MEMBER_FRAME_DONE: return is_present && attempt->member == 0 ? MESSAGE_DONE : MESSAGE_DROP;
     case MEMBER_FRAME_HELLO:
@@ -33,7 +34,9 @@ bool member_message_is_for(uint32_t member, uint32_t peer, enum member_frame_kin
     case MEMBER_FRAME_SWAP:
     case MEMBER_FRAME_EVALUATE:
     case MEMBER_FRAME_READ: return peer == 0;
-    case MEMBER_FRAME_FLOATS: return member == 0;
+    case MEMBER_FRAME_FLOATS:
+    case MEMBER_FRAME_HOLDS:
+    case MEMBER_FRAME_GRADIENT: return member == 0;
     case MEMBER_FRAME_RESULT: return true;
     default: return false;
     }

@@ -289,7 +289,7 @@ uint32_t part_runner_parts(const struct part_runner *runner)
     return runner->part_count;
 }
 
-void part_runner_schedule(struct part_runner *runner, struct schedule *schedule)
+void part_runner_schedule(struct part_runner *runner, struct slice_schedule *schedule)
 {
     schedule_init(schedule, &(struct schedule_config){
                                 .parts = runner->part_count,

@@ -45,7 +45,7 @@ void part_runner_destroy(struct part_runner *runner); /* NULL is allowed. */
 
 uint32_t part_runner_parts(const struct part_runner *runner);
 /* Begin the schedule of the parts and arrivals. The runner has one, and outlives it. */
-void part_runner_schedule(struct part_runner *runner, struct schedule *schedule);
+void part_runner_schedule(struct part_runner *runner, struct slice_schedule *schedule);
 /* In ascending order of readers. */
 const struct part_arrival *part_runner_arrivals(const struct part_runner *runner, uint32_t *count);
 /* The number of the arrival that is `edge`. False: it does not come here from another member. */

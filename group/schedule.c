@@ -3,13 +3,13 @@
 #include <assert.h>
 #include <string.h>
 
-static bool *here(const struct schedule *schedule, uint32_t slot)
+static bool *here(const struct slice_schedule *schedule, uint32_t slot)
 {
     assert(slot < SCHEDULE_SLOTS);
     return schedule->config.here + (uint64_t)slot * schedule->config.arrivals;
 }
 
-static void clear(struct schedule *schedule, uint32_t slot)
+static void clear(struct slice_schedule *schedule, uint32_t slot)
 {
     schedule->first_missing[slot] = 0;
     if (schedule->config.arrivals == 0) { return; }
@@ -21,18 +21,18 @@ static bool is_equal(const struct schedule_label *a, const struct schedule_label
     return a->generation == b->generation && a->step == b->step && a->slice == b->slice;
 }
 
-void schedule_init(struct schedule *schedule, const struct schedule_config *config)
+void schedule_init(struct slice_schedule *schedule, const struct schedule_config *config)
 {
     assert(config->here != NULL || config->arrivals == 0);
     for (uint32_t i = 0; i < config->arrivals; i++) {
         assert(config->readers[i] <= config->parts);
         assert(i == 0 || config->readers[i - 1] <= config->readers[i]);
     }
-    *schedule = (struct schedule){.config = *config};
+    *schedule = (struct slice_schedule){.config = *config};
     schedule_reset(schedule);
 }
 
-void schedule_reset(struct schedule *schedule)
+void schedule_reset(struct slice_schedule *schedule)
 {
     for (uint32_t slot = 0; slot < SCHEDULE_SLOTS; slot++) { clear(schedule, slot); }
     schedule->present = schedule->part = 0;
@@ -40,12 +40,12 @@ void schedule_reset(struct schedule *schedule)
     schedule->order = (struct slice_node){0, 0};
 }
 
-bool schedule_is_idle(const struct schedule *schedule)
+bool schedule_is_idle(const struct slice_schedule *schedule)
 {
     return schedule->order.count == 0;
 }
 
-bool schedule_order(struct schedule *schedule, uint64_t generation, uint64_t step,
+bool schedule_order(struct slice_schedule *schedule, uint64_t generation, uint64_t step,
                     struct slice_node node)
 {
     assert(node.count >= 1);
@@ -61,7 +61,8 @@ bool schedule_order(struct schedule *schedule, uint64_t generation, uint64_t ste
 }
 
 /* The slot of a slice that something may arrive for. False: nothing may. */
-static bool find_slot(struct schedule *schedule, const struct schedule_label *label, uint32_t *slot)
+static bool find_slot(struct slice_schedule *schedule, const struct schedule_label *label,
+                      uint32_t *slot)
 {
     struct schedule_label *present = &schedule->labels[schedule->present];
     *slot = schedule->present;
@@ -76,7 +77,7 @@ static bool find_slot(struct schedule *schedule, const struct schedule_label *la
     return schedule->order.count > 1 && is_equal(label, &next);
 }
 
-enum schedule_arrival schedule_arrived(struct schedule *schedule,
+enum schedule_arrival schedule_arrived(struct slice_schedule *schedule,
                                        const struct schedule_label *label, uint32_t arrival,
                                        uint32_t *slot)
 {
@@ -90,7 +91,7 @@ enum schedule_arrival schedule_arrived(struct schedule *schedule,
     return SCHEDULE_KEEP;
 }
 
-struct schedule_next schedule_next(const struct schedule *schedule)
+struct schedule_next schedule_next(const struct slice_schedule *schedule)
 {
     const uint32_t slot = schedule->present, missing = schedule->first_missing[slot];
     struct schedule_next next = {.what = SCHEDULE_WAIT, .part = schedule->part, .slot = slot};
@@ -103,13 +104,13 @@ struct schedule_next schedule_next(const struct schedule *schedule)
     return next;
 }
 
-void schedule_ran(struct schedule *schedule)
+void schedule_ran(struct slice_schedule *schedule)
 {
     assert(schedule_next(schedule).what == SCHEDULE_RUN);
     schedule->part++;
 }
 
-bool schedule_finished(struct schedule *schedule)
+bool schedule_finished(struct slice_schedule *schedule)
 {
     assert(schedule_next(schedule).what == SCHEDULE_FINISH);
     struct schedule_label next = schedule->labels[schedule->present];

@@ -57,7 +57,7 @@ struct schedule_next {
 };
 
 /* Private to schedule.c. */
-struct schedule {
+struct slice_schedule {
     struct schedule_config config;
     struct schedule_label labels[SCHEDULE_SLOTS];
     uint32_t first_missing[SCHEDULE_SLOTS];
@@ -67,29 +67,29 @@ struct schedule {
     struct slice_node order; /* The slices that are left; none: idle. */
 };
 
-void schedule_init(struct schedule *schedule, const struct schedule_config *config);
+void schedule_init(struct slice_schedule *schedule, const struct schedule_config *config);
 /* Idle, and nothing has arrived. */
-void schedule_reset(struct schedule *schedule);
+void schedule_reset(struct slice_schedule *schedule);
 
 /* Slices `node` of a step are to be computed. False: others are being computed, or a value has
  * arrived that is not for the first of these; nothing has changed. */
-bool schedule_order(struct schedule *schedule, uint64_t generation, uint64_t step,
+bool schedule_order(struct slice_schedule *schedule, uint64_t generation, uint64_t step,
                     struct slice_node node);
-bool schedule_is_idle(const struct schedule *schedule);
+bool schedule_is_idle(const struct slice_schedule *schedule);
 
 enum schedule_arrival {
     SCHEDULE_KEEP,    /* To be kept in `*slot`. */
     SCHEDULE_DROP,    /* It is here. */
     SCHEDULE_INVALID, /* Its slice is neither of the two: the sender is faulty. */
 };
-enum schedule_arrival schedule_arrived(struct schedule *schedule,
+enum schedule_arrival schedule_arrived(struct slice_schedule *schedule,
                                        const struct schedule_label *label, uint32_t arrival,
                                        uint32_t *slot);
 
-struct schedule_next schedule_next(const struct schedule *schedule);
+struct schedule_next schedule_next(const struct slice_schedule *schedule);
 /* The part that was next has run. */
-void schedule_ran(struct schedule *schedule);
+void schedule_ran(struct slice_schedule *schedule);
 /* The results of the slice were taken, and its slot is free. True: it was the last one ordered. */
-bool schedule_finished(struct schedule *schedule);
+bool schedule_finished(struct slice_schedule *schedule);
 
 #endif

@@ -69,6 +69,10 @@ static void compute(struct mirror_worker *worker, const struct replica_action *a
     const struct stopwatch_port *stopwatch = &worker->ports.stopwatch;
     const uint32_t end = action->first_node + action->node_count;
     uint64_t slices = 0;
+    if (worker->group != NULL) {
+        mirror_group_compute(worker, action);
+        return;
+    }
     assert(worker->core.computing && end <= worker->core.node_count);
     const uint64_t since_ns = stopwatch->read_ns(stopwatch->ctx, 0);
     for (uint32_t i = action->first_node; i < end && !worker->finished; i++) {

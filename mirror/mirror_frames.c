@@ -85,12 +85,18 @@ static void opened(struct mirror_worker *worker, const struct transport_event *e
         (struct asker){.conn = event->conn, .by_lane = event->by_lane};
 }
 
+static void forget_asker(struct mirror_worker *worker, struct asker *asker)
+{
+    assert(worker->asker_count > 0);
+    assembly_reset(&asker->body);
+    *asker = worker->askers[--worker->asker_count];
+}
+
 static void closed(struct mirror_worker *worker, conn_id conn)
 {
     struct asker *asker = find_asker(worker, conn);
     if (asker == NULL) { return; }
-    assembly_reset(&asker->body);
-    *asker = worker->askers[--worker->asker_count];
+    forget_asker(worker, asker);
     mirror_feed(worker,
                 (struct replica_event){.type = REPLICA_EV_CONN_CLOSED, .conn = (uint32_t)conn.v},
                 (struct brought){.body = NULL});
@@ -259,6 +265,10 @@ void mirror_transport(struct mirror_worker *worker, const struct transport_event
 {
     const int peer = links_find(&worker->links, event->conn);
     struct asker *asker = find_asker(worker, event->conn);
+    if (peer < 0 && mirror_group_transport(worker, event)) {
+        if (asker != NULL) { forget_asker(worker, asker); }
+        return;
+    }
     if (peer >= 0) {
         on_link(worker, (uint32_t)peer, event);
     } else if (event->type == TRANSPORT_OPENED && event->accepted) {

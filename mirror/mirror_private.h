@@ -9,6 +9,7 @@
 #include "common/node/ps_links.h"
 #include "common/node/worker_watch.h"
 #include "mirror/frames.h"
+#include "mirror/mirror_group.h"
 #include "mirror/mirror_worker.h"
 #include "mirror/replica.h"
 #include "mirror/tensors.h"
@@ -60,6 +61,7 @@ struct mirror_worker {
     struct load_order load;
     struct losses losses;
     struct compute compute;
+    struct mirror_group *group; /* NULL: it computes by itself. */
     struct slice_timer timer;
     struct evaluation evaluation; /* The newest of this generation. */
     uint64_t evaluation_ns;       /* The processor time of the last one here; 0: unknown. */

@@ -138,7 +138,7 @@ static void report(struct mirror_worker *worker)
         .order_revision = core->revision,
         .generation = core->whole ? core->generation : 0,
         .step = core->whole ? core->step : 0,
-        .ready = 1,
+        .ready = mirror_group_is_worker(worker),
         .slice_ns = worker->timer.reported_ns,
         .gate = replica_gate(core),
         .leaving = worker->drain_until_ms != 0,
@@ -211,13 +211,15 @@ static void leave_if_drained(struct mirror_worker *worker)
 static void tick(struct mirror_worker *worker)
 {
     worker_watch_tick(&worker->watch, worker->now_ms);
-    if (worker->core.computing) { /* The core learns it after other events had their turn. */
+    /* The core learns it after other events had their turn. */
+    if (worker->core.computing && worker->group == NULL) {
         feed(worker, (struct replica_event){.type = REPLICA_EV_COMPUTED,
                                             .evaluation_ms = mirror_evaluation_ms(worker)});
     }
     if (worker->now_ms >= replica_deadline_ms(&worker->core)) {
         feed(worker, (struct replica_event){.type = REPLICA_EV_TICK});
     }
+    mirror_group_proceed(worker);
     links_tick(&worker->links, worker->now_ms);
     log_wait(worker);
 }
@@ -257,11 +259,12 @@ static void handle(void *self, const struct node_event *event)
 static uint64_t deadline_ms(const void *self)
 {
     const struct mirror_worker *worker = self;
-    if (worker->core.computing) { return worker->now_ms; }
+    if (worker->core.computing && worker->group == NULL) { return worker->now_ms; }
     uint64_t first = u64_min(membership_deadline_ms(&worker->membership),
                              checkpoint_client_deadline_ms(&worker->checkpoints));
     first = u64_min(first, replica_deadline_ms(&worker->core));
     first = u64_min(first, links_deadline_ms(&worker->links));
+    first = u64_min(first, mirror_group_deadline_ms(worker));
     first = u64_min(first, wait_log_due_ms(worker));
     first = u64_min(first, worker->leave_at_ms);
     if (worker->drain_until_ms != 0) {
@@ -330,6 +333,7 @@ static enum tn_status open_parts(struct mirror_worker *worker, const struct mirr
         .train = own->train,
         .test = own->test,
         .pool = worker->ports.buffers,
+        .evaluates_only = strategy_members(own->job) > 1,
         .details = own->details,
     };
     const uint64_t parameters = own->model->table.parameter_count;
@@ -347,7 +351,7 @@ static enum tn_status open_parts(struct mirror_worker *worker, const struct mirr
         .parameters = parameters,
         .places = worker->tensors.places,
     };
-    return status;
+    return status == TN_OK ? mirror_group_open(worker, error) : status;
 }
 
 enum tn_status mirror_worker_create(const struct mirror_config *config, struct mirror_worker **out,
@@ -379,6 +383,7 @@ enum tn_status mirror_worker_create(const struct mirror_config *config, struct m
                                     .slices = job->train.slices,
                                     .index = config->worker.identity.task.index,
                                     .keep_sums = MIRROR_KEEP_SUMS,
+                                    .begins_unable = worker->group != NULL,
                                 });
     *out = worker;
     return TN_OK;
@@ -392,6 +397,7 @@ void mirror_worker_destroy(struct mirror_worker *worker)
         mirror_drop_fetched(worker, i);
     }
     for (uint32_t i = 0; i < worker->asker_count; i++) { assembly_reset(&worker->askers[i].body); }
+    mirror_group_close(worker);
     tensors_close(&worker->tensors);
     checkpoint_client_close(&worker->checkpoints);
     shard_close(&worker->shard);

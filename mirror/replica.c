@@ -36,7 +36,7 @@ void replica_forget_step(struct replica *r, struct replica_actions *out)
 {
     assert(r->node_count <= r->config.slices);
     if (r->node_count > 0) { replica_act(out, REPLICA_DO_FORGET); }
-    r->node_count = 0;
+    r->node_count = r->computing_count = 0;
     memset(&r->done, 0, sizeof r->done);
     memset(r->have, 0, sizeof r->have);
     r->probe_at_ms = 0;
@@ -214,7 +214,7 @@ static void compute(struct replica *r, struct replica_actions *out)
 {
     struct slice_set missing = r->owned;
     if (!r->whole || !replica_is_active(r) || r->fetching || replica_is_busy(r)) { return; }
-    if (r->step >= replica_limit(r)) { return; }
+    if (!r->is_able || r->step >= replica_limit(r)) { return; }
     for (uint32_t i = 0; i < SLICES_WORDS; i++) { missing.words[i] &= ~r->done.words[i]; }
     if (slice_set_count(&missing) == 0) { return; }
     struct slice_node cover[SLICES_MAX];
@@ -227,6 +227,7 @@ static void compute(struct replica *r, struct replica_actions *out)
     action->first_node = r->node_count;
     action->node_count = count;
     r->node_count += count;
+    r->computing_count = count;
     for (uint32_t i = 0; i < SLICES_WORDS; i++) { r->done.words[i] |= missing.words[i]; }
     r->computing = true;
 }
@@ -259,6 +260,7 @@ void replica_init(struct replica *r, const struct replica_config *config)
     assert(config->keep_sums <= REPLICA_KEEP_MAX);
     memset(r, 0, sizeof *r);
     r->config = *config;
+    r->is_able = !config->begins_unable;
     r->run.evaluate_step = r->evaluated_step = STEP_NONE;
     r->ahead = REPLICA_NONE;
     r->donor = r->probed = (uint16_t)config->index;
@@ -288,9 +290,12 @@ void replica_handle(struct replica *r, const struct replica_event *event,
     case REPLICA_EV_REFUSED: replica_on_refused(r, event); break;
     case REPLICA_EV_COMPUTED:
         r->computing = false;
+        r->computing_count = 0;
         r->evaluation_ms = event->evaluation_ms;
         break;
     case REPLICA_EV_EVALUATED: r->evaluating = false; break;
+    case REPLICA_EV_ABLE: r->is_able = true; break;
+    case REPLICA_EV_UNABLE: replica_become_unable(r); break;
     case REPLICA_EV_LOADED: loaded(r, event, actions); break;
     case REPLICA_EV_TICK: break;
     }

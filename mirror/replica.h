@@ -69,6 +69,9 @@ enum replica_event_type {
     /* The end of an action. */
     REPLICA_EV_COMPUTED,
     REPLICA_EV_EVALUATED,
+    REPLICA_EV_ABLE, /* It can compute gradients, and cannot: M13. A computation that runs when it
+                        becomes unable has no result. */
+    REPLICA_EV_UNABLE,
     REPLICA_EV_LOADED, /* `generation` and `step` are those of the order. */
     REPLICA_EV_TICK,   /* replica_deadline_ms() has passed. */
 };
@@ -144,6 +147,7 @@ struct replica_actions {
 struct replica_config {
     uint32_t workers, ranges, slices, index;
     uint32_t keep_sums; /* Sums of so many steps back are kept, 0 to REPLICA_KEEP_MAX. */
+    bool begins_unable; /* It computes nothing before REPLICA_EV_ABLE. */
 };
 
 /* The question for the sum of a range at the current step. */
@@ -178,6 +182,8 @@ struct replica {
     uint32_t node_count;
     /* Private. */
     struct replica_config config;
+    bool is_able;
+    uint32_t computing_count; /* The last ones of nodes[], whose gradients are being computed. */
     uint64_t now_ms;
     struct run run;
     uint16_t writers[RANGES_MAX];

@@ -64,7 +64,7 @@ void replica_ask(struct replica *r, uint32_t range, struct replica_actions *out)
     const bool by_owner = is_reachable(r, owner);
     if (!by_owner && !is_reachable(r, r->ahead)) { return; }
     turn_to(ask, by_owner ? owner : r->ahead);
-    const bool pushes = r->node_count > 0 || slice_set_count(&r->owned) > 0;
+    const bool pushes = r->node_count > 0 || (r->is_able && slice_set_count(&r->owned) > 0);
     if (by_owner && pushes) {
         if (ask->sent < r->node_count && !r->computing) { push(r, range, out); }
     } else if (!ask->pulled) {

@@ -56,6 +56,11 @@ void replica_evaluate(struct replica *r, struct replica_actions *out);
 /* When it evaluates the current step if no other worker has done so; UINT64_MAX: never. */
 uint64_t replica_evaluation_due_ms(const struct replica *r);
 
+/* replica_able.c: M13. */
+/* A computation that runs has no result, and its slices are computed again once the replica is able
+ * to. Earlier gradients of the step count. */
+void replica_become_unable(struct replica *r);
+
 /* replica_late.c: M12. */
 /* Whether it waits for the others, so that it may judge whether they are late. */
 bool replica_awaits(const struct replica *r);

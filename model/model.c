@@ -10,6 +10,7 @@
 #include "common/job/strategy.h"
 #include "common/job/variable_placement.h"
 #include "graph/lookups.h"
+#include "graph/training_cut.h"
 #include "graph/variables.h"
 #include "model/job_graph.h"
 #include "model/table_training.h"
@@ -147,6 +148,28 @@ enum tn_status model_open_graph(struct tn_graph *graph, struct model **out, stru
     return status;
 }
 
+/* Without ps, where no member needs a variable of its own. */
+static enum tn_status check_parts(const struct tn_graph *graph, uint32_t members,
+                                  struct error *error)
+{
+    struct training_cut cut = {.tasks = 0};
+    bool has_part[PLACE_TASKS_MAX] = {false};
+    enum tn_status status = training_cut_create(graph, members, &cut, error);
+    for (uint32_t p = 0; p < cut.partition.part_count && status == TN_OK; p++) {
+        has_part[cut.partition.parts[p].task] = true;
+    }
+    for (uint32_t m = 0; m < members && status == TN_OK; m++) {
+        if (has_part[m]) { continue; }
+        status =
+            error_set(error, TN_EINVAL,
+                      "member %" PRIu32 " of the group computes nothing: give a layer \"task\": "
+                      "%" PRIu32 ", or a smaller strategy.members",
+                      m, m);
+    }
+    training_cut_free(&cut);
+    return status;
+}
+
 /* The member of a group that reads each variable. Other strategies load the checkpoints of groups,
  * if the model can have any. */
 static enum tn_status find_members(struct model *model, const struct job *job, struct error *error)
@@ -166,6 +189,10 @@ static enum tn_status find_members(struct model *model, const struct job *job, s
     if (!in_group && status == TN_EINVAL) { return TN_OK; }
     for (uint32_t i = 0; i < table->count && status == TN_OK; i++) {
         table->variables[i].member = members[i];
+    }
+    const bool has_ps = job->cluster.ps > 0;
+    if (status == TN_OK && in_group && !has_ps) {
+        status = check_parts(model->graph, tasks, error);
     }
     return status == TN_OK
                ? TN_OK

@@ -84,13 +84,13 @@ static enum tn_status open_training(struct compute *compute, struct error *error
     uint32_t most = compute->slice_examples;
     struct training_config training = {
         .model = config->model, .kernels = config->programs, .rows = config->rows};
-    list_sizes(config->job, training.gradient);
+    if (!config->evaluates_only) { list_sizes(config->job, training.gradient); }
     if (config->test != NULL && config->test->examples > 0) {
         training.evaluation[0] = config->test->examples >= most ? most : 0;
         training.evaluation[1] = (uint32_t)(config->test->examples % most);
     }
     enum tn_status status = training_open(&training, &compute->training, error);
-    if (status != TN_OK) { return status; }
+    if (status != TN_OK || config->evaluates_only) { return status; }
     const struct fields fields = training_fields(compute->training, TN_TRAIN, most);
     return compute_check_fields(&fields, config->train, error);
 }

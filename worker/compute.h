@@ -43,6 +43,8 @@ struct compute_config {
     struct buffer_pool *pool;
     /* The rows of the model's tables, at the step of the values; NULL: it has none. */
     const struct row_source *rows;
+    /* It computes no gradients, so it needs no memory for them. */
+    bool evaluates_only;
     /* The run's folder, for what evaluations give besides loss and accuracy:
      * worker/evaluation_details.h. NULL: nothing is written. */
     const char *details;

@@ -19,8 +19,9 @@ static enum strategy_type wanted_type(const struct job *job, const struct change
     case CHANGE_TO_GROUP: return STRATEGY_TYPE_GROUP;
     case CHANGE_BY_PS: break;
     }
-    if (request->ps == 0) { return STRATEGY_TYPE_MIRROR; }
-    return job->cluster.ps > 0 ? job->strategy.type : STRATEGY_TYPE_PS;
+    const bool keeps_base = (request->ps == 0) == (job->cluster.ps == 0);
+    if (keeps_base) { return job->strategy.type; } /* Groups exist with and without ps. */
+    return request->ps == 0 ? STRATEGY_TYPE_MIRROR : STRATEGY_TYPE_PS;
 }
 
 /* A strategy that needs another placement gets it; otherwise the placement stays. */
@@ -33,7 +34,7 @@ void live_plan_job(struct job *job, const struct change_request *request)
     if (request->workers > 0) { job->cluster.workers = request->workers; }
     if (job->strategy.type == STRATEGY_TYPE_MIRROR) {
         job->placement.strategy = PLACEMENT_RANGES;
-    } else if (job->strategy.type == STRATEGY_TYPE_GROUP &&
+    } else if (job->strategy.type == STRATEGY_TYPE_GROUP && job->cluster.ps > 0 &&
                job->placement.strategy == PLACEMENT_RANGES) {
         job->placement.strategy = PLACEMENT_GREEDY;
     }

@@ -85,16 +85,23 @@ static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint
 }
 
 /* A worker without ps has all values and the state, the pushes to its range of two steps, and the
- * sums of two steps. */
+ * sums of two steps. The head of a group has the range; the others have a copy of their variables,
+ * and one gradient. */
 static void plan_replicas(const struct job *job, const struct variable_table *variables,
                           uint32_t arrays, uint32_t pushes, struct memory_plan *plan)
 {
     const uint64_t bytes = variables->parameter_count * sizeof(float);
     const struct ps_memory all = plan_ps(job, variables->parameter_count, arrays, 2);
-    struct worker_memory *worker = &plan->member[0];
+    const uint64_t groups = job_workers_least(job) / plan->members;
     const uint64_t lanes = (uint64_t)plan->workers * (plan->workers - 1);
-    worker->values = all.values + all.state + all.next + all.saving;
-    worker->gradients += all.pushed + 2 * bytes * pushes / job_workers_least(job);
+    for (uint32_t m = 0; m < plan->members; m++) {
+        struct worker_memory *worker = &plan->member[m];
+        const bool is_head = m == 0;
+        worker->values = all.values + all.state + all.next + all.saving;
+        if (plan->members > 1) { worker->values += bytes; }
+        worker->gradients = is_head ? worker->gradients + 2 * bytes * pushes / groups : bytes;
+        worker->gradients += all.pushed;
+    }
     if (job->transport.lane != LANE_TCP) { plan->lanes_bytes = lanes * LANE_BYTES; }
 }
 
@@ -112,14 +119,14 @@ static void count_pushes(const struct job *job, uint32_t workers, uint32_t *all,
     }
 }
 
-/* The values that a worker task has: in a group, those of its ps. */
+/* The values that a worker task has: in a group with ps, those of its ps. */
 static uint64_t count_values(const struct job *job, const struct variable_table *variables,
                              uint32_t member)
 {
     const uint32_t members = strategy_members(job);
     uint64_t count = 0;
     assert(member < members);
-    if (members == 1) { return variables->parameter_count; }
+    if (members == 1 || job->cluster.ps == 0) { return variables->parameter_count; }
     for (uint32_t p = member; p < job->cluster.ps; p += members) {
         count += variable_table_shard(variables, job->cluster.ps, p).count;
     }
@@ -250,18 +257,22 @@ static enum tn_status plan_whole(const struct job *job, const struct model *mode
     return status;
 }
 
-/* The members of a group, each of which has the programs of its parts. */
+/* The members of a group, each of which has the programs of its parts. Without ps it evaluates by
+ * itself. */
 static enum tn_status plan_members(const struct job *job, const struct model *model,
                                    struct memory_plan *plan, struct error *error)
 {
     struct training_cut cut = {.tasks = 0};
     struct evaluation_cut evaluation = {.result_count = 0};
     enum tn_status status = training_cut_create(model->graph, plan->members, &cut, error);
-    if (status == TN_OK) { status = evaluation_cut_create(&cut, &evaluation, error); }
+    const bool evaluates_alone = job->cluster.ps == 0;
+    if (status == TN_OK && !evaluates_alone) {
+        status = evaluation_cut_create(&cut, &evaluation, error);
+    }
     for (uint32_t m = 0; m < plan->members && status == TN_OK; m++) {
         const struct member_memory_config config = {
             .cut = &cut,
-            .evaluation = &evaluation,
+            .evaluation = evaluates_alone ? NULL : &evaluation,
             .task = m,
             .slices = job->train.slices,
             .batch = job->train.batch,
@@ -269,6 +280,9 @@ static enum tn_status plan_members(const struct job *job, const struct model *mo
             .kernels = job_programs_on_cpu(job),
         };
         status = member_memory_plan(&config, &plan->member[m].programs, error);
+        if (status != TN_OK || !evaluates_alone) { continue; }
+        status = plan_program(job, model, TN_EVALUATE, config.chunk, 0, &plan->member[m].programs,
+                              error);
     }
     evaluation_cut_free(&evaluation);
     training_cut_free(&cut);

@@ -92,10 +92,12 @@ static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit
                                          .details =
                                              setup->session_file != NULL ? setup->dir : NULL};
     if (!alone) { return hosted_workers_run(setup, &config, exit_code, error); }
-    if (strategy_members(&setup->job) > 1) { return run_group(setup, &config, exit_code, error); }
-    return strategy_of_job(&setup->job)->has_ps
-               ? run_with_ps(setup, &config, exit_code, error)
-               : run_mirror(setup, parts, &config, exit_code, error);
+    const bool in_group = strategy_members(&setup->job) > 1;
+    if (!strategy_of_job(&setup->job)->has_ps) {
+        return run_mirror(setup, parts, &config, exit_code, error);
+    }
+    return in_group ? run_group(setup, &config, exit_code, error)
+                    : run_with_ps(setup, &config, exit_code, error);
 }
 
 static void close_worker(void *role)

@@ -97,6 +97,7 @@ static void add_strategy(struct differences *found, const struct job *job)
     if (strategy_members(job) == 1) { return; }
     (void)snprintf(members, sizeof members, " of %" PRIu32, strategy_members(job));
     add_text(found, members);
+    if (job->cluster.ps == 0) { add_text(found, " without ps"); }
 }
 
 void job_resume_text(const struct job *from, const struct job *to, char *text, size_t size)

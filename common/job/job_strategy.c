@@ -24,7 +24,9 @@ static enum tn_status check_rules(const char *strategy, const struct rule *rules
     return TN_OK;
 }
 
-static enum tn_status check_mirror(const struct job *job, struct error *error)
+/* Without ps: type mirror, or groups whose members have all values. */
+static enum tn_status check_replicas(const struct job *job, const char *strategy,
+                                     struct error *error)
 {
     const struct rule rules[] = {
         {job->train.mode == TRAIN_ASYNC, "train.mode", "async", "train.mode=sync"},
@@ -40,7 +42,7 @@ static enum tn_status check_mirror(const struct job *job, struct error *error)
          "placement.strategy=ranges"},
         {job->placement.rule_count > 0, "placement.variables", "a list", "strategy.type=ps"},
     };
-    return check_rules("mirror", rules, sizeof rules / sizeof rules[0], error);
+    return check_rules(strategy, rules, sizeof rules / sizeof rules[0], error);
 }
 
 /* The tasks of a group, and the variables of its members on ps. */
@@ -59,11 +61,19 @@ static enum tn_status check_group_sizes(const struct job *job, struct error *err
                          " groups of %" PRIu32 " workers: training would never start; lower it",
                          job->cluster.min_workers, workers / members, members);
     }
-    if (job->cluster.ps < members) {
+    if (job->cluster.ps != 0 && job->cluster.ps < members) {
         return error_set(error, TN_EINVAL,
                          "cluster.ps is %" PRIu32 ", but strategy.members is %" PRIu32
-                         ": give at least as many, each ps has variables of one member",
+                         ": give at least as many, each ps has variables of one member, or 0: each "
+                         "worker then has all values",
                          job->cluster.ps, members);
+    }
+    /* Beside two connections between each pair of workers, one between members. */
+    if (job->cluster.ps == 0 && 2 * workers + members > 2 * MIRROR_WORKERS_MAX) {
+        return error_set(error, TN_EINVAL,
+                         "cluster.workers is %" PRIu32 ", but groups of %" PRIu32
+                         " without ps have at most %d workers: lower it, or give cluster.ps",
+                         workers, members, (2 * MIRROR_WORKERS_MAX - (int)members) / 2);
     }
     return TN_OK;
 }
@@ -77,11 +87,13 @@ static enum tn_status check_group(const struct job *job, struct error *error)
         {job->cluster.workers_least != 0, "cluster.workers", "a range", "cluster.workers=2"},
         {job->cluster.evaluators > 0, "cluster.evaluators", "1", "cluster.evaluators=0"},
         {job->transport.lane == LANE_SHM, "transport.lane", "shm", "transport.lane=auto"},
-        {job->placement.strategy == PLACEMENT_RANGES, "placement.strategy",
+        {job->cluster.ps != 0 && job->placement.strategy == PLACEMENT_RANGES, "placement.strategy",
          "ranges, which cuts variables", "placement.strategy=greedy"},
     };
-    const enum tn_status status =
-        check_rules("group", rules, sizeof rules / sizeof rules[0], error);
+    enum tn_status status = check_rules("group", rules, sizeof rules / sizeof rules[0], error);
+    if (status == TN_OK && job->cluster.ps == 0) {
+        status = check_replicas(job, "group without ps", error);
+    }
     return status == TN_OK ? check_group_sizes(job, error) : status;
 }
 
@@ -121,13 +133,13 @@ enum tn_status job_check_workers_per_process(const struct job *job, struct error
 static enum tn_status check_type(const struct job *job, struct error *error)
 {
     if (check_borders(job, error) != TN_OK) { return error->status; }
-    if (job->strategy.type == STRATEGY_TYPE_MIRROR) { return check_mirror(job, error); }
-    if (job->cluster.ps == 0) {
+    if (job->strategy.type == STRATEGY_TYPE_MIRROR) { return check_replicas(job, "mirror", error); }
+    if (job->strategy.type == STRATEGY_TYPE_GROUP) { return check_group(job, error); }
+    if (job->cluster.ps == 0 && job->strategy.type != STRATEGY_TYPE_LOCAL) {
         return error_set(error, TN_EINVAL,
                          "cluster.ps is 0, but the parameters need a ps: give at least 1, or "
                          "--set strategy.type=mirror");
     }
-    if (job->strategy.type == STRATEGY_TYPE_GROUP) { return check_group(job, error); }
     if (job->strategy.type != STRATEGY_TYPE_LOCAL || job->train.mode != TRAIN_ASYNC) {
         return TN_OK;
     }

@@ -26,6 +26,8 @@ const struct strategy *strategy_of_job(const struct job *job)
     assert(job->strategy.type <= STRATEGY_TYPE_GROUP);
     if (job->strategy.type == STRATEGY_TYPE_MIRROR) { return strategy_of_kind(STRATEGY_MIRROR); }
     if (job->strategy.type == STRATEGY_TYPE_LOCAL) { return strategy_of_kind(STRATEGY_LOCAL); }
+    const bool is_group = job->strategy.type == STRATEGY_TYPE_GROUP;
+    if (is_group && job->cluster.ps == 0) { return strategy_of_kind(STRATEGY_MIRROR); }
     return strategy_of_kind(job->train.mode == TRAIN_SYNC ? STRATEGY_PS_SYNC : STRATEGY_PS_ASYNC);
 }
 

@@ -19,7 +19,7 @@ enum strategy_kind { STRATEGY_PS_SYNC, STRATEGY_PS_ASYNC, STRATEGY_MIRROR, STRAT
 
 struct strategy {
     enum strategy_kind kind;
-    bool has_ps;        /* The values are on ps; else each worker has all of them. */
+    bool has_ps;        /* The values are on ps; else each worker task has all of them. */
     bool on_cluster;    /* False: one process does all the work, and no node exists. */
     bool exact_steps;   /* The values of a step depend only on the job (A2 to A7). */
     bool slice_updates; /* Each slice is pushed alone, and is an update of its own (A8). */

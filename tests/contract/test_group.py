@@ -171,6 +171,53 @@ class Group(Cli):
             self.check_it_continues()
         self.end_as_local(run, job)
 
+    def without_ps(self, **changes):
+        """The job with groups without ps."""
+        return self.job_with(cluster_ps=0, placement_strategy="ranges", **changes)
+
+    def test_same_bits_without_ps(self):
+        """Two groups of three, each of which has all values; gradients are clipped."""
+        self.check_as_local(self.without_ps(model_layers=BRANCHES, strategy_members=3, cluster_workers=6,
+                                            train_clip_norm=0.5))
+
+    def test_members_without_ps_are_killed(self):
+        """SIGKILL to heads and other members, also when the other group has just lost one: no step is done again."""
+        job = self.without_ps(cluster_workers=4, train_optimizer="adam", train_learning_rate=0.0001)
+        run = self.begin_group(job)
+        for name in ("worker:0", "worker:3", "worker:2", "worker:1"):
+            self.kill(name)
+        pids = [self.wait_pid(name) for name in ("worker:1", "worker:2")]
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        for name, pid in zip(("worker:1", "worker:2"), pids):
+            self.wait_pid(name, but=pid)
+        self.check_it_continues()
+        self.assertEqual({each["steps_redone"] for each in self.end_as_local(run, job)["recoveries"]}, {0})
+
+    def test_one_group_without_ps_waits(self):
+        """The only group loses its members one after the other: the other one has the values, and nothing is loaded."""
+        job = self.without_ps()
+        run = self.begin_group(job)
+        for name in ("worker:1", "worker:0", "worker:1"):
+            self.kill(name)
+        self.assertEqual({each["steps_redone"] for each in self.end_as_local(run, job)["recoveries"]}, {0})
+
+    def test_groups_with_and_without_ps(self):
+        """A run continues as groups without ps, with ps, and again without."""
+        job = self.without_ps(train_optimizer="adam", train_learning_rate=0.001, train_steps=120)
+        expected = self.local(job)["parameters_digest"]
+        placed = ["--set", "placement.strategy=greedy", "--set", "cluster.ps=3"]
+        for steps, options in ((30, []), (60, placed), (90, ["--set", "strategy.type=mirror"]), (120, [])):
+            resume = ["--resume"] if steps > 30 else []
+            result = self.result(self.spawn("run", job, "--dir", "run", "-o", "json", *resume, "--set",
+                                            f"train.steps={steps}", *options))
+            self.assertEqual(result["steps"], steps)
+        self.assertEqual(result["parameters_digest"], expected)
+        changes = [entry["cause"] for entry in self.history() if entry["kind"] == "changed"]
+        self.assertEqual([change.split(",")[0] for change in changes],
+                         ["strategy.type group of 2 without ps -> group of 2", "strategy.type group of 2 -> mirror",
+                          "strategy.type mirror -> group of 2 without ps"])
+
     def test_another_layout_needs_resume(self):
         """Without it the command is refused and names both strategies; tasks of layers are part of the model."""
         job = self.job_with(train_steps=50)
@@ -229,6 +276,8 @@ class Group(Cli):
                      self.job_with(model_layers=[{"dense": 5}]), "--dir", "run")
         self.refused(3, ["task:2", "strategy.members is 2"], "run",
                      self.job_with(model_layers=[{"dense": 5, "task": 2}]), "--dir", "run")
+        self.refused(3, ["member 1", "computes nothing", "\"task\": 1"], "run",
+                     self.without_ps(model_layers=[{"dense": 5}]), "--dir", "run")
 
 
 if __name__ == "__main__":

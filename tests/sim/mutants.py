@@ -245,7 +245,7 @@ MUTANTS = [
      "tensors_sum(&worker->tensors, r, step)->body->data", "tensors_sum(&worker->tensors, 0, step)->body->data"),
     ("a worker does not report that it missed a checkpoint", "mirror/mirror_actions.c",
      "    case REPLICA_DO_MISS: miss(worker, action->checkpoint, true); break;", "    case REPLICA_DO_MISS: break;"),
-] + mutants_tables.MUTANTS + mutants_live.MUTANTS + mutants_group.MUTANTS
+] + mutants_tables.MUTANTS + mutants_live.MUTANTS + mutants_group.MUTANTS + mutants_group.WITHOUT_PS
 
 
 def copy_tree(root, target):
@@ -268,9 +268,11 @@ def build(tree):
 def tries_of(mutant, seeds):
     """The runs of the simulator, one after the other: (first seed, arguments)."""
     step = 100
-    if mutant in mutants_group.MUTANTS:  # Other seeds have no groups. Most are found by the first few.
-        few = [(first, name, 5) for first in range(1, min(seeds, 20) + 1, 5) for name in mutants_group.SCENARIOS]
-        many = [(first, name, step) for first in range(21, seeds + 1, step) for name in mutants_group.SCENARIOS]
+    if mutant in mutants_group.MUTANTS + mutants_group.WITHOUT_PS:  # Other seeds have no groups. Most are found by the first few.
+        without_ps = mutant in mutants_group.WITHOUT_PS
+        scenarios = mutants_group.SCENARIOS_WITHOUT_PS if without_ps else mutants_group.SCENARIOS
+        few = [(first, name, 5) for first in range(1, min(seeds, 20) + 1, 5) for name in scenarios]
+        many = [(first, name, step) for first in range(21, seeds + 1, step) for name in scenarios]
         return [(first, ["--scenario", name, str(first), str(min(count, seeds - first + 1))])
                 for first, name, count in few + many]
     tries = [(1, ["--scenario", "all", "1", str(SCENARIO_SEEDS)])]

@@ -1,6 +1,8 @@
-"""Planted bugs of groups of workers (section G of docs/protocol.md): rows of mutants.py. The scenarios of groups must find them."""
+"""Planted bugs of groups of workers (section G and rule M13 of docs/protocol.md): rows of mutants.py. The scenarios of groups must
+find them."""
 
 SCENARIOS = ["group", "group-kills", "group-lost"]
+SCENARIOS_WITHOUT_PS = ["group-mirror-survivor", "group-mirror", "group-mirror-lost"]
 
 MUTANTS = [
     ("the head of an incomplete group is ready", "group/group_worker.c",
@@ -35,4 +37,19 @@ MUTANTS = [
     ("a gradient of a member is counted twice", "group/computation.c",
      "    for (; ends > 0; ends--, level--) {\n",
      "    if (computation->order.node.count == 1) { for (uint64_t i = 0; i < floats; i++) { sum[i] *= 2; } }\n    for (; ends > 0; ends--, level--) {\n"),
+]
+
+WITHOUT_PS = [
+    ("without ps, every member of a group is ready", "mirror/mirror_group.c",
+     "    if (!is_head(group)) { return false; }\n", "    if (!is_head(group)) { return member_is_ready(group->member); }\n"),
+    ("without ps, the head of an incomplete group is ready", "mirror/mirror_worker.c",
+     "        .ready = mirror_group_is_worker(worker),", "        .ready = worker->core.config.index % 2 == 0 || mirror_group_is_worker(worker),"),
+    ("without ps, members compute with the values of an earlier step", "mirror/mirror_group.c",
+     "    if (group->version != 0 && is_same) { return; }", "    if (group->version != 0 && (is_same || group->step % 2 == 0)) { return; }"),
+    ("without ps, an order begins while the member is behind", "mirror/mirror_group.c",
+     "    case MEMBER_HAS_NOT_YET: return MEMBER_WAITS;", "    case MEMBER_HAS_NOT_YET:\n        if (!worker->core.whole) { return MEMBER_WAITS; }\n        break;"),
+    ("without ps, an order that waits never begins", "mirror/mirror_group.c",
+     "member_resume(group->member, &group->error);", "is_head(group) ? member_resume(group->member, &group->error) : TN_OK;"),
+    ("without ps, the gradient of one member is missing", "mirror/mirror_group.c",
+     "        part_vector_scatter(&group->parts, m,", "        part_vector_scatter(&group->parts, m == 1 ? 0 : m,"),
 ]

@@ -139,7 +139,8 @@ static bool send_chunk(struct net_link *link, struct net_side *side,
 static size_t chunk_bytes(const struct net_model *net, const struct frame_header *header)
 {
     const bool in_group = header->type == FRAME_GROUP && (header->epoch == MEMBER_FRAME_TENSOR ||
-                                                          header->epoch == MEMBER_FRAME_RESULT);
+                                                          header->epoch == MEMBER_FRAME_RESULT ||
+                                                          header->epoch == MEMBER_FRAME_GRADIENT);
     const bool tensor = header->type == FRAME_PUSH || header->type == FRAME_VALUES ||
                         header->type == FRAME_SUM || in_group;
     return tensor && net->config.chunk_bytes != 0 ? net->config.chunk_bytes : WIRE_CHUNK_BYTES;

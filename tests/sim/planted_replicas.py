@@ -11,6 +11,9 @@ LATE = (["test_mirror_replica_late"], "unit.mirror_replica_late")
 EVALUATE = (["test_mirror_replica_evaluate"], "unit.mirror_replica_evaluate")
 LATE_CHIEF = (["test_coordinator_chief_mirror_late"], "unit.coordinator_chief_mirror_late")
 TENSORS = (["test_mirror_tensors"], "unit.mirror_tensors")
+ABLE = (["test_mirror_replica_able"], "unit.mirror_replica_able")
+MEMBER = (["test_mirror_member_state"], "unit.mirror_member_state")
+PARTS = (["test_mirror_part_vector"], "unit.mirror_part_vector")
 
 
 def plant(name, path, text, replacement, test=SIM):
@@ -23,7 +26,8 @@ PLANTED = [
     plant("an owner that lacks a sum asks no peer", "mirror/replica_asks.c",
           "    if (!is_due || r->computing) { return; }", "    if (!is_due || r->config.workers > 0) { return; }"),
     plant("a worker that knows of one that is further does not compute", "mirror/replica.c",
-          "    if (r->step >= replica_limit(r)) { return; }\n    for (", "    if (r->step >= replica_limit(r) || r->ahead != REPLICA_NONE) { return; }\n    for ("),
+          "    if (!r->is_able || r->step >= replica_limit(r)) { return; }",
+          "    if (!r->is_able || r->step >= replica_limit(r) || r->ahead != REPLICA_NONE) { return; }"),
     plant("a new owner is not asked", "mirror/replica_asks.c",
           "    if (ask->to == peer) { return; }", "    if (ask->to != REPLICA_NONE) { return; }"),
     plant("held gradients are dropped when the range moves away", "mirror/replica.c",
@@ -161,4 +165,26 @@ PLANTED = [
     plant("pushes of the next step replace those of the present one", "mirror/tensors.c",
           "    struct range_pushes *pushes = &tensors->pushes[range][step % 2];\n    assert(range < tensors->ranges);",
           "    struct range_pushes *pushes = &tensors->pushes[range][0];\n    assert(range < tensors->ranges);", TENSORS),
+    plant("a computation that was lost has a result", "mirror/replica_able.c",
+          "    r->node_count -= r->computing_count;\n", ""),
+    plant("slices whose computation was lost are not computed again", "mirror/replica_able.c",
+          "        slice_set_remove(&r->done, r->nodes[i]);\n", "        r->nodes[i].count = r->nodes[i].count;\n"),
+    plant("a computation that was lost is awaited", "mirror/replica_able.c",
+          "    r->computing = false;\n", ""),
+    plant("all gradients of the step are lost with a computation", "mirror/replica_able.c",
+          "    r->computing = false;\n", "    r->computing = false;\n    r->node_count = 0;\n", ABLE),
+    plant("one that is unable computes", "mirror/replica.c",
+          "    if (!r->is_able || r->step >= replica_limit(r)) { return; }", "    if (r->step >= replica_limit(r)) { return; }", ABLE),
+    plant("one that is unable does not ask for sums", "mirror/replica_asks.c",
+          "r->node_count > 0 || (r->is_able && slice_set_count(&r->owned) > 0);",
+          "r->node_count > 0 || slice_set_count(&r->owned) > 0;", ABLE),
+    plant("a group is a worker before its members have values", "mirror/member_state.c",
+          "        if (holders->generations[m] != own->generation) { return false; }",
+          "        if (holders->generations[m] > own->generation) { return false; }", MEMBER),
+    plant("a member waits for a step that it has passed", "mirror/member_state.c",
+          "own->step == step ? MEMBER_HAS : MEMBER_HAS_PASSED", "own->step == step ? MEMBER_HAS : MEMBER_HAS_NOT_YET", MEMBER),
+    plant("a member computes with the values of another generation", "mirror/member_state.c",
+          "    if (own->generation > generation) { return MEMBER_HAS_PASSED; }\n", "", MEMBER),
+    plant("a member gets the variables of another one", "mirror/part_vector.c",
+          "        memcpy(part + place->part, whole + place->whole,", "        memcpy(part + place->part, whole + place->part,", PARTS),
 ]

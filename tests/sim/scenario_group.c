@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "common/job/strategy.h"
 #include "group/member_frame.h"
 #include "tests/sim/scenario_draw.h"
 #include "tests/sim/scenario_verdicts.h"
@@ -101,6 +102,19 @@ void scenario_group_kills(struct sim_setup *setup, struct random *random)
     }
 }
 
+/* Without ps, each member has all values, and any optimizer will do. */
+static void with_groups_without_ps(struct sim_setup *setup, struct random *random)
+{
+    const struct job drawn = setup->job;
+    struct job *job = &setup->job;
+    with_groups(setup, random);
+    job->cluster.ps = 0;
+    job->placement.strategy = PLACEMENT_RANGES;
+    job->checkpoint.best = BEST_NONE;
+    job->train.clip_norm = drawn.train.clip_norm;
+    strategy_settle(job);
+}
+
 /* Two members of a group do not reach each other. */
 static void cut_members(struct sim_setup *setup, struct random *random, uint64_t at_ms)
 {
@@ -116,9 +130,8 @@ static void cut_members(struct sim_setup *setup, struct random *random, uint64_t
 }
 
 /* The host of one member is away for long, or cannot reach that of another one. */
-void scenario_group_lost(struct sim_setup *setup, struct random *random)
+static void lose_member(struct sim_setup *setup, struct random *random)
 {
-    with_groups(setup, random);
     static const enum fault_kind kinds[] = {FAULT_AGENT, FAULT_HOST, FAULT_CUT_PEERS};
     const enum fault_kind kind = kinds[random_below(random, 3)];
     const uint64_t at_ms = scenario_between(random, 500, 2000);
@@ -129,6 +142,51 @@ void scenario_group_lost(struct sim_setup *setup, struct random *random)
     }
     const uint32_t member = (uint32_t)random_below(random, setup->job.cluster.workers);
     scenario_add(setup, kind, at_ms, first_worker(setup) + member)->duration_ms = LOST_MS;
+}
+
+void scenario_group_lost(struct sim_setup *setup, struct random *random)
+{
+    with_groups(setup, random);
+    lose_member(setup, random);
+}
+
+/* Whatever stops or separates nodes. */
+void scenario_group_mirror(struct sim_setup *setup, struct random *random)
+{
+    enum {
+        KINDS = 1 << FAULT_KILL | 1 << FAULT_CRASH_LOOP | 1 << FAULT_FREEZE | 1 << FAULT_AGENT |
+                1 << FAULT_HOST | 1 << FAULT_EVERYTHING | 1 << FAULT_RESET | 1 << FAULT_CUT_PEERS |
+                1 << FAULT_CUT_ZOOKEEPER | 1 << FAULT_DROP_SESSION | 1 << FAULT_SERVER |
+                1 << FAULT_OUTAGE | 1 << FAULT_RESIGN | 1 << FAULT_HOLD,
+    };
+    with_groups_without_ps(setup, random);
+    disturb_network(setup, random);
+    setup->fault_count =
+        faults_draw(random, (uint32_t)scenario_between(random, 1, 16), 500, setup->faults_until_ms,
+                    KINDS, setup->job.zookeeper.session_timeout_ms, setup->faults);
+}
+
+/* All workers but one, whichever it is, and coordinators are killed, and connections break. */
+void scenario_group_mirror_survivor(struct sim_setup *setup, struct random *random)
+{
+    with_groups_without_ps(setup, random);
+    disturb_network(setup, random);
+    const uint32_t survivor =
+        first_worker(setup) + (uint32_t)random_below(random, setup->job.cluster.workers);
+    for (uint64_t i = 0, count = scenario_between(random, 1, 16); i < count; i++) {
+        const uint64_t tasks = SCENARIO_COORDINATORS + setup->job.cluster.workers;
+        const uint32_t task = (uint32_t)random_below(random, tasks);
+        const uint64_t at_ms = scenario_between(random, 500, 7900);
+        const bool resets = task == survivor || random_below(random, 4) == 0;
+        scenario_add(setup, resets ? FAULT_RESET : FAULT_KILL, at_ms, task);
+    }
+}
+
+/* As scenario_group_lost(). */
+void scenario_group_mirror_lost(struct sim_setup *setup, struct random *random)
+{
+    with_groups_without_ps(setup, random);
+    lose_member(setup, random);
 }
 
 void sim_group_on_frame(struct sim_cluster *cluster, const struct frame_header *header)

@@ -10,6 +10,10 @@
 void scenario_group(struct sim_setup *setup, struct random *random);
 void scenario_group_kills(struct sim_setup *setup, struct random *random);
 void scenario_group_lost(struct sim_setup *setup, struct random *random);
+/* Without ps. */
+void scenario_group_mirror(struct sim_setup *setup, struct random *random);
+void scenario_group_mirror_survivor(struct sim_setup *setup, struct random *random);
+void scenario_group_mirror_lost(struct sim_setup *setup, struct random *random);
 /* The slices of a group that lacks a member were computed by the other group. */
 const char *group_is_left_behind(const struct sim_cluster *cluster);
 

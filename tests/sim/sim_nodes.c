@@ -193,12 +193,12 @@ static void make_worker_of_strategy(struct sim_cluster *cluster, struct process 
                                     const struct node_identity *identity, bool others)
 {
     const struct worker_config config = worker_config_of(cluster, process, identity, others);
-    if (strategy_members(&cluster->setup.job) > 1) {
-        make_member(process, &config);
-    } else if (strategy_of_job(&cluster->setup.job)->has_ps) {
-        make_worker(process, &config);
-    } else {
+    if (!strategy_of_job(&cluster->setup.job)->has_ps) {
         make_mirror(process, &config);
+    } else if (strategy_members(&cluster->setup.job) > 1) {
+        make_member(process, &config);
+    } else {
+        make_worker(process, &config);
     }
 }
 

@@ -208,6 +208,42 @@ static void heal(struct world *world, void *target, uint64_t a, uint64_t b, void
     world_log(world, "faults end");
 }
 
+static void completes(struct world *world, void *target, uint64_t id, uint64_t b, void *data)
+{
+    struct scene *s = target;
+    struct process *p = &s->processes[id];
+    (void)b;
+    (void)data;
+    if (!p->alive) { return; }
+    if (p->frozen_until_us > world->now_us) {
+        world_at(world, p->frozen_until_us, completes, s, id, 0, NULL);
+        return;
+    }
+    scene_set_able(s, p, true);
+}
+
+/* A group lacks a member for a while, perhaps only for a moment. */
+static void loses_member(struct world *world, void *target, uint64_t a, uint64_t b, void *data)
+{
+    struct scene *s = target;
+    struct process *p = scene_member(s, (uint32_t)world_below(world, s->workers));
+    const uint64_t for_us = world_below(world, world_chance(world, 500) ? 300 : 150000);
+    (void)a;
+    (void)b;
+    (void)data;
+    if (s->healed || p == NULL || p->frozen_until_us > world->now_us) { return; }
+    scene_set_able(s, p, false);
+    world_after(world, for_us, completes, s, p->id, 0, NULL);
+}
+
+static void plan_losses(struct scene *s)
+{
+    struct world *w = s->world;
+    for (uint64_t i = world_below(w, 60); i > 0; i--) {
+        world_after(w, world_below(w, SCENE_FAULTS_US), loses_member, s, 0, 0, NULL);
+    }
+}
+
 void scene_plan_faults(struct scene *s)
 {
     struct world *w = s->world;
@@ -217,4 +253,5 @@ void scene_plan_faults(struct scene *s)
         world_after(w, from_us + world_below(w, for_us), inject, s, 0, 0, NULL);
     }
     world_after(w, SCENE_FAULTS_US, heal, s, 0, 0, NULL);
+    if (s->has_groups) { plan_losses(s); }
 }

@@ -57,6 +57,7 @@ static bool run_seed(uint64_t seed, bool verbose)
     static struct world world;
     world_init(&world, seed, verbose);
     set_up(&scene, &world);
+    scene.has_groups = seed % 4 == 0;
     for (uint32_t w = 0; w < scene.workers; w++) { scene_spawn(&scene, w); }
     scene_chief_start(&scene);
     scene_plan_faults(&scene);
@@ -83,8 +84,9 @@ static void print_counts(void)
            c->seeds, c->failed, c->steps, c->pushes, c->pulls, c->values_sent);
     printf("faults: %" PRIu64 " kills, %" PRIu64 " freezes, %" PRIu64 " breaks, %" PRIu64
            " partitions, %" PRIu64 " chiefs, %" PRIu64 " requests to stop, %" PRIu64
-           " to go back\n",
-           c->kills, c->freezes, c->breaks, c->cuts, c->chiefs, c->stops, c->restores);
+           " to go back, %" PRIu64 " groups incomplete\n",
+           c->kills, c->freezes, c->breaks, c->cuts, c->chiefs, c->stops, c->restores,
+           c->incomplete);
     printf("chief: %" PRIu64 " moves, %" PRIu64 " loads, %" PRIu64 " counts, %" PRIu64
            " commits, %" PRIu64 " skipped, %" PRIu64 " evaluations\n",
            c->moves, c->loads, c->pauses, c->commits, c->skips, c->evaluations);

@@ -91,6 +91,10 @@ static void computed(struct world *world, void *target, uint64_t id, uint64_t b,
     struct process *p = &s->processes[id];
     (void)b;
     if (!p->alive || is_frozen(world, p, computed, s, data, 0)) { return; }
+    if (p->computations_lost > 0) {
+        p->computations_lost--;
+        return;
+    }
     for (uint32_t k = 0; k < p->computing_count; k++) {
         for (uint32_t i = 0; i < s->ranges; i++) {
             p->own[p->computing_first + k][i] =
@@ -111,6 +115,15 @@ static void compute(struct scene *s, struct process *p, const struct replica_act
            action->node_count * sizeof p->core.nodes[0]);
     world_after(s->world, 500 + world_below(s->world, 6000) + p->slow_us, computed, s, p->id, 0,
                 NULL);
+}
+
+void scene_set_able(struct scene *s, struct process *p, bool is_able)
+{
+    if (!is_able && p->core.computing) { p->computations_lost++; }
+    s->counts->incomplete += !is_able;
+    world_log(s->world, "worker:%u is %s", p->index, is_able ? "able" : "unable");
+    scene_feed(s, p, (struct replica_event){.type = is_able ? REPLICA_EV_ABLE : REPLICA_EV_UNABLE},
+               NULL);
 }
 
 static void evaluated(struct world *world, void *target, uint64_t id, uint64_t b, void *data)

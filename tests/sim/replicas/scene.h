@@ -8,8 +8,9 @@
  * successor), directed connections (delays, order, breaks with loss, questions that arrive after
  * the death of the asker), partitions, slow workers, ZooKeeper as orders that come late and of
  * which some are never seen, its outages, chiefs that die, slices that move at any time,
- * checkpoints, evaluations, requests to stop and to go back. Not modelled: disks, the chunks of a
- * frame, the protocol of ZooKeeper, the fence of the chief.
+ * groups that lose a member and with it a computation (M13, in one seed of four), checkpoints,
+ * evaluations, requests to stop and to go back. Not modelled: disks, the chunks of a frame, the
+ * protocol of ZooKeeper, the fence of the chief.
  *
  * Checked:
  *
@@ -69,6 +70,7 @@ struct process {
     uint64_t computing_step;
     uint32_t computing_first, computing_count;
     struct slice_node computing_nodes[SCENE_SLICES];
+    uint32_t computations_lost; /* Computations that will end without a result. */
 };
 
 struct conn {
@@ -99,7 +101,8 @@ struct stored {
 struct counts {
     uint64_t seeds, failed, kills, freezes, breaks, cuts, chiefs, moves, loads, pauses, commits;
     uint64_t skips, evaluations, stops, restores, values_sent, pushes, pulls, steps;
-    uint64_t lost[4]; /* Kills with a replica left that lost the furthest 0, 1, 2, more steps. */
+    uint64_t incomplete; /* Groups that lost a member. */
+    uint64_t lost[4];    /* Kills with a replica left that lost the furthest 0, 1, 2, more steps. */
 };
 
 struct scene {
@@ -115,6 +118,7 @@ struct scene {
     uint32_t member[SCENE_WORKERS]; /* Id + 1 of the process that is registered; 0: none. */
     bool cut[SCENE_WORKERS][SCENE_WORKERS];
     bool healed, finished;
+    bool has_groups; /* Workers may be unable to compute. */
     uint64_t zookeeper_down_until_us;
     struct stored store[SCENE_CHECKPOINTS][SCENE_RANGES];
     /* In ZooKeeper. */
@@ -141,6 +145,8 @@ uint64_t scene_digest(const struct scene *s, const struct value *values);
 void scene_spawn(struct scene *s, uint32_t worker);
 void scene_die(struct scene *s, struct process *p);
 void scene_kill(struct scene *s, struct process *p);
+/* Its group is complete, or lacks a member. */
+void scene_set_able(struct scene *s, struct process *p, bool is_able);
 void scene_feed(struct scene *s, struct process *p, struct replica_event event,
                 const struct body *body);
 /* It is registered, and has values of the ordered generation. */

@@ -133,13 +133,15 @@ static uint32_t number_of(const struct process *process)
     return (uint32_t)(process - group.processes);
 }
 
-static bool prepare(void *ctx, struct computation_order *order)
+static enum member_answer prepare(void *ctx, struct computation_order *order)
 {
     const struct process *process = ctx;
-    if (group.is_hostile && network_draw(&group.network, 20) == 0) { return false; }
+    assert_true(member_is_ready(process->member)); /* No order outlives its attempt. */
+    if (group.is_hostile && network_draw(&group.network, 20) == 0) { return MEMBER_REFUSES; }
+    if (number_of(process) != 0 && network_draw(&group.network, 3) == 0) { return MEMBER_WAITS; }
     order->values = group.values[order->step][number_of(process)];
     order->sum = process->sum;
-    return true;
+    return MEMBER_BEGINS;
 }
 
 static uint32_t find_order(const struct computation_order *order)
@@ -200,11 +202,11 @@ static const char *take_message(void *ctx, uint32_t peer, const struct member_fr
     return "there is none";
 }
 
-static uint64_t expects(void *ctx, const struct schedule_label *label, uint32_t edge)
+static uint64_t expects(void *ctx, uint32_t peer, const struct member_frame *message)
 {
     (void)ctx;
-    (void)label;
-    (void)edge;
+    (void)peer;
+    (void)message;
     return 0;
 }
 
@@ -282,6 +284,7 @@ static void tick(void)
     struct group_member *member =
         group.processes[network_draw(&group.network, group.network.members)].member;
     if (group.now_ms >= member_deadline_ms(member)) { member_tick(member, group.now_ms); }
+    assert_int_equal(member_resume(member, NULL), TN_OK);
 }
 
 /* ----------------------------------------------------------------------- runs */

@@ -58,7 +58,8 @@ static void other_attempts_do_not_count(void **state)
     static const uint64_t numbers[] = {0, NUMBER - 1, NUMBER + 1};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         for (int kind = MEMBER_FRAME_HELLO; kind < MEMBER_FRAME_KINDS; kind++) {
-            const bool is_value = kind == MEMBER_FRAME_TENSOR || kind == MEMBER_FRAME_RESULT;
+            const bool is_value = kind == MEMBER_FRAME_TENSOR || kind == MEMBER_FRAME_RESULT ||
+                                  kind == MEMBER_FRAME_GRADIENT;
             const bool is_attempt = kind == MEMBER_FRAME_BEGIN || kind == MEMBER_FRAME_READY ||
                                     kind == MEMBER_FRAME_BROKEN;
             const enum message_action wanted = is_attempt ? MESSAGE_ATTEMPT
@@ -102,16 +103,18 @@ static void each_message_has_its_sender(void **state)
         uint32_t member, peer, owner;
         bool is_for;
     } rows[] = {
-        {MEMBER_FRAME_LINK_UP, 0, 2, 2, true},      {MEMBER_FRAME_LINK_UP, 0, 2, 1, false},
-        {MEMBER_FRAME_LINK_DOWN, 1, 2, 2, false},   {MEMBER_FRAME_ANSWER, 0, 1, 1, true},
-        {MEMBER_FRAME_ANSWER, 0, 1, NO_PS, false},  {MEMBER_FRAME_ANSWER, 2, 0, 0, false},
-        {MEMBER_FRAME_RELAY, 1, 0, 1, true},        {MEMBER_FRAME_RELAY, 1, 0, 2, false},
-        {MEMBER_FRAME_TAKE, 1, 0, NO_PS, false},    {MEMBER_FRAME_TAKE, 1, 2, 1, false},
-        {MEMBER_FRAME_SWAP, 1, 0, NO_PS, true},     {MEMBER_FRAME_SWAP, 1, 2, NO_PS, false},
-        {MEMBER_FRAME_EVALUATE, 2, 0, NO_PS, true}, {MEMBER_FRAME_EVALUATE, 2, 1, NO_PS, false},
-        {MEMBER_FRAME_READ, 2, 1, NO_PS, false},    {MEMBER_FRAME_FLOATS, 0, 1, NO_PS, true},
-        {MEMBER_FRAME_FLOATS, 2, 1, NO_PS, false},  {MEMBER_FRAME_RESULT, 2, 1, NO_PS, true},
-        {MEMBER_FRAME_ORDER, 2, 0, NO_PS, false},
+        {MEMBER_FRAME_LINK_UP, 0, 2, 2, true},       {MEMBER_FRAME_LINK_UP, 0, 2, 1, false},
+        {MEMBER_FRAME_LINK_DOWN, 1, 2, 2, false},    {MEMBER_FRAME_ANSWER, 0, 1, 1, true},
+        {MEMBER_FRAME_ANSWER, 0, 1, NO_PS, false},   {MEMBER_FRAME_ANSWER, 2, 0, 0, false},
+        {MEMBER_FRAME_RELAY, 1, 0, 1, true},         {MEMBER_FRAME_RELAY, 1, 0, 2, false},
+        {MEMBER_FRAME_TAKE, 1, 0, NO_PS, false},     {MEMBER_FRAME_TAKE, 1, 2, 1, false},
+        {MEMBER_FRAME_SWAP, 1, 0, NO_PS, true},      {MEMBER_FRAME_SWAP, 1, 2, NO_PS, false},
+        {MEMBER_FRAME_EVALUATE, 2, 0, NO_PS, true},  {MEMBER_FRAME_EVALUATE, 2, 1, NO_PS, false},
+        {MEMBER_FRAME_READ, 2, 1, NO_PS, false},     {MEMBER_FRAME_FLOATS, 0, 1, NO_PS, true},
+        {MEMBER_FRAME_FLOATS, 2, 1, NO_PS, false},   {MEMBER_FRAME_RESULT, 2, 1, NO_PS, true},
+        {MEMBER_FRAME_ORDER, 2, 0, NO_PS, false},    {MEMBER_FRAME_HOLDS, 0, 2, NO_PS, true},
+        {MEMBER_FRAME_HOLDS, 1, 0, NO_PS, false},    {MEMBER_FRAME_GRADIENT, 0, 1, NO_PS, true},
+        {MEMBER_FRAME_GRADIENT, 2, 1, NO_PS, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_int_equal(

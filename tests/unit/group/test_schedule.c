@@ -12,9 +12,9 @@ enum { PARTS = 3, ARRIVALS = 4, GENERATION = 4, STEP = 9 };
 static const uint32_t readers[ARRIVALS] = {1, 1, 2, 3};
 static bool here[SCHEDULE_SLOTS * ARRIVALS];
 
-static struct schedule new_schedule(void)
+static struct slice_schedule new_schedule(void)
 {
-    struct schedule schedule;
+    struct slice_schedule schedule;
     schedule_init(&schedule, &(struct schedule_config){
                                  .parts = PARTS,
                                  .readers = readers,
@@ -29,19 +29,20 @@ static struct schedule_label label_of(uint32_t slice)
     return (struct schedule_label){GENERATION, STEP, slice};
 }
 
-static void order(struct schedule *schedule, uint32_t first, uint32_t count)
+static void order(struct slice_schedule *schedule, uint32_t first, uint32_t count)
 {
     assert_true(schedule_order(schedule, GENERATION, STEP, (struct slice_node){first, count}));
 }
 
-static enum schedule_arrival arrive(struct schedule *schedule, uint32_t slice, uint32_t arrival)
+static enum schedule_arrival arrive(struct slice_schedule *schedule, uint32_t slice,
+                                    uint32_t arrival)
 {
     uint32_t slot;
     const struct schedule_label label = label_of(slice);
     return schedule_arrived(schedule, &label, arrival, &slot);
 }
 
-static void check_run(struct schedule *schedule, uint32_t slice, uint32_t part)
+static void check_run(struct slice_schedule *schedule, uint32_t slice, uint32_t part)
 {
     const struct schedule_next next = schedule_next(schedule);
     assert_int_equal(next.what, SCHEDULE_RUN);
@@ -51,12 +52,12 @@ static void check_run(struct schedule *schedule, uint32_t slice, uint32_t part)
     schedule_ran(schedule);
 }
 
-static void check_waits(const struct schedule *schedule)
+static void check_waits(const struct slice_schedule *schedule)
 {
     assert_int_equal(schedule_next(schedule).what, SCHEDULE_WAIT);
 }
 
-static void check_finish(struct schedule *schedule, bool is_last)
+static void check_finish(struct slice_schedule *schedule, bool is_last)
 {
     assert_int_equal(schedule_next(schedule).what, SCHEDULE_FINISH);
     assert_true(schedule_finished(schedule) == is_last);
@@ -66,7 +67,7 @@ static void check_finish(struct schedule *schedule, bool is_last)
 static void parts_in_order(void **state)
 {
     (void)state;
-    struct schedule schedule = new_schedule();
+    struct slice_schedule schedule = new_schedule();
     check_waits(&schedule);
     order(&schedule, 0, 1);
     check_run(&schedule, 0, 0);
@@ -84,7 +85,7 @@ static void parts_in_order(void **state)
     assert_true(schedule_is_idle(&schedule));
 }
 
-static void finish(struct schedule *schedule, uint32_t slice, bool is_last)
+static void finish(struct slice_schedule *schedule, uint32_t slice, bool is_last)
 {
     for (uint32_t i = 0; i < ARRIVALS; i++) { (void)arrive(schedule, slice, i); }
     for (uint32_t p = 0; p < PARTS; p++) { check_run(schedule, slice, p); }
@@ -95,7 +96,7 @@ static void finish(struct schedule *schedule, uint32_t slice, bool is_last)
 static void slices_in_order(void **state)
 {
     (void)state;
-    struct schedule schedule = new_schedule();
+    struct slice_schedule schedule = new_schedule();
     order(&schedule, 2, 3);
     uint32_t slot;
     check_run(&schedule, 2, 0);
@@ -120,7 +121,7 @@ static void slices_in_order(void **state)
 static void an_arrival_before_its_order(void **state)
 {
     (void)state;
-    struct schedule schedule = new_schedule();
+    struct slice_schedule schedule = new_schedule();
     assert_int_equal(arrive(&schedule, 5, 1), SCHEDULE_KEEP);
     assert_int_equal(arrive(&schedule, 5, 1), SCHEDULE_DROP);
     check_waits(&schedule);
@@ -138,7 +139,7 @@ static void an_arrival_before_its_order(void **state)
 static void faults(void **state)
 {
     (void)state;
-    struct schedule schedule = new_schedule();
+    struct slice_schedule schedule = new_schedule();
     order(&schedule, 0, 2);
     assert_false(schedule_order(&schedule, GENERATION, STEP, (struct slice_node){0, 2}));
     assert_int_equal(arrive(&schedule, 2, 0), SCHEDULE_INVALID);
@@ -157,7 +158,7 @@ static void faults(void **state)
 static void reset(void **state)
 {
     (void)state;
-    struct schedule schedule = new_schedule();
+    struct slice_schedule schedule = new_schedule();
     order(&schedule, 0, 2);
     check_run(&schedule, 0, 0);
     (void)arrive(&schedule, 0, 0);

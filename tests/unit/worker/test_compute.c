@@ -40,8 +40,13 @@ static int open_all(const char *type)
     assert_int_equal(dataset_open(&job, DATASET_TRAIN, &train, NULL), TN_OK);
     assert_int_equal(dataset_open(&job, DATASET_TEST, &test, NULL), TN_OK);
     pool = buffer_pool_create(0);
-    struct compute_config settings = {&job, model, "reference", kernels_reference(), train, test,
-                                      pool, NULL,  NULL};
+    struct compute_config settings = {.job = &job,
+                                      .model = model,
+                                      .programs = "reference",
+                                      .kernels = kernels_reference(),
+                                      .train = train,
+                                      .test = test,
+                                      .pool = pool};
     assert_int_equal(compute_open(&compute, &settings, NULL), TN_OK);
     values = calloc(compute.parameters, sizeof *values);
     variables_init_range(&model->table, 3, 0, compute.parameters, values);

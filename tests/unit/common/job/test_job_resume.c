@@ -134,6 +134,12 @@ static void the_layout_may_change(void **state)
     assert_true(job_layout_differs(&a, &b) && job_resume_allows(&a, &b));
     job_resume_text(&a, &b, text, sizeof text);
     assert_string_equal(text, "strategy.type group of 3 -> group of 2");
+    a.strategy.members = 2;
+    b.cluster.ps = 0;
+    assert_true(job_strategy_differs(&a, &b) && job_resume_allows(&a, &b));
+    job_resume_text(&a, &b, text, sizeof text);
+    assert_string_equal(text, "strategy.type group of 2 -> group of 2 without ps");
+    b.cluster.ps = a.cluster.ps;
     a = b;
     a.strategy.type = STRATEGY_TYPE_LOCAL;
     assert_true(job_layout_differs(&a, &b));

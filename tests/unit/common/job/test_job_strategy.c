@@ -112,6 +112,25 @@ static void a_group_has_members(void **state)
     assert_int_equal(strategy_member_of_ps(&job, 3), 0);
 }
 
+/* Without ps, each member has all values, and no variable need be whole on a ps. */
+static void a_group_may_have_no_ps(void **state)
+{
+    (void)state;
+    job.cluster.ps = 0;
+    check_refused("placement.strategy", "--set placement.strategy=ranges");
+    job.placement.strategy = PLACEMENT_RANGES;
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+    assert_int_equal(strategy_of_job(&job)->kind, STRATEGY_MIRROR);
+    assert_int_equal(strategy_members(&job), 2);
+    assert_int_equal(strategy_shards(&job), 1);
+    job.cluster.workers = MIRROR_WORKERS_MAX;
+    check_refused("at most 119 workers", "give cluster.ps");
+    job.cluster.workers = MIRROR_WORKERS_MAX - 2;
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+    job.checkpoint.best = BEST_LOSS;
+    check_refused("group without ps", "--set checkpoint.best=none");
+}
+
 static void group_refuses_what_it_cannot_do(void **state)
 {
     (void)state;
@@ -177,6 +196,7 @@ int main(void)
         cmocka_unit_test_setup(workers_fit_the_connections, set_up),
         cmocka_unit_test_setup(few_jobs_share_processes, set_up),
         cmocka_unit_test_setup(a_group_has_members, set_up_group),
+        cmocka_unit_test_setup(a_group_may_have_no_ps, set_up_group),
         cmocka_unit_test_setup(group_refuses_what_it_cannot_do, set_up_group),
         cmocka_unit_test_setup(sizes_of_groups_fit, set_up_group),
     };
