@@ -137,9 +137,9 @@ static enum tn_status check_wanted(const struct change *change, struct error *er
     if (change->request.workers > 0) { return TN_OK; }
     if (strategy == CHANGE_BY_PS && present == 0) {
         return error_set(error, TN_EINVAL,
-                         "%s trains without ps (strategy.type mirror): `tanist strategy ps "
+                         "%s trains without ps (strategy.type %s): `tanist strategy ps "
                          "ps=%" PRIu32 "` gives it ps",
-                         change->target.cluster, wanted);
+                         change->target.cluster, job_strategy_text(&change->job), wanted);
     }
     const bool is_same = present > 0 && ((strategy == CHANGE_TO_PS && !in_group) ||
                                          (strategy == CHANGE_TO_GROUP && in_group));

@@ -63,9 +63,9 @@ static const struct json_field fields[] = {
          "and parameter servers hold the parameters, by `train.mode`. `local`: one process does "
          "everything, without ZooKeeper and `cluster`, as with `tanist run --local`; only in sync "
          "mode. `mirror`: a cluster without ps, in which each worker holds all values and workers "
-         "exchange sums of gradients; only in sync mode. `group`: as `ps`, but `strategy.members` "
-         "worker tasks act as one worker, and each computes a part of the model; only in sync "
-         "mode. The parameters are the same with each strategy."),
+         "exchange sums of gradients; only in sync mode. `group`: as `ps`, or with `cluster.ps` 0 "
+         "as `mirror`, but `strategy.members` worker tasks act as one worker, and each computes a "
+         "part of the model; only in sync mode. The parameters are the same with each strategy."),
     NUMBER(FIELD_UINT, "strategy.members", strategy.members, 2, GROUP_TASKS_MAX, CHANGEABLE,
            "With `strategy.type` `group`: the number of worker tasks that act as one worker. Task "
            "`worker:0` is member 0 of the first group, `worker:1` member 1, and so on. See "
@@ -75,8 +75,8 @@ static const struct json_field fields[] = {
            "Candidates for chief: one of them is the chief, the others wait to take over."),
     NUMBER(FIELD_UINT, "cluster.ps", cluster.ps, 0, PS_MAX, RESUMED,
            "Parameter servers; each owns one range of the parameters. With `strategy.type` "
-           "`mirror` there are none, and the number is ignored. `--resume` may "
-           "[change it](#another-number-of-ps)."),
+           "`mirror` there are none, and the number is ignored; with `group`, 0 means [groups "
+           "without ps](#groups-without-ps). `--resume` may [change it](#another-number-of-ps)."),
     {
         .name = "cluster.workers",
         .type = FIELD_CUSTOM,
