@@ -184,6 +184,11 @@ class Files(ClusterTables):
             found.setdefault(int(path.parent.parent.name), {}).setdefault(path.parent.name, []).append(path)
         return found
 
+    def newest_files(self):
+        """Those of the first shard of the newest checkpoint: a full one and its deltas."""
+        shards = self.shards()
+        return shards[max(shards)]["shard-0-of-3"]
+
     def having(self, file):
         """The checkpoints that have a file, the newest first."""
         found = [id for id, shards in self.shards().items() for path in sum(shards.values(), []) if path.samefile(file)]
@@ -206,8 +211,13 @@ class Files(ClusterTables):
         self.json["train"]["steps"] = 300
         self.json["evaluate"] = {"every_steps": 100}
         self.json["checkpoint"]["every_steps"] = 10
+        self.succeeds("run", self.write(), "--dir", "run", timeout=patience(120))
+        while len(self.newest_files()) == 1:  # It depends on the checkpoints that were missed which ones are full.
+            self.json["train"]["steps"] += 20
+            self.succeeds("run", self.write(), "--dir", "run", "--resume", timeout=patience(120))
+        (self.folder / "run/result.json").unlink()
         wanted = self.local()
-        self.check_same(json.loads(self.succeeds("run", self.write(), "--dir", "run", "-o", "json",
+        self.check_same(json.loads(self.succeeds("run", self.write(), "--dir", "run", "-o", "json", "--resume",
                                                  timeout=patience(120))), wanted)
         self.assertEqual(self.tanist("checkpoints", "verify", "--dir", "run").returncode, 0)
         shards = self.shards()
@@ -215,7 +225,7 @@ class Files(ClusterTables):
         self.assertEqual(len(ids), 4, ids)
         self.assertLess(ids[0], ids[-1] // 16 * 16)
         self.assertEqual([len(files) for files in shards.values()], [3] * 4)
-        newest = shards[ids[-1]]["shard-0-of-3"]
+        newest = self.newest_files()
         self.assertGreater(len(newest), 1)
         self.assertEqual(newest[0].stat().st_nlink, len(self.having(newest[0])))
         self.assertLess(newest[-1].stat().st_size, newest[0].stat().st_size / 2)
