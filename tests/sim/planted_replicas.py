@@ -145,6 +145,8 @@ PLANTED = [
           "run_has_released(run, departure->incarnation);", "run->released_count > 0;", DEPARTURE),
     plant("a worker is released while no other has the values", "coordinator/chief_depart.c",
           "    return any_stays;", "    return true || any_stays;", DEPART),
+    plant("all workers leave without a gate", "coordinator/chief_mirror.c",
+          "        *worker = i - 1;\n        found = true;", "        *worker = i - 1;\n        found = false;", SCALE),
     plant("slices of workers that leave go to one that may be dead", "coordinator/chief_depart.c",
           "        if (c->workers[i].heard_ms < c->departs_ms + CHIEF_DEPART_MS) { return false; }\n",
           "        if (c->workers[i].heard_ms > c->now_ms) { return false; }\n", DEPART),
