@@ -48,7 +48,7 @@ enum tn_status row_table_open(const struct row_table_spec *spec, struct row_tabl
     const size_t most = arena != NULL ? arena->size.block_bytes : BLOCK_BYTES_MOST;
     assert(table->cell_bytes <= most);
     while (table->cell_bytes << (table->block_shift + 1) <= most) { table->block_shift++; }
-    table->blocks = calloc((size_t)1 << (CELL_BITS - table->block_shift), sizeof *table->blocks);
+    table->blocks = calloc(row_table_blocks_most(table), sizeof *table->blocks);
     if (table->blocks == NULL) {
         free(table);
         return error_set(error, TN_ENOMEM, "table '%s': out of memory", spec->name);

@@ -18,7 +18,7 @@ static enum tn_status contradiction(const struct row_table *table, const char *w
 
 static bool adopt_block(struct row_table *table, uint8_t *block, uint32_t number)
 {
-    const uint64_t most = (uint64_t)1 << (CELL_BITS - table->block_shift);
+    const uint64_t most = row_table_blocks_most(table);
     if (number >= u64_min(most, table->spec.owner.arena->size.blocks)) { return false; }
     if (table->blocks[number] != NULL) { return false; }
     table->blocks[number] = block;

@@ -124,7 +124,8 @@ bool row_table_reserve_cells(struct row_table *table, uint64_t wanted)
 {
     const uint64_t fresh = wanted - u64_min(wanted, table->free_count);
     const uint64_t cells = table->cells + fresh;
-    if (!fits(table, fresh * table->cell_bytes) || cells > UINT32_MAX) { return false; }
+    const uint64_t most = u64_min(row_table_blocks_most(table) << table->block_shift, UINT32_MAX);
+    if (!fits(table, fresh * table->cell_bytes) || cells > most) { return false; }
     while (table->block_count << table->block_shift < cells) {
         if (!add_block(table)) { return false; }
     }

@@ -2,13 +2,20 @@
 #ifndef PS_TABLE_ROW_TABLE_PRIVATE_H
 #define PS_TABLE_ROW_TABLE_PRIVATE_H
 
+#include "common/base/minmax.h"
 #include "common/cluster/variables.h"
 #include "ps/table/key_index.h"
 #include "ps/table/row_table.h"
 
 /* Cells are in blocks of huge pages: random rows would miss the TLB otherwise. Pages of a block
- * take memory when their cells are used for the first time. */
-enum { BLOCK_ALIGNMENT = 2 << 20, BLOCK_BYTES_MOST = 32 << 20, CELL_BITS = 32 };
+ * take memory when their cells are used for the first time. BLOCKS_MOST blocks of that size are
+ * more than any machine has memory for; tests have small ones. */
+enum {
+    BLOCK_ALIGNMENT = 2 << 20,
+    BLOCK_BYTES_MOST = 32 << 20,
+    BLOCKS_MOST = 1 << 20,
+    CELL_BITS = 32
+};
 
 /* The step is stored first: so a process that was killed leaves no cell that has a step that was
  * complete and the contents of another one. */
@@ -46,7 +53,9 @@ struct row_table {
     uint64_t expired;
     uint32_t block_shift;              /* A block has 2^block_shift cells. */
     uint64_t block_count, kept_blocks; /* `kept_blocks`: of these, in the arena. */
-    uint8_t **blocks;     /* As many as all cells need; takes memory only where it is used. */
+    /* [row_table_blocks_most()]: it never moves, as another thread may read rows that are saved.
+     * Takes memory only where it is used. */
+    uint8_t **blocks;
     uint32_t *free_cells; /* Not a list through the cells: those to be taken are fetched ahead. */
     uint64_t free_count, free_room;
     struct key_index index;
@@ -70,6 +79,12 @@ struct row_table {
     uint32_t *found;           /* Room for row_table_apply(). */
     uint64_t found_room;
 };
+
+/* As many as all cells need, or BLOCKS_MOST. */
+static inline uint64_t row_table_blocks_most(const struct row_table *table)
+{
+    return u64_min((uint64_t)1 << (CELL_BITS - table->block_shift), BLOCKS_MOST);
+}
 
 static inline struct cell *cell_at(const struct row_table *table, uint32_t number)
 {
