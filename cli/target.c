@@ -218,6 +218,8 @@ enum tn_status target_open(struct target *target, struct zk_sync **sync, struct 
     free(spec->job_json);
     spec->job_json = NULL;
     if (status == TN_OK) { return TN_OK; }
+    /* Access was denied: other credentials are needed. */
+    if (status == TN_EREFUSED) { status = error->status = TN_EINVAL; }
     zk_sync_close(*sync);
     *sync = NULL;
     return status;

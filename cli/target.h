@@ -59,7 +59,8 @@ void target_use_note(struct target *target, const struct run_note *note);
  * chosen. `spec->job_json` is NULL afterwards; `job` may be NULL. On success `*sync` is the
  * caller's to close. Of a run in DIR that has just begun, the cluster is awaited for `wait_ms`.
  *
- *   TN_EINVAL      there are several clusters and none was named; the error lists them
+ *   TN_EINVAL      there are several clusters and none was named; the error lists them; or the
+ *                  credentials are missing or wrong
  *   TN_EUNHEALTHY  the cluster does not exist; the error lists those that do
  *   TN_ECONNECT    ZooKeeper does not answer
  */

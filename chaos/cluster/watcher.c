@@ -255,9 +255,17 @@ static void on_entry(struct watcher *watcher)
     record_event(watcher, event_text_history_json(entry), text);
 }
 
+/* Those which the znodes of a cluster that is attacked may require. */
+static const char *credentials_of(const struct watcher *watcher)
+{
+    const struct remote *remote = watcher->cluster->remote;
+    return remote != NULL && *remote->credentials != '\0' ? remote->credentials : NULL;
+}
+
 static enum tn_status open_zk(struct watcher *watcher, struct error *error)
 {
     const struct zk_config config = {.connect = watcher->cluster->connect,
+                                     .credentials = credentials_of(watcher),
                                      .session_timeout_ms =
                                          watcher->cluster->job->zookeeper.session_timeout_ms,
                                      .deadline_ms = DEADLINE_MS,
@@ -310,7 +318,8 @@ static enum tn_status connect_to(struct watcher *watcher, const struct run_note 
 {
     struct zk_sync *sync = NULL;
     struct spec spec = {0};
-    enum tn_status status = zk_sync_open(note->connect, NULL, SPEC_MS, &sync, error);
+    enum tn_status status =
+        zk_sync_open(note->connect, credentials_of(watcher), SPEC_MS, &sync, error);
     if (status == TN_OK) { status = bootstrap_read_spec(sync, note->cluster, &spec, error); }
     zk_sync_close(sync);
     free(spec.job_json);

@@ -200,7 +200,9 @@ static enum tn_status status_of(const struct zk_sync *sync, const struct sync_re
         return error_set(error, TN_EREFUSED, "%s has children", request->path);
     case ZK_REASON_NO_AUTH:
         return error_set(error, TN_EREFUSED,
-                         "%s: access denied; give the credentials of its creator", request->path);
+                         "%s: access denied: give the credentials of its creator "
+                         "(--zk-credentials FILE)",
+                         request->path);
     default: return error_set(error, TN_EREFUSED, "%s: ZooKeeper refused", request->path);
     }
 }

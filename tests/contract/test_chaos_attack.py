@@ -56,6 +56,16 @@ class Attack(Cli):
         self.wait_step(self.wait_step()["step"] + 1)
         self.refused(3, ["exists already"], "chaos", "attack", "--dir", "run", "--report", "report")
 
+    def test_cluster_with_credentials(self):
+        """The attack reads the znodes of a cluster that requires credentials. Without them, all commands are refused."""
+        self.environment["TANIST_ZK_CREDENTIALS"] = "tanist:secret"
+        self.begin("--allow-chaos")
+        result = self.attack(0)
+        self.assertGreaterEqual(result["faults"], 1, result)
+        del self.environment["TANIST_ZK_CREDENTIALS"]
+        for command in ("status", "pause", "stop", "elections"):
+            self.refused(3, ["access denied", "--zk-credentials"], command, "run")
+
     def test_attack_fails_without_allow_chaos(self):
         """If no agent obeys, no fault is injected, and the attack fails."""
         self.begin()
