@@ -40,7 +40,14 @@ static void reference(float *values)
     struct compute compute;
     assert_int_equal(model_open(&w.job, &model, NULL), TN_OK);
     struct compute_config config = {
-        &w.job, model, "reference", kernels_reference(), w.train, w.test, w.pool, NULL, NULL};
+        .job = &w.job,
+        .model = model,
+        .programs = "reference",
+        .kernels = kernels_reference(),
+        .train = w.train,
+        .test = w.test,
+        .pool = w.pool,
+    };
     assert_int_equal(compute_open(&compute, &config, NULL), TN_OK);
     struct optimizer optimizer = optimizer_of_job(&w.job, &w.variables);
     float *old[OPTIMIZER_ARRAYS_MAX] = {NULL}, *new[OPTIMIZER_ARRAYS_MAX] = {NULL};
