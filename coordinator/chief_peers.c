@@ -188,17 +188,13 @@ static void name_holder(struct text *text, const struct chief *c, const struct r
                         uint32_t index)
 {
     const struct chief_peer *peer = chief_holder(c, index);
-    task_append(text, chief_holder_task(c, index));
+    const bool is_drained = !peer->present && peer->report.leaving != 0;
     const char *cause = peer->present ? "no report yet" : cause_of_absence(c, run, index);
-    if (cause[0] != '\0') {
-        text_add(text, " (");
-        text_add(text, cause);
-        text_add(text, ")");
-    }
-    if (!peer->present && peer->report.leaving != 0) {
-        text_add(text, " drained from ");
-        text_add(text, peer->report.place);
-    }
+    task_append(text, chief_holder_task(c, index));
+    if (!is_drained && cause[0] == '\0') { return; }
+    text_add(text, is_drained ? " (drained from " : " (");
+    text_add(text, is_drained ? peer->report.place : cause);
+    text_add(text, ")");
 }
 
 static void name_refused(const struct chief *c, const struct run *run, struct text *text)

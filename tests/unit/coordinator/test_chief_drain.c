@@ -40,6 +40,7 @@ static void ps_leaves_after_a_commit(void **state)
     begin_running();
     ps_at(0, 1, 10);
     ps_at(1, 1, 10);
+    snprintf(reports[0][1].place, sizeof reports[0][1].place, "h2:/shards");
     leaves(ROLE_PS, 1);
     const uint64_t gate = actions.write->run.gate;
     assert_true(gate > 10 && gate < 100);
@@ -52,10 +53,11 @@ static void ps_leaves_after_a_commit(void **state)
     assert_int_equal(actions.write->run.committed_step, gate);
     written();
     settle();
-    assert_string_equal(actions.write->run.reason, "ps:1 leaves  (drained)");
+    assert_string_equal(actions.write->run.reason, "ps:1 leaves h2:/shards (drained)");
     written();
     member(ROLE_PS, 1, 0, "exit code 0");
     settle();
+    assert_string_equal(chief.write.run.reason, "waiting for ps:1 (drained from h2:/shards)");
     member(ROLE_PS, 1, 99, NULL);
     written();
     ps_at(1, 0, 0);
