@@ -61,13 +61,27 @@ static bool ends_early(const struct job *job, const struct run *now)
     return now->ending && now->until < job->train.steps;
 }
 
-static enum tn_status check_phase(const struct job *job, const struct run *now, struct error *error)
+/* The same change of a run that is continued. */
+static const char *setting_of(const struct change_request *request)
+{
+    if (request->workers > 0) { return "cluster.workers=N"; }
+    switch (request->strategy) {
+    case CHANGE_TO_PS: return "strategy.type=ps --set cluster.ps=N";
+    case CHANGE_TO_MIRROR: return "strategy.type=mirror";
+    case CHANGE_TO_GROUP: return "strategy.type=group --set cluster.ps=N";
+    case CHANGE_BY_PS: break;
+    }
+    return "cluster.ps=N";
+}
+
+static enum tn_status check_phase(const struct job *job, const struct change_request *request,
+                                  const struct run *now, struct error *error)
 {
     if (run_is_over(now) || now->phase == RUN_STOPPING || ends_early(job, now)) {
         return error_set(error, TN_EUNHEALTHY,
-                         "the run ends (phase %s): continue it later with `tanist run --resume "
-                         "--set cluster.ps=N`",
-                         run_phase_name(now->phase));
+                         "the run ends (phase %s): make the change when it continues, with `tanist "
+                         "run --resume --set %s`",
+                         run_phase_name(now->phase), setting_of(request));
     }
     if (now->phase == RUN_FORMING || now->generation == 0) {
         return error_set(error, TN_EUNHEALTHY,
@@ -129,7 +143,7 @@ enum tn_status live_plan_check(const struct job *job, const struct change_reques
     assert(request->state == CHANGE_WANTED);
     enum tn_status status = check_workers(job, request, error);
     if (status == TN_OK) { status = check_same(job, request, error); }
-    return status == TN_OK ? check_phase(job, now, error) : status;
+    return status == TN_OK ? check_phase(job, request, now, error) : status;
 }
 
 /* Jobs of other programs are not in /spec. */
