@@ -138,7 +138,7 @@ static enum member_answer prepare(void *ctx, struct computation_order *order)
     const struct process *process = ctx;
     assert_true(member_is_ready(process->member)); /* No order outlives its attempt. */
     if (group.is_hostile && network_draw(&group.network, 20) == 0) { return MEMBER_REFUSES; }
-    if (number_of(process) != 0 && network_draw(&group.network, 3) == 0) { return MEMBER_WAITS; }
+    if (number_of(process) != 0 && network_draw(&group.network, 8) != 0) { return MEMBER_WAITS; }
     order->values = group.values[order->step][number_of(process)];
     order->sum = process->sum;
     return MEMBER_BEGINS;
