@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,8 +246,12 @@ enum tn_status run_folder_write_job(const struct run_folder *folder, const struc
     return status;
 }
 
-/* Those which every run has soon after it has begun; the logs of ZooKeeper may remain of a run that
- * has trained nothing (cli/run/unused_folder.h). */
+const char *const run_folder_created[RUN_FOLDER_CREATED] = {
+    "job.json", "columns.json", "run.json",    "record.json", "history.jsonl", "metrics.jsonl",
+    "sessions", "times",        "evaluations", "summaries",   "zookeeper",
+};
+
+/* Those which every run has soon after it has begun. */
 static bool has_run_files(const char *dir)
 {
     static const char *const names[] = {"job.json",    "columns.json",       "run.json",
@@ -257,6 +262,33 @@ static bool has_run_files(const char *dir)
         if (has_file(dir, names[i])) { return true; }
     }
     return false;
+}
+
+/* Whether `path` is a folder in which `N/log`, `N/log.1` and so on are the only files. */
+static bool has_only_logs(char *path)
+{
+    char *roots[] = {path, NULL};
+    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    bool only_logs = tree != NULL;
+    for (FTSENT *entry = NULL; only_logs && (entry = fts_read(tree)) != NULL;) {
+        const bool is_folder = entry->fts_info == FTS_D || entry->fts_info == FTS_DP;
+        only_logs = is_folder || (entry->fts_info == FTS_F && entry->fts_level == 2 &&
+                                  strncmp(entry->fts_name, "log", strlen("log")) == 0);
+    }
+    if (tree != NULL) { (void)fts_close(tree); }
+    return only_logs;
+}
+
+static void note_held(struct run_folder *folder)
+{
+    for (size_t i = 0; i < RUN_FOLDER_CREATED; i++) {
+        char path[RUN_PATH_MAX];
+        struct stat status;
+        const char *name = run_folder_created[i];
+        run_folder_path(folder, name, path);
+        folder->held[i] =
+            lstat(path, &status) == 0 && (strcmp(name, "zookeeper") != 0 || !has_only_logs(path));
+    }
 }
 
 static enum tn_status check_contents(struct run_folder *folder, struct job *job, bool resume,
@@ -274,6 +306,7 @@ static enum tn_status check_contents(struct run_folder *folder, struct job *job,
     run_folder_path(folder, "result.json", result);
     const bool finished = access(result, F_OK) == 0;
     folder->is_new = !has_run_files(folder->dir);
+    note_held(folder);
     if (access(path, F_OK) != 0) { return TN_OK; }
     status = compare_job(folder, job, path, finished, may_change, error);
     if (status == TN_OK && finished && unlink(result) != 0) {

@@ -22,7 +22,11 @@
 #include "common/base/error.h"
 #include "common/job/job.h"
 
-enum { RUN_PATH_MAX = 1024 };
+enum { RUN_PATH_MAX = 1024, RUN_FOLDER_CREATED = 11 };
+
+/* What a run creates in its folder before its cluster exists, besides `checkpoints` and `logs`,
+ * which are empty then, and `lock`. */
+extern const char *const run_folder_created[RUN_FOLDER_CREATED];
 
 /* An agent is using `dir` now. */
 bool run_folder_in_use(const char *dir);
@@ -40,8 +44,11 @@ struct run_folder {
     char dir[RUN_PATH_MAX]; /* Absolute. */
     int lock;               /* Descriptor, -1: none. */
     bool is_new;            /* It held no file of a run when it was opened, logs excepted. */
-    bool continued;         /* It held a run, of the job `before`. */
-    bool job_changes;       /* As `--resume` allows: job.json is still that of before. */
+    /* Which of run_folder_created[] it held then; those may be the user's. `zookeeper` does not
+     * count with nothing but logs, which remain of a run that has trained nothing. */
+    bool held[RUN_FOLDER_CREATED];
+    bool continued;   /* It held a run, of the job `before`. */
+    bool job_changes; /* As `--resume` allows: job.json is still that of before. */
     struct job before;
 };
 

@@ -9,31 +9,27 @@
 
 #include "cli/output.h"
 
-enum { CREATED_COUNT = 11 };
-
-/* The files that a run creates in its folder before its cluster exists, besides `checkpoints`,
- * which is empty then, and `lock`. */
-static const char *const created[CREATED_COUNT] = {
-    "job.json", "columns.json", "run.json",    "record.json", "history.jsonl", "metrics.jsonl",
-    "sessions", "times",        "evaluations", "summaries",   "zookeeper",
-};
-
 static bool is_log_of_server(const FTSENT *entry)
 {
     return entry->fts_info == FTS_F && strncmp(entry->fts_name, "log", strlen("log")) == 0 &&
            entry->fts_level == 2 && entry->fts_statp->st_size > 0;
 }
 
-/* Folders that are not empty stay. Returns whether logs remain. */
+/* What was there before stays, and so do folders that are not empty. Returns whether logs remain.
+ */
 static bool remove_created(const struct run_folder *folder)
 {
-    char paths[CREATED_COUNT][RUN_PATH_MAX];
-    char *roots[CREATED_COUNT + 1] = {NULL};
+    char paths[RUN_FOLDER_CREATED][RUN_PATH_MAX];
+    char *roots[RUN_FOLDER_CREATED + 1] = {NULL};
+    size_t count = 0;
     bool has_logs = false;
-    for (size_t i = 0; i < CREATED_COUNT; i++) {
-        run_folder_path(folder, created[i], paths[i]);
-        roots[i] = paths[i];
+    for (size_t i = 0; i < RUN_FOLDER_CREATED; i++) {
+        if (folder->held[i]) { continue; }
+        run_folder_path(folder, run_folder_created[i], paths[count]);
+        roots[count] = paths[count];
+        count++;
     }
+    if (count == 0) { return false; }
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
     if (tree == NULL) { return false; }
     for (FTSENT *entry = fts_read(tree); entry != NULL; entry = fts_read(tree)) {

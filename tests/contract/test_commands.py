@@ -6,10 +6,11 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 
 import json
 import os
+import shutil
 import socket
 import unittest
 
-from case import Cli, LONG, QUICK, STEADY
+from case import FASHION, Cli, LONG, QUICK, STEADY
 
 
 class Results(Cli):
@@ -139,14 +140,25 @@ class EarlyEnd(Cli):
             self.assertIn("no memory for java", (self.folder / "run/zookeeper/1/log").read_text())
         self.another_job_succeeds()
 
+    def check_stay(self, code, text, names, *arguments):
+        """Files that were in the folder before stay when the run fails."""
+        for name in names:
+            (self.folder / "run" / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / "run" / name).write_text(name)
+        (self.folder / "run/zookeeper/empty").mkdir()
+        self.refused(code, [text], "run", *arguments, "--dir", "run", "-q")
+        for name in names:
+            self.assertEqual((self.folder / "run" / name).read_text(), name)
+        self.assertTrue((self.folder / "run/zookeeper/empty").is_dir())
+        shutil.rmtree(self.folder / "run")
+
     def test_other_files_stay(self):
-        """Files that were in the folder before are never removed."""
-        (self.folder / "run/checkpoints").mkdir(parents=True)
-        (self.folder / "run/checkpoints/mine").write_text("")
-        (self.folder / "run/notes").write_text("")
-        self.refused(2, ["127.0.0.1:1"], "run", QUICK, "--dir", "run", "-q", "--zk", "127.0.0.1:1", "--wait", "1")
-        self.assertTrue((self.folder / "run/checkpoints/mine").exists())
-        self.assertTrue((self.folder / "run/notes").exists())
+        """Files that were in the folder before are never removed, whatever their names are."""
+        names = ("notes", "summaries/mine", "evaluations/mine/too", "zookeeper/version-2/snapshot.0", "zookeeper/1/log")
+        unreachable = ("--zk", "127.0.0.1:1", "--wait", "1")
+        self.check_stay(2, "127.0.0.1:1", names, QUICK, *unreachable)
+        self.check_stay(2, "127.0.0.1:1", ("checkpoints/mine", *names), QUICK, *unreachable)
+        self.check_stay(3, "/nowhere", names, FASHION, "--local", "--set", "data.path=/nowhere")
 
     def test_signal_before_the_cluster_exists(self):
         """The same holds when a signal ends the run while its ZooKeeper does not answer."""
