@@ -266,7 +266,13 @@ static void check_connection(struct agent *agent)
     assert(agent->now_ms >= agent->started_ms);
     if (agent->prepared || agent->supervisor.phase != SUPERVISOR_WORKING) { return; }
     uint64_t waited_ms = agent->now_ms - agent->started_ms;
-    if (waited_ms >= agent->config->connect_timeout_ms) {
+    if (waited_ms >= agent->config->connect_timeout_ms && agent->prepare_at_ms != 0) {
+        const struct error last = agent->error;
+        (void)error_set(&agent->error, TN_ECONNECT,
+                        "the cluster could not be created within %" PRIu64 " s: %s",
+                        waited_ms / 1000, last.text);
+        agent_give_up(agent, TN_ECONNECT);
+    } else if (waited_ms >= agent->config->connect_timeout_ms) {
         (void)error_set(&agent->error, TN_ECONNECT,
                         "ZooKeeper at %s did not answer within %" PRIu64 " s: %s",
                         agent->config->connect, waited_ms / 1000,

@@ -107,6 +107,7 @@ void agent_prepare(struct agent *agent)
     if (is_interrupted(status)) {
         log_warn("the cluster cannot be created yet, retrying: %s", error.text);
         agent->prepare_at_ms = agent->now_ms + TICK_MS;
+        agent->error = error;
         return;
     }
     agent->prepared = true;

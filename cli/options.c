@@ -99,9 +99,9 @@ void options_range(struct options *options, const char *name, struct option_numb
 }
 
 void options_seconds(struct options *options, const char *name, struct option_number *value,
-                     const char *help)
+                     uint64_t least, const char *help)
 {
-    options_range(options, name, value, "SECONDS", 0, SECONDS_MOST, help);
+    options_range(options, name, value, "SECONDS", least, SECONDS_MOST, help);
 }
 
 void options_choice(struct options *options, char letter, const char *name, const char **value,

@@ -94,9 +94,9 @@ void options_number(struct options *options, const char *name, struct option_num
 /* A number from `least` to `most`; others are refused. */
 void options_range(struct options *options, const char *name, struct option_number *value,
                    const char *argument, uint64_t least, uint64_t most, const char *help);
-/* A time in seconds, of a day at most. */
+/* A time in seconds, from `least` to a day. */
 void options_seconds(struct options *options, const char *name, struct option_number *value,
-                     const char *help);
+                     uint64_t least, const char *help);
 /* One of `choices`, which ends with NULL. */
 void options_choice(struct options *options, char letter, const char *name, const char **value,
                     const char *const *choices, const char *help);

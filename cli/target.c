@@ -25,7 +25,8 @@ void target_options_add(struct options *options, struct target_options *target)
     zk_options_add(options, &target->zk);
     options_text(options, "cluster", &target->cluster, "NAME",
                  "Name of the cluster; default: the only one in ZooKeeper.");
-    options_seconds(options, "wait", &target->wait, "How long to wait for ZooKeeper; default 5.");
+    options_seconds(options, "wait", &target->wait, 1,
+                    "How long to wait for ZooKeeper; default 5.");
 }
 
 /* ------------------------------------------------------------- a local run */

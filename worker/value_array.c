@@ -41,11 +41,15 @@ static bool share(struct value_array *array, struct value_range *range, struct b
     size_t before, pages;
     uint8_t *to = place_of(array, range, &before, &pages);
     const uintptr_t apart = (uintptr_t)to - (uintptr_t)body->data;
-    if (body->memory == 0 || pages == 0 || apart % port->page_bytes != 0) { return false; }
+    if (array->cannot_alias || body->memory == 0 || pages == 0) { return false; }
+    if (apart % port->page_bytes != 0) { return false; }
     if (range->memory != body->memory || range->from != body->data) {
         range->memory = body->memory;
         range->from = body->data;
-        if (!port->alias(port->ctx, body, before, to + before, pages)) { return false; }
+        if (!port->alias(port->ctx, body, before, to + before, pages)) {
+            array->cannot_alias = true;
+            return false;
+        }
     }
     const size_t after = before + pages;
     memcpy(to, body->data, before);

@@ -39,6 +39,7 @@ struct value_array {
     struct memory_port port;
     struct buffer *values; /* NULL: closed. */
     bool shares;           /* Bodies may stay in use. */
+    bool cannot_alias;     /* The port has failed: bodies are copied from now on. */
     struct value_range ranges[PS_MAX * VALUE_BODIES_MAX];
 };
 

@@ -1,6 +1,7 @@
 #include "agent/ensemble/port_leases.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -16,10 +17,11 @@ bool port_leases_take(struct port_leases *leases, uint16_t port)
         snprintf(name, sizeof address.sun_path - 1, "tanist-port-%u", (unsigned)port);
     const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) { return false; }
+    if (fd < 0) { return true; }
     if (bind(fd, (const struct sockaddr *)(const void *)&address, size) != 0) {
+        const bool is_taken = errno == EADDRINUSE;
         close(fd);
-        return false;
+        return !is_taken;
     }
     leases->sockets[leases->count++] = fd;
     return true;

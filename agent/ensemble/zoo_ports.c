@@ -53,7 +53,9 @@ static enum tn_status check(const struct zoo_server_files *server, const struct 
 {
     assert(listener->port != 0);
     bool is_number;
-    const int failure = try_listener(listener, &is_number);
+    int failure = try_listener(listener, &is_number);
+    /* A server of another address of this host may have the port; the name may be of a free one. */
+    if (failure == EADDRINUSE && !is_number && *listener->host != '\0') { failure = 0; }
     if (failure == EADDRINUSE) {
         return error_set(error, TN_EEXIST,
                          "%s: %s is %u, and another program listens on that port%s%s: stop it, or "

@@ -436,7 +436,7 @@ int command_checkpoints(int argc, char **argv)
     output_option_table(&options, &given.output);
     options_text(&options, "store", &given.store, "FOLDER",
                  "Folder of checkpoints; default DIR/checkpoints.");
-    options_seconds(&options, "timeout", &given.timeout_s,
+    options_seconds(&options, "timeout", &given.timeout_s, 0,
                     "With --zk: how long an agent may take for a shard; default 30.");
     options_text(&options, "request", &given.request, "NAME",
                  "For `answer`, which agents run: verify the shards in DIR for this request.");

@@ -414,7 +414,7 @@ static int command(struct options *options, int argc, char **argv,
     int exit_code = 0;
     struct error error = {0};
     target_options_add(options, &given);
-    options_seconds(options, "timeout", &timeout_s,
+    options_seconds(options, "timeout", &timeout_s, 0,
                     "How long to wait until training continues; default 120.");
     const bool resizes = read == read_resize;
     if (resizes) {

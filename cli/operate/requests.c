@@ -219,7 +219,7 @@ static int command(const struct operation *operation, int argc, char **argv)
                               .about = operation->about,
                               .examples = examples};
     target_options_add(&options, &given);
-    options_seconds(&options, "timeout", &timeout_s,
+    options_seconds(&options, "timeout", &timeout_s, 0,
                     "How long to wait for the effect; default 60.");
     output_option_text(&options, &output);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }

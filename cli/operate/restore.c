@@ -209,7 +209,7 @@ int command_restore(int argc, char **argv)
                    "Give up the steps after STEP: load the newest checkpoint at or before STEP; 0: "
                    "start over.");
     target_options_add(&options, &given);
-    options_seconds(&options, "timeout", &timeout_s,
+    options_seconds(&options, "timeout", &timeout_s, 0,
                     "How long to wait for the effect; default 60.");
     output_option_text(&options, &output);
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }

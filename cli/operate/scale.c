@@ -108,7 +108,7 @@ int command_scale(int argc, char **argv)
         .arguments_least = 1,
         .arguments_most = 1};
     target_options_add(&options, &given);
-    options_seconds(&options, "timeout", &timeout_s,
+    options_seconds(&options, "timeout", &timeout_s, 0,
                     "How long to wait until the number is accepted, or training continues; default "
                     "60.");
     output_option_text(&options, &output);

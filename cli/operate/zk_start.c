@@ -357,7 +357,7 @@ int zk_start(int argc, char **argv)
     options_flag(&options, 'q', "quiet", &start.quiet,
                  "Print only errors: no messages about waiting, and no connect string.");
     options_seconds(
-        &options, "wait", &start.wait_s,
+        &options, "wait", &start.wait_s, 0,
         "How long to wait until all serve; default 60. 0: do not wait, or without limit "
         "with --foreground.");
     options_range(&options, "heap", &start.heap_mib, "MIB", HEAP_LEAST_MIB, HEAP_MOST_MIB,

@@ -23,7 +23,7 @@ void local_options_add(struct options *options, struct local_options *given, con
                  "Continue from the last checkpoint even if the run has finished, or with another "
                  "learning rate, number of ps or strategy.");
     zk_options_add(options, &given->zk);
-    options_seconds(options, "wait", &given->wait, wait_help);
+    options_seconds(options, "wait", &given->wait, 1, wait_help);
     options_flag(options, 0, "allow-chaos", &given->allow_chaos,
                  "Let `tanist kill` and `tanist chaos attack` send signals to the nodes.");
     options_flag(options, 'q', "quiet", &given->quiet, "Print no progress on stderr.");

@@ -66,7 +66,7 @@ static void add_options(struct options *options, enum role role, struct node_opt
     options_text(options, "ps_hosts", &o->ps_hosts, "H:P,...", "All ps, as in TensorFlow.");
     options_text(options, "worker_hosts", &o->worker_hosts, "H:P,...",
                  "All workers, as in TensorFlow.");
-    options_seconds(options, "wait", &o->wait,
+    options_seconds(options, "wait", &o->wait, 1,
                     "How long to wait for ZooKeeper and for the cluster; default 60.");
     log_options_add(options, &o->log, "Lowest level of messages that are logged; default info.");
     options_number(options, "incarnation", &o->incarnation, "N", NULL);

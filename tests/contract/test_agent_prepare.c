@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -85,6 +86,8 @@ static void attempts_are_bounded(void **state)
     struct attempts attempts = {.count = 1, .results = results};
     struct error error = {0};
     assert_int_equal(run_agent(&attempts, 1000, &error), TN_ECONNECT);
+    assert_non_null(strstr(error.text, "the cluster could not be created within "));
+    assert_non_null(strstr(error.text, " s: attempt "));
 }
 
 int main(void)

@@ -24,7 +24,7 @@ enum {
 static struct value_array array;
 static struct buffer_pool *pool;
 static uint8_t *memory;
-static int fd, releases, calls_left;
+static int fd, releases, calls_left, tries;
 
 static int begin(void **state)
 {
@@ -173,6 +173,7 @@ static bool fail_alias(void *ctx, const struct buffer *body, size_t offset, void
     (void)ctx;
     (void)body;
     (void)offset;
+    tries++;
     return munmap(to, bytes) != 0;
 }
 
@@ -182,16 +183,29 @@ static bool fail_unalias(void *ctx, void *to, size_t bytes)
     return calls_left-- > 0 && memory_port_of_machine().unalias(NULL, to, bytes);
 }
 
-/* A body whose pages cannot be shared is copied, unless the array has lost its own. */
+/* A body whose pages cannot be shared is copied, and sharing is not tried again. */
 static void failures_are_copies(void **state)
 {
     (void)state;
     array.port.alias = fail_alias;
     array.port.unalias = fail_unalias;
     calls_left = 1;
+    tries = 0;
     take(1, BEGIN, lend(1024, 5, BYTES - BEGIN));
     assert_int_equal(releases, 1);
     assert_values(BEGIN, BYTES, 5);
+    take(1, BEGIN, lend(1024, 6, BYTES - BEGIN));
+    assert_values(BEGIN, BYTES, 6);
+    assert_int_equal(tries, 1);
+}
+
+/* The array has neither the pages of the body nor its own. */
+static void lost_pages_are_an_error(void **state)
+{
+    (void)state;
+    array.port.alias = fail_alias;
+    array.port.unalias = fail_unalias;
+    calls_left = 0;
     struct buffer *body = lend(1024, 6, BYTES - BEGIN);
     assert_false(value_array_take(&array, 1, 0, BEGIN, body));
     buffer_release(body);
@@ -207,6 +221,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(body_without_a_whole_page_is_copied, begin, end),
         cmocka_unit_test_setup_teardown(array_that_does_not_share_copies, begin, end),
         cmocka_unit_test_setup_teardown(failures_are_copies, begin, end),
+        cmocka_unit_test_setup_teardown(lost_pages_are_an_error, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
