@@ -88,6 +88,8 @@ static bool settle(struct row_lookup *lookup, uint32_t table)
         wanted->keys[i] = sorted[i].key;
         wanted->owners[i] = lookup->owners[row_bucket(table, sorted[i].key)];
         wanted->askers[i] = ROW_FREE;
+        lookup->missing[wanted->owners[i]]++;
+        lookup->free[wanted->owners[i]]++;
     }
     wanted->count = unique;
     return true;
@@ -140,6 +142,8 @@ static bool find_next(const struct row_lookup *lookup, uint32_t ps, enum row_kin
 enum tn_status row_lookup_settle(struct row_lookup *lookup, uint64_t *ps_set, struct error *error)
 {
     *ps_set = 0;
+    memset(lookup->missing, 0, sizeof lookup->missing);
+    memset(lookup->free, 0, sizeof lookup->free);
     for (uint32_t t = 0; t < lookup->variables->row_table_count; t++) {
         if (!settle(lookup, t)) { return no_memory(lookup, t, lookup->tables[t].added, error); }
     }
@@ -167,7 +171,7 @@ static size_t ask(struct row_lookup *lookup, uint32_t ps, void *data)
         if (!fits || !row_body_add(&body, cursor.table, wanted->keys[cursor.index], NULL, 0)) {
             break;
         }
-        wanted->askers[cursor.index] = (uint8_t)lookup->member.place;
+        row_set_asker(lookup, wanted, cursor.index, (uint8_t)lookup->member.place);
         floats += wanted->width;
         cursor.index++;
     }
@@ -200,16 +204,16 @@ static void take(struct row_lookup *lookup, uint32_t ps, const float *row)
     const struct row_cursor begin = lookup->begin[ps];
     const bool alone = lookup->member.sharing == NULL;
     for (struct row_cursor at = begin; next_asked(lookup, ps, &at); at.index++) {
-        const struct wanted *wanted = &lookup->tables[at.table];
+        struct wanted *wanted = &lookup->tables[at.table];
         short_copy(wanted->values + at.index * wanted->width, row, wanted->width * sizeof *row);
         row += wanted->width;
-        if (alone) { wanted->askers[at.index] = ROW_HERE; }
+        if (alone) { row_set_asker(lookup, wanted, at.index, ROW_HERE); }
     }
     lookup->has_asked[ps] = false;
     if (alone) { return; }
     row_sharing_announce(lookup, ps, begin, lookup->end[ps], ROW_NEWS_ARRIVED);
     for (struct row_cursor at = begin; next_asked(lookup, ps, &at); at.index++) {
-        lookup->tables[at.table].askers[at.index] = ROW_HERE;
+        row_set_asker(lookup, &lookup->tables[at.table], at.index, ROW_HERE);
     }
     struct row_cursor rest = begin;
     lookup->has_asked[ps] = find_next(lookup, ps, ROW_ASKED, &rest);
@@ -237,7 +241,7 @@ void row_lookup_abandon(struct row_lookup *lookup, uint32_t ps)
     const struct row_cursor end = {.table = lookup->variables->row_table_count};
     row_sharing_announce(lookup, ps, begin, end, ROW_NEWS_ABANDONED);
     for (struct row_cursor at = begin; find_next(lookup, ps, ROW_ASKED, &at); at.index++) {
-        lookup->tables[at.table].askers[at.index] = ROW_FREE;
+        row_set_asker(lookup, &lookup->tables[at.table], at.index, ROW_FREE);
     }
     row_sharing_unlock(lookup);
 }
@@ -246,16 +250,10 @@ enum row_lookup_state row_lookup_state(struct row_lookup *lookup, uint32_t ps)
 {
     assert(lookup->settled);
     row_sharing_lock(lookup);
-    struct row_cursor free = lookup->begin[ps];
-    const bool more = find_next(lookup, ps, ROW_MISSING, &lookup->begin[ps]);
-    bool has_free = false;
-    while (!has_free && find_next(lookup, ps, ROW_TO_BE_ASKED, &free)) {
-        has_free = lookup->tables[free.table].askers[free.index] == ROW_FREE;
-        free.index++;
-    }
+    const uint64_t missing = lookup->missing[ps], free = lookup->free[ps];
     row_sharing_unlock(lookup);
-    if (!more) { return ROWS_COMPLETE; }
-    return has_free ? ROWS_MISSING : ROWS_ASKED;
+    if (missing == 0) { return ROWS_COMPLETE; }
+    return free > 0 ? ROWS_MISSING : ROWS_ASKED;
 }
 
 /* --------------------------------------------------------------------------- reading */

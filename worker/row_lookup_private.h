@@ -48,9 +48,20 @@ struct row_lookup {
     struct row_cursor begin[PS_MAX], end[PS_MAX]; /* The piece that was asked for. */
     size_t asked_floats[PS_MAX];
     bool has_asked[PS_MAX];      /* It is the asker of some rows. */
+    uint64_t missing[PS_MAX];    /* The rows of each ps that are not here, ... */
+    uint64_t free[PS_MAX];       /* ... and those of them that no member has asked for. */
     uint8_t owners[ROW_BUCKETS]; /* The ps of each bucket. */
     struct wanted tables[];
 };
+
+static inline void row_set_asker(struct row_lookup *lookup, struct wanted *wanted, uint64_t row,
+                                 uint8_t asker)
+{
+    const uint8_t ps = wanted->owners[row], before = wanted->askers[row];
+    lookup->missing[ps] += (uint64_t)(asker != ROW_HERE) - (uint64_t)(before != ROW_HERE);
+    lookup->free[ps] += (uint64_t)(asker == ROW_FREE) - (uint64_t)(before == ROW_FREE);
+    wanted->askers[row] = asker;
+}
 
 /* The first of keys[from..count) that is at least `key`, which is usually near. */
 uint64_t row_wanted_at(const struct wanted *wanted, uint64_t from, uint64_t key);

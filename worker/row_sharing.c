@@ -113,14 +113,15 @@ static struct row_lookup *other_at(const struct row_lookup *lookup, uint32_t pla
     return other->generation == lookup->generation && other->step == lookup->step ? other : NULL;
 }
 
-static void give(struct row_sharing *sharing, const struct wanted *from, uint64_t row,
+/* The row of a table of another member becomes that of `lookup`. */
+static void give(const struct wanted *from, uint64_t row, struct row_lookup *lookup,
                  struct wanted *to, uint64_t at)
 {
     assert(from->width == to->width && from->keys[row] == to->keys[at]);
     short_copy(to->values + at * to->width, from->values + row * from->width,
                to->width * sizeof *to->values);
-    to->askers[at] = ROW_HERE;
-    sharing->given++;
+    row_set_asker(lookup, to, at, ROW_HERE);
+    lookup->member.sharing->given++;
 }
 
 /* The rows of one table that another member has or has asked for. */
@@ -135,9 +136,9 @@ static void find_at(struct row_lookup *lookup, const struct row_lookup *other, u
         if (at == theirs->count) { return; }
         if (theirs->keys[at] != wanted->keys[i]) { continue; }
         if (theirs->askers[at] == ROW_HERE) {
-            give(lookup->member.sharing, theirs, at, wanted, i);
+            give(theirs, at, lookup, wanted, i);
         } else if (theirs->askers[at] == other->member.place && wanted->askers[i] == ROW_FREE) {
-            wanted->askers[i] = (uint8_t)other->member.place;
+            row_set_asker(lookup, wanted, i, (uint8_t)other->member.place);
         }
     }
 }
@@ -154,18 +155,18 @@ void row_sharing_find(struct row_lookup *lookup)
     }
 }
 
-/* Returns whether the other member has to look at its rows again. */
-static bool change_row(struct row_sharing *sharing, const struct row_lookup *lookup,
-                       const struct wanted *from, uint64_t row, struct wanted *to, uint64_t at,
-                       enum row_news news)
+/* Row `row` of table `table` of `lookup` is row `at` of `other`. Returns whether that one has to
+ * look at its rows again. */
+static bool change_row(const struct row_lookup *lookup, uint32_t table, uint64_t row,
+                       struct row_lookup *other, uint64_t at, enum row_news news)
 {
     const uint8_t place = (uint8_t)lookup->member.place;
-    uint8_t *asker = &to->askers[at];
-    if (*asker != place && *asker != ROW_FREE) { return false; }
+    struct wanted *to = &other->tables[table];
+    if (to->askers[at] != place && to->askers[at] != ROW_FREE) { return false; }
     switch (news) {
-    case ROW_NEWS_ASKED: *asker = place; return false;
-    case ROW_NEWS_ARRIVED: give(sharing, from, row, to, at); return true;
-    case ROW_NEWS_ABANDONED: *asker = ROW_FREE; return true;
+    case ROW_NEWS_ASKED: row_set_asker(other, to, at, place); return false;
+    case ROW_NEWS_ARRIVED: give(&lookup->tables[table], row, other, to, at); return true;
+    case ROW_NEWS_ABANDONED: row_set_asker(other, to, at, ROW_FREE); return true;
     }
     return false;
 }
@@ -180,14 +181,14 @@ static void announce_table(struct row_lookup *lookup, struct row_lookup *other, 
                            struct row_cursor from, struct row_cursor to, enum row_news news)
 {
     const struct wanted *wanted = &lookup->tables[from.table];
-    struct wanted *theirs = &other->tables[from.table];
+    const struct wanted *theirs = &other->tables[from.table];
     uint64_t at = 0;
     for (uint64_t i = from.index; i < wanted->count && is_before(from.table, i, to); i++) {
         if (wanted->owners[i] != ps || wanted->askers[i] != lookup->member.place) { continue; }
         at = row_wanted_at(theirs, at, wanted->keys[i]);
         if (at == theirs->count) { return; }
         if (theirs->keys[at] != wanted->keys[i]) { continue; }
-        other->woken |= change_row(lookup->member.sharing, lookup, wanted, i, theirs, at, news);
+        other->woken |= change_row(lookup, from.table, i, other, at, news);
     }
 }
 

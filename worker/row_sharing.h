@@ -8,7 +8,8 @@
  * its connection, gives its lookup up or leaves, the others ask for those rows themselves.
  *
  * Threads: each member is used by one thread, and the lock of the sharing orders them. A call waits
- * at most until another member has copied the rows of one frame.
+ * at most until another member has copied the rows of one frame, or, when its lookup settles, those
+ * that it takes from others.
  */
 #ifndef WORKER_ROW_SHARING_H
 #define WORKER_ROW_SHARING_H
