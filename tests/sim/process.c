@@ -75,7 +75,7 @@ static void thaw(struct process *process, bool orders_first)
     process->frozen = false;
     process->tick_at_us = 0;
     disk_user_freeze(process->store, false);
-    if (orders_first) { zk_client_freeze(process->zk, false); }
+    if (orders_first && !process->frozen) { zk_client_freeze(process->zk, false); }
     if (!process->frozen) { net_endpoint_freeze(process->endpoint, false); }
     if (process->frozen) { return; }
     schedule_tick(process);
