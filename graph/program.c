@@ -241,13 +241,30 @@ static uint32_t written_until(const struct tn_program *program, uint64_t offset,
     return 0;
 }
 
+/* One behind the last instruction that computes a loss. */
+static uint32_t losses_until(const struct tn_program *program)
+{
+    const struct tn_graph *graph = program->graph;
+    uint32_t until = 0;
+    for (uint32_t i = 0; i < program->instruction_count; i++) {
+        for (uint32_t m = 0; m < graph->mark_count; m++) {
+            if (graph->marks[m].kind != MARK_LOSS) { continue; }
+            const uint32_t node = tensor_node(graph->marks[m].value);
+            if (program->instructions[i].call.node == &graph->nodes[node]) { until = i + 1; }
+        }
+    }
+    return until;
+}
+
 static int by_offset(const void *left, const void *right)
 {
     const struct program_variable *const *a = left, *const *b = right;
     return (*a)->offset > (*b)->offset ? -1 : (*a)->offset < (*b)->offset;
 }
 
-/* Which elements of the gradient, up to the end, are final after each instruction. */
+/* Which elements of the gradient, up to the end, are final after each instruction. The losses are
+ * read with the first ones, so none is before the losses are computed: that of a variable without
+ * gradient is cleared before the first instruction. */
 static enum tn_status find_final(struct tn_program *program, struct error *error)
 {
     const uint64_t size = type_size(TN_FLOAT32, program->backend->wide);
@@ -256,10 +273,12 @@ static enum tn_status find_final(struct tn_program *program, struct error *error
     if (sorted == NULL) { return out_of_memory(error); }
     for (uint32_t i = 0; i < program->variable_count; i++) { sorted[i] = &program->variables[i]; }
     qsort(sorted, program->variable_count, sizeof *sorted, by_offset);
+    const uint32_t least = losses_until(program);
     uint32_t done = 0; /* Instructions whose `final_from` is known. */
     uint64_t from = program->parameters;
     for (uint32_t i = 0; i < program->variable_count; i++) {
         uint32_t until = written_until(program, sorted[i]->offset * size, sorted[i]->count * size);
+        if (until < least) { until = least; }
         while (done + 1 < until) { program->instructions[done++].final_from = from; }
         from = sorted[i]->offset;
     }

@@ -78,6 +78,8 @@ PLANTED = [
              "graph_ops_fused"),
     gradient("places of maxima before pooling", "graph/reference/conv.c",
              "r % slopes->side * slopes->side + c % slopes->side;", "c % slopes->side;", "graph_ops_fused"),
+    gradient("final elements come before the losses", "graph/program.c", "        if (until < least) { until = least; }\n", "        (void)least;\n",
+             "worker_compute"),
     planner("a gradient with another reader disappears", "counts[readers->pool] == found;", "found > 0;",
             "graph/passes/fuse_gradients.c", "graph_passes_fuse_gradients"),
     reference("the groups of a convolution", "conv", "    int64_t first = filter / g->group_filters * g->group_channels;\n    double sum = 0;\n    for (int64_t image",

@@ -24,9 +24,11 @@ static void set(const char *assignment)
     assert_int_equal(job_set(&job, assignment, NULL), TN_OK);
 }
 
-static int open_all(const char *type)
+static int open_all(const char *type, const char *frozen)
 {
     job_init(&job);
+    job.model.freeze_count = frozen != NULL;
+    if (frozen != NULL) { strcpy(job.model.freeze[0], frozen); }
     set("data.type=synthetic");
     set("data.examples=500");
     set("data.test_examples=100");
@@ -56,13 +58,20 @@ static int open_all(const char *type)
 static int setup(void **state)
 {
     (void)state;
-    return open_all("softmax");
+    return open_all("softmax", NULL);
 }
 
 static int setup_regression(void **state)
 {
     (void)state;
-    return open_all("linear");
+    return open_all("linear", NULL);
+}
+
+/* The last variable has no gradient, so its zeros are final before anything is computed. */
+static int setup_frozen(void **state)
+{
+    (void)state;
+    return open_all("linear", "bias");
 }
 
 static int teardown(void **state)
@@ -105,7 +114,7 @@ static struct {
     float *sum, *seen; /* The sum, and its elements when they became final. */
     uint64_t first;    /* Elements from here on were final. */
     uint32_t calls;
-    double loss;
+    double first_loss, loss; /* At the first call, and at the last one. */
 } watched;
 
 static void became_final(void *user, uint64_t first, uint64_t end)
@@ -115,8 +124,8 @@ static void became_final(void *user, uint64_t first, uint64_t end)
     assert_true(first < end);
     memcpy(watched.seen + first, watched.sum + first, (end - first) * sizeof *watched.sum);
     watched.first = first;
-    watched.calls++;
     watched.loss = compute_node_loss(&compute);
+    if (watched.calls++ == 0) { watched.first_loss = watched.loss; }
 }
 
 /* Parts of a sum become final from the end while its last slice is computed, layer by layer; they
@@ -145,6 +154,31 @@ static void test_parts_become_final_from_the_end(void **state)
         free(watched.seen);
         free(whole);
     }
+}
+
+/* With the first elements that are final comes the loss of this run of the program, not that of the
+ * run before. */
+static void test_loss_comes_with_the_first_final_elements(void **state)
+{
+    (void)state;
+    const struct compute_watch watch = {became_final, &watched};
+    const struct slice_node node = {3, 1};
+    watched.sum = malloc(compute.parameters * sizeof(float));
+    watched.seen = malloc(compute.parameters * sizeof(float));
+    static const uint64_t steps[] = {0, 1, 0};
+    double losses[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        watched.first = compute.parameters;
+        watched.calls = 0;
+        assert_int_equal(
+            compute_node_into(&compute, values, steps[i], node, watched.sum, &watch, NULL), TN_OK);
+        assert_int_equal(watched.first, 0);
+        losses[i] = watched.first_loss;
+        assert_true(losses[i] == compute_node_loss(&compute));
+    }
+    assert_true(losses[2] == losses[0] && losses[1] != losses[0]);
+    free(watched.sum);
+    free(watched.seen);
 }
 
 /* The slices of a node, computed as nodes of one slice each and added over the tree. */
@@ -366,6 +400,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_norm_of_an_async_slice_is_limited, setup, teardown),
         cmocka_unit_test_setup_teardown(test_averages_are_evaluated, setup, teardown),
         cmocka_unit_test_setup_teardown(test_parts_become_final_from_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_loss_comes_with_the_first_final_elements, setup_frozen,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_slices_in_one_run_have_the_bits_of_the_tree, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_sums_depend_on_the_step_only, setup, teardown),
