@@ -98,6 +98,10 @@ void chief_take_assignment(struct chief *c, const struct assignment *assignment)
 {
     assert(assignment->slice_count <= SLICES_MAX);
     for (uint32_t i = 0; i < c->config.workers; i++) {
+        struct report *report = &c->workers[i].report;
+        const bool is_taken = !assign_has(assignment, i) && assign_has(&c->assignment, i);
+        /* Its report about its slices is older than this. */
+        if (is_taken) { report->leaving = u64_min(report->leaving, LEAVING); }
         if (!assign_has(assignment, i) || assign_has(&c->assignment, i)) { continue; }
         c->workers[i].joined_ms = c->now_ms;
         c->workers[i].joined_step = chief_max_step(c, &c->run);
