@@ -5,12 +5,13 @@
 #include "coordinator/assign.h"
 #include "coordinator/chief_private.h"
 
-/* Whether worker `index` has the values, and neither leaves nor has to. */
+/* Whether worker `index` has the values, is in time, and neither leaves nor has to. */
 static bool stays(const struct plan *p, uint32_t index)
 {
     const struct chief *c = p->c;
-    return c->strategy->may_own(c, p->run, index) && c->workers[index].report.leaving == 0 &&
-           run_wants_worker(p->run, index);
+    const struct chief_peer *peer = &c->workers[index];
+    return c->strategy->may_own(c, p->run, index) && peer->report.leaving == 0 &&
+           !peer->straggler.is_late && run_wants_worker(p->run, index);
 }
 
 bool plan_may_depart(const struct plan *p)
