@@ -234,6 +234,34 @@ static void a_new_chief_releases_again(void **state)
     assert_true(is_released(1));
 }
 
+/* The first report of the one that leaves came before its registration was read: the other one may
+ * have died since. */
+static void an_early_report_begins_the_departure(void **state)
+{
+    (void)state;
+    leaves(1);
+    hear(0, 4);
+    owns_nothing(1, 4);
+    const struct run run = chief.run;
+    const struct assignment assignment = chief.assignment;
+    begin();
+    elected(2, &run, &assignment, NULL, 0);
+    answer(CHIEF_WRITE_OK, NULL);
+    joins(0);
+    holds(0, 4);
+    reports[1][1] = (struct report){.task = {ROLE_WORKER, 1},
+                                    .incarnation = FIRST_INCARNATION + 1,
+                                    .ready = 1,
+                                    .leaving = LEAVING_WITHOUT_SLICES,
+                                    .evaluation = {.step = STEP_NONE}};
+    holds(1, 4);
+    member(ROLE_WORKER, 1, FIRST_INCARNATION + 1, NULL);
+    write_all();
+    assert_int_equal(chief.run.released_count, 0);
+    hear(0, 5);
+    assert_true(is_released(1));
+}
+
 /* The run gets to its end with the workers that are present. */
 static void none_is_released_while_the_run_stops(void **state)
 {
@@ -315,6 +343,7 @@ int main(void)
         cmocka_unit_test_setup(none_is_released_if_all_leave, setup),
         cmocka_unit_test_setup(a_release_is_withdrawn, setup),
         cmocka_unit_test_setup(a_new_chief_releases_again, setup),
+        cmocka_unit_test_setup(an_early_report_begins_the_departure, setup),
         cmocka_unit_test_setup(none_is_released_while_the_run_stops, setup),
         cmocka_unit_test_setup(an_unwanted_worker_is_released, setup),
         cmocka_unit_test(with_ps_none_is_released),
