@@ -262,6 +262,29 @@ static void an_early_report_begins_the_departure(void **state)
     assert_true(is_released(1));
 }
 
+/* An operator has paused the run, and all workers leave, so it trains up to a gate. Another worker
+ * gets the values before: none needs the gate, and the run is paused again. */
+static void a_paused_run_does_not_train_on_without_its_gate(void **state)
+{
+    (void)state;
+    request(2, REQUEST_PAUSE);
+    write_all();
+    for (uint32_t i = 0; i < 2; i++) { holds(i, 4); }
+    assert_int_equal(chief.run.phase, RUN_PAUSED);
+    leaves(0);
+    leaves(1);
+    write_all();
+    assert_int_equal(chief.run.phase, RUN_RUNNING);
+    assert_true(chief.run.gate > 0);
+    joins(2);
+    holds(2, 4);
+    write_all();
+    assert_int_equal(chief.run.gate, 0);
+    assert_int_equal(chief.run.phase, RUN_PAUSED);
+    assert_int_equal(chief.run.recovery.kind, RECOVERY_OPERATOR);
+    assert_string_equal(chief.run.recovery.cause, "operator");
+}
+
 /* The run gets to its end with the workers that are present. */
 static void none_is_released_while_the_run_stops(void **state)
 {
@@ -344,6 +367,7 @@ int main(void)
         cmocka_unit_test_setup(a_release_is_withdrawn, setup),
         cmocka_unit_test_setup(a_new_chief_releases_again, setup),
         cmocka_unit_test_setup(an_early_report_begins_the_departure, setup),
+        cmocka_unit_test_setup(a_paused_run_does_not_train_on_without_its_gate, setup),
         cmocka_unit_test_setup(none_is_released_while_the_run_stops, setup),
         cmocka_unit_test_setup(an_unwanted_worker_is_released, setup),
         cmocka_unit_test(with_ps_none_is_released),
