@@ -262,6 +262,27 @@ static void an_early_report_begins_the_departure(void **state)
     assert_true(is_released(1));
 }
 
+/* ZooKeeper did not answer for long: the one that stays may have died since. */
+static void a_release_that_was_not_written_is_decided_again(void **state)
+{
+    (void)state;
+    leaves(1);
+    hear(0, 4);
+    reports[1][1].leaving = LEAVING_WITHOUT_SLICES;
+    holds(1, 4);
+    assert_non_null(actions.write);
+    assert_int_equal(actions.write->run.released_count, 1);
+    const struct run before = chief.run;
+    answer(CHIEF_WRITE_UNKNOWN, &before);
+    pass(20000);
+    assert_non_null(actions.write);
+    assert_int_equal(actions.write->run.released_count, 0);
+    write_all();
+    assert_int_equal(chief.run.released_count, 0);
+    hear(0, 5);
+    assert_true(is_released(1));
+}
+
 /* An operator has paused the run, and all workers leave, so it trains up to a gate. Another worker
  * gets the values before: none needs the gate, and the run is paused again. */
 static void a_paused_run_does_not_train_on_without_its_gate(void **state)
@@ -367,6 +388,7 @@ int main(void)
         cmocka_unit_test_setup(a_release_is_withdrawn, setup),
         cmocka_unit_test_setup(a_new_chief_releases_again, setup),
         cmocka_unit_test_setup(an_early_report_begins_the_departure, setup),
+        cmocka_unit_test_setup(a_release_that_was_not_written_is_decided_again, setup),
         cmocka_unit_test_setup(a_paused_run_does_not_train_on_without_its_gate, setup),
         cmocka_unit_test_setup(none_is_released_while_the_run_stops, setup),
         cmocka_unit_test_setup(an_unwanted_worker_is_released, setup),
