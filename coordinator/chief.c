@@ -73,7 +73,7 @@ static void on_elected(struct chief *c, const struct chief_event *event)
     check_reports(c, c->workers, c->config.workers);
     check_reports(c, &c->evaluator, c->config.evaluators);
     c->inherited = c->run.epoch != 0 && c->run.phase != RUN_FORMING;
-    c->rate_at_ms = c->ordered_at_ms = c->now_ms;
+    c->rate_at_ms = c->ordered_at_ms = c->departs_ms = c->now_ms;
     c->balance_at_ms = c->now_ms + CHIEF_BALANCE_MS;
     c->rate_step = c->evaluates_step = STEP_NONE;
     chief_note(c, HISTORY_ELECTED, c->config.self, c->config.pid, event->elected.took_ms,
@@ -116,9 +116,9 @@ static void on_member(struct chief *c, const struct chief_event *event)
     peer->pid = event->member.pid;
     const struct report *early = chief_early_report(peer, peer->incarnation);
     if (early != NULL && chief_refuses_report(c, early) == NULL) {
-        peer->report = *early;
-        peer->reported = true;
+        chief_take_report(c, peer, early);
     }
+    peer->heard_ms = 0; /* It may have sent that long ago. */
     if (joined) { chief_note(c, HISTORY_TASK_UP, event->member.task, peer->pid, 0, NULL); }
 }
 

@@ -261,6 +261,7 @@ struct chief_peer {
     struct report report;
     uint64_t heard_ms; /* When `report` came. */
     uint64_t judged;   /* A holder: the report whose late slices were used last. */
+    uint64_t own_step; /* C24: a worker that leaves makes no step above it alone. */
     /* A worker: when it got its first slices, and the step that training had reached then. */
     uint64_t joined_ms, joined_step;
     uint64_t evaluates_ms; /* Since when it is to evaluate `evaluates_step`; 0: it is not. */

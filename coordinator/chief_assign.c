@@ -28,7 +28,7 @@ static void choose_workers(const struct plan *p, struct assign_input *input)
     const bool is_any_ready = choose_wanted(p, false, input) || choose_wanted(p, true, input);
     for (uint32_t i = 0; i < c->config.workers && !plan_may_depart(p); i++) {
         const bool owns = assign_has(&c->assignment, i) && c->strategy->may_own(c, p->run, i);
-        input->ready[i] = input->ready[i] || owns;
+        input->ready[i] = input->ready[i] || (owns && !c->workers[i].straggler.is_late);
     }
     for (uint32_t i = 0; i < c->config.workers && !is_any_ready; i++) {
         const bool may_stay = c->strategy->survives_losses || !run_wants_worker(p->run, i);
@@ -98,6 +98,10 @@ void chief_take_assignment(struct chief *c, const struct assignment *assignment)
 {
     assert(assignment->slice_count <= SLICES_MAX);
     for (uint32_t i = 0; i < c->config.workers; i++) {
+        struct report *report = &c->workers[i].report;
+        const bool is_taken = !assign_has(assignment, i) && assign_has(&c->assignment, i);
+        /* Its report about its slices is older than this. */
+        if (is_taken) { report->leaving = u64_min(report->leaving, LEAVING); }
         if (!assign_has(assignment, i) || assign_has(&c->assignment, i)) { continue; }
         c->workers[i].joined_ms = c->now_ms;
         c->workers[i].joined_step = chief_max_step(c, &c->run);

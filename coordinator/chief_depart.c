@@ -5,12 +5,13 @@
 #include "coordinator/assign.h"
 #include "coordinator/chief_private.h"
 
-/* Whether worker `index` has the values, and neither leaves nor has to. */
+/* Whether worker `index` has the values, is in time, and neither leaves nor has to. */
 static bool stays(const struct plan *p, uint32_t index)
 {
     const struct chief *c = p->c;
-    return c->strategy->may_own(c, p->run, index) && c->workers[index].report.leaving == 0 &&
-           run_wants_worker(p->run, index);
+    const struct chief_peer *peer = &c->workers[index];
+    return c->strategy->may_own(c, p->run, index) && peer->report.leaving == 0 &&
+           !peer->straggler.is_late && run_wants_worker(p->run, index);
 }
 
 bool plan_may_depart(const struct plan *p)
@@ -55,17 +56,30 @@ static bool others_have_values(const struct plan *p)
     return (run->phase == RUN_RUNNING || is_paused_by_operator) && plan_may_depart(p);
 }
 
+/* Whether a worker that stays has all steps that the leaving one may have made alone. */
+static bool has_no_step_alone(const struct plan *p, const struct chief_peer *leaving)
+{
+    const struct chief *c = p->c;
+    if (leaving->report.generation != p->run->generation) { return true; }
+    if (leaving->report.leaving != LEAVING_WITHOUT_SLICES) { return false; }
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        if (stays(p, i) && c->workers[i].report.step >= leaving->own_step) { return true; }
+    }
+    return false;
+}
+
 static void list_released(const struct plan *p, struct run *run)
 {
     const struct chief *c = p->c;
-    const struct assignment *assignment = p->w->assigns ? &p->w->assignment : &c->assignment;
     run->released_count = 0;
     memset(run->released, 0, sizeof run->released);
     if (!others_have_values(p)) { return; }
     for (uint32_t i = 0; i < c->config.workers && run->released_count < RUN_RELEASED_MAX; i++) {
         const struct chief_peer *peer = &c->workers[i];
         const bool leaves = peer->present && peer->reported && peer->report.leaving != 0;
-        if (!leaves || assign_has(assignment, i)) { continue; }
+        if (!leaves || assign_has(&c->assignment, i)) { continue; }
+        if (p->w->assigns && assign_has(&p->w->assignment, i)) { continue; }
+        if (!has_no_step_alone(p, peer)) { continue; }
         run->released[run->released_count++] = peer->incarnation;
     }
 }

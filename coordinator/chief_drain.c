@@ -5,6 +5,7 @@
  *   running -> running   the gate is set a little ahead                plan_gate()
  *   running -> paused    the checkpoint of the gate is committed       plan_drained()
  *   paused -> running    an operator's pause: up to the gate only      plan_watch_leaving()
+ *   running -> paused    the gate of an operator's pause is withdrawn  withdraw_gate()
  *
  * The gate stands in /run until a generation is loaded or the run continues.
  */
@@ -51,6 +52,17 @@ static void set_gate_ahead(struct plan *p, uint64_t ahead)
     set_gate(p, u64_min(u64_max(run->until, reached), step));
 }
 
+/* None leaves any more. A run that an operator has paused trained on only to reach the gate. */
+static void withdraw_gate(struct plan *p)
+{
+    struct run *run = p->run;
+    set_gate(p, 0);
+    if (!run->pause_requested) { return; }
+    const bool was_paused = run->recovery.kind == RECOVERY_OPERATOR;
+    const char *by = was_paused ? run->recovery.cause : "operator";
+    plan_interrupt(p, RECOVERY_OPERATOR, p->c->config.self, by);
+}
+
 void plan_gate(struct plan *p)
 {
     const struct chief *c = p->c;
@@ -60,7 +72,7 @@ void plan_gate(struct plan *p)
     uint64_t reached = chief_max_step(c, run), last = u64_max(run->until, reached);
     if (!c->strategy->find_leaving(c, &holder)) {
         /* A new chief waits for the reports of all ps before it takes the order back. */
-        if (chief_has_reported(c, run)) { set_gate(p, 0); }
+        if (chief_has_reported(c, run)) { withdraw_gate(p); }
     } else if (run->gate == 0) {
         set_gate_ahead(p, chief_lead(c));
     } else if (reached > run->gate || p->late) {

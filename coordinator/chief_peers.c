@@ -249,7 +249,10 @@ void chief_take_report(struct chief *c, struct chief_peer *peer, const struct re
 {
     assert(peer->present);
     const bool leaves_already = peer->reported && peer->report.leaving != 0;
+    const bool is_first = !peer->reported || peer->report.leaving != LEAVING_WITHOUT_SLICES ||
+                          peer->report.generation != report->generation;
     if (report->leaving != 0 && !leaves_already) { c->departs_ms = c->now_ms; }
+    if (report->leaving == LEAVING_WITHOUT_SLICES && is_first) { peer->own_step = report->step; }
     peer->report = *report;
     peer->reported = true;
     peer->heard_ms = c->now_ms;

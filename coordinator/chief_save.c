@@ -283,6 +283,7 @@ void plan_checkpoints(struct plan *p)
     if (run->phase != RUN_RUNNING && run->phase != RUN_STOPPING) { return; }
     if (run->save_checkpoint != 0 && check_order(p)) { skip_if_waiting(p); }
     plan_gate(p);
+    if (run->phase == RUN_PAUSED) { return; }
     uint64_t wanted = wanted_step(p);
     /* An order stands until it is answered, unless it is out of reach: beyond the end, or far ahead
      * of a checkpoint that is due by time. */

@@ -114,6 +114,19 @@ static void write_done(struct chief *c, struct chief_actions *out)
     c->request.waits = false;
 }
 
+/* C24: the write was not carried out, perhaps for long, so that workers that stay may be dead by
+ * now. */
+static void withdraw_release(struct chief *c)
+{
+    struct run *run = &c->write.run;
+    assert(c->writing);
+    if (run->released_count == 0) { return; }
+    run->released_count = 0;
+    memset(run->released, 0, sizeof run->released);
+    run->revision = ++c->revision;
+    c->departs_ms = c->now_ms;
+}
+
 static void try_again(struct chief *c)
 {
     assert(c->writing);
@@ -174,6 +187,7 @@ static void not_done(struct chief *c, const struct chief_event *event, struct ch
     } else {
         /* Without /run the write may have been applied, and have deleted the request itself. */
         if (gone) { c->write.answers = c->request.waits = false; }
+        if (seen != NULL) { withdraw_release(c); }
         try_again(c);
     }
 }

@@ -127,6 +127,18 @@ static void log_wait(struct mirror_worker *worker)
 
 /* ----------------------------------------------------------------- reactor */
 
+static bool owns_slices(const struct mirror_worker *worker)
+{
+    return !worker->watch.is_following || slice_set_count(&worker->core.owned) > 0;
+}
+
+/* C24: once it owns no slices, it gets further steps from others alone. */
+static uint64_t leaving_of(const struct mirror_worker *worker)
+{
+    if (worker->drain_until_ms == 0) { return 0; }
+    return owns_slices(worker) ? LEAVING : LEAVING_WITHOUT_SLICES;
+}
+
 static void report(struct mirror_worker *worker)
 {
     const struct replica *core = &worker->core;
@@ -141,7 +153,7 @@ static void report(struct mirror_worker *worker)
         .ready = mirror_group_is_worker(worker),
         .slice_ns = worker->timer.reported_ns,
         .gate = replica_gate(core),
-        .leaving = worker->drain_until_ms != 0,
+        .leaving = leaving_of(worker),
         .missed_checkpoint = worker->missed_checkpoint,
         .late_checkpoint = worker->late_checkpoint,
         .failed_load = worker->failed_load,
@@ -195,7 +207,7 @@ static struct departure departure_of(const struct mirror_worker *worker)
         .incarnation = worker->config.identity.incarnation,
         .run = has_run ? &worker->membership.run : NULL,
         .holds = core->whole,
-        .owns = !worker->watch.is_following || slice_set_count(&core->owned) > 0,
+        .owns = owns_slices(worker),
         .saves = has_run && !checkpoint_client_idle(&worker->checkpoints),
         .asked_ms = worker->drain_until_ms - NODE_DRAIN_MS,
     };

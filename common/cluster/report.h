@@ -16,6 +16,11 @@
 
 enum { REPORT_BYTES = 2048 }; /* Encoded; unused bytes are zero. */
 
+enum leaving {
+    LEAVING = 1,            /* As soon as no work is lost by that. */
+    LEAVING_WITHOUT_SLICES, /* C24, without ps: it also owns no slices, so makes no step alone. */
+};
+
 struct report {
     struct task task;
     uint64_t incarnation;
@@ -25,7 +30,7 @@ struct report {
     uint64_t order_epoch, order_revision;
     uint64_t generation; /* Ps: completely loaded. Worker: the one it works in. 0: none. */
     uint64_t step;       /* Ps: steps applied. Worker: the step it computes. */
-    uint64_t leaving;    /* 1: it leaves as soon as no work is lost by that. */
+    uint64_t leaving;    /* enum leaving; 0: it does not leave. */
 
     /* Nodes that hold values: ps, or without ps workers. */
     uint64_t saved_checkpoint; /* Last shard that is durable on disk; 0: none. */

@@ -125,7 +125,7 @@ PLANTED = [
      "    } else if (reached > run->gate || p->late) {", "    } else if (p->late && reached == 0) {",
      ["test_coordinator_chief_drain"], "unit.coordinator_chief_drain"),
     ("a new chief takes the gate back", "coordinator/chief_drain.c",
-     "        if (chief_has_reported(c, run)) { set_gate(p, 0); }", "        set_gate(p, 0);",
+     "        if (chief_has_reported(c, run)) { withdraw_gate(p); }", "        withdraw_gate(p);",
      ["test_coordinator_chief_drain"], "unit.coordinator_chief_drain"),
     ("a ps leaves before all have read of the gate", "coordinator/chief_drain.c",
      "        if (!is_gone && holder->report.gate != run->gate) { return false; }\n",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/minmax.h"
 #include "common/cluster/bootstrap.h"
 #include "common/job/strategy.h"
 #include "coordinator/coordinator.h"
@@ -59,6 +60,27 @@ static bool values_are_needed(const struct sim_cluster *cluster, const struct pr
     return run->gate != 0 || !released_has(&cluster->checker.released, process->config.incarnation);
 }
 
+/* Whether all that have values, and stay or are not released, lack steps of this one. One that
+ * follows others is at most one step ahead of the first of them. */
+static bool steps_are_lost(const struct sim_cluster *cluster, uint64_t step)
+{
+    const struct released *released = &cluster->checker.released;
+    uint64_t first = 0, generation, reached;
+    bool any_stays = false;
+    for (uint32_t t = 0; t < cluster->task_count; t++) {
+        const struct process *other = cluster->now[t];
+        if (cluster->tasks[t].role != ROLE_WORKER || other == NULL || !other->alive) { continue; }
+        const bool is_released = released_has(released, other->config.incarnation);
+        if (is_released || other->ordered_to_leave) { continue; }
+        const bool holds = mirror_worker_values(other->node.self, &generation, &reached) != NULL &&
+                           generation == cluster->checker.run.generation;
+        if (!holds) { continue; }
+        any_stays = true;
+        first = u64_max(first, reached);
+    }
+    return any_stays && first + 1 < step;
+}
+
 /* C24: a worker without ps that leaves of its own accord does not have values that are needed. */
 static void judge_departure(struct sim_cluster *cluster, const struct process *process)
 {
@@ -70,6 +92,12 @@ static void judge_departure(struct sim_cluster *cluster, const struct process *p
     if (stayed_us >= NODE_DRAIN_MS * UINT64_C(1000)) { return; }
     const bool holds = mirror_worker_values(process->node.self, &generation, &step) != NULL &&
                        generation == run->generation;
+    const bool is_training = run->phase == RUN_RUNNING && run->gate == 0;
+    if (holds && is_training && steps_are_lost(cluster, step)) {
+        world_fail(&cluster->world,
+                   "C24: worker:%u leaves with steps that no other has, up to %" PRIu64,
+                   process->task.index, step);
+    }
     if (!holds || !values_are_needed(cluster, process)) { return; }
     world_fail(&cluster->world,
                "C24: worker:%u leaves before it is released, or the gate %" PRIu64

@@ -34,6 +34,14 @@ static void leaves(uint32_t worker)
     report(ROLE_WORKER, worker);
 }
 
+/* It has read that it owns no slices, and has reached `step`. */
+static void owns_nothing(uint32_t worker, uint64_t step)
+{
+    reports[1][worker].leaving = LEAVING_WITHOUT_SLICES;
+    holds(worker, step);
+    write_all();
+}
+
 static void joins(uint32_t worker)
 {
     member(ROLE_WORKER, worker, FIRST_INCARNATION + worker, NULL);
@@ -85,9 +93,9 @@ static int setup(void **state)
     return 0;
 }
 
-/* One write takes its slices and releases it, when the other worker is known to live. Its
+/* A write takes its slices, when the other worker is known to live; a later one releases it. Its
  * incarnation is not listed any longer than it is needed. */
-static void it_is_released_with_its_slices(void **state)
+static void it_is_released_after_its_slices(void **state)
 {
     (void)state;
     leaves(1);
@@ -96,6 +104,8 @@ static void it_is_released_with_its_slices(void **state)
     assert_int_equal(chief.run.released_count, 0);
     hear(0, 4);
     assert_int_equal(slices_of(1), 0);
+    assert_int_equal(chief.run.released_count, 0);
+    owns_nothing(1, 4);
     assert_true(is_released(1));
     assert_int_equal(chief.run.released_count, 1);
     const uint64_t revision = chief.run.revision;
@@ -140,8 +150,36 @@ static void the_other_has_no_values_yet(void **state)
     assert_int_equal(slices_of(1), 4);
     holds(0, 3);
     write_all();
-    assert_true(is_released(1));
     assert_int_equal(slices_of(0), 4);
+    owns_nothing(1, 3);
+    assert_true(is_released(1));
+}
+
+/* The other worker has fetched values while this one trained alone. It is released once the other
+ * has its steps, and stays released although it follows the other ones. */
+static void the_other_has_not_all_steps_yet(void **state)
+{
+    (void)state;
+    leaves(1);
+    owns_nothing(1, 4); /* As if it had not owned any before the last assignment. */
+    holds(1, 9);        /* Alone: the other one has just fetched step 4. */
+    hear(0, 4);
+    assert_int_equal(slices_of(1), 0);
+    assert_int_equal(chief.run.released_count, 0);
+    reports[1][1].leaving = LEAVING;
+    holds(1, 11);
+    write_all();
+    assert_int_equal(chief.run.released_count, 0);
+    owns_nothing(1, 12);
+    holds(0, 11);
+    write_all();
+    assert_int_equal(chief.run.released_count, 0);
+    owns_nothing(1, 13);
+    holds(0, 12);
+    write_all();
+    assert_true(is_released(1));
+    owns_nothing(1, 14);
+    assert_true(is_released(1));
 }
 
 /* Each may be the last one that has the values: they go on to a gate. */
@@ -162,6 +200,7 @@ static void a_release_is_withdrawn(void **state)
     (void)state;
     leaves(1);
     hear(0, 4);
+    owns_nothing(1, 4);
     assert_true(is_released(1));
     leaves(0);
     assert_non_null(actions.write);
@@ -176,6 +215,7 @@ static void a_new_chief_releases_again(void **state)
     (void)state;
     leaves(1);
     hear(0, 4);
+    owns_nothing(1, 4);
     const struct run run = chief.run;
     const struct assignment assignment = chief.assignment;
     begin();
@@ -183,6 +223,7 @@ static void a_new_chief_releases_again(void **state)
     joins(0);
     joins(1);
     leaves(1);
+    reports[1][1].leaving = LEAVING_WITHOUT_SLICES;
     holds(1, 4);
     holds(0, 4);
     answer(CHIEF_WRITE_OK, NULL);
@@ -191,6 +232,78 @@ static void a_new_chief_releases_again(void **state)
     write_all();
     hear(0, 5);
     assert_true(is_released(1));
+}
+
+/* The first report of the one that leaves came before its registration was read: the other one may
+ * have died since. */
+static void an_early_report_begins_the_departure(void **state)
+{
+    (void)state;
+    leaves(1);
+    hear(0, 4);
+    owns_nothing(1, 4);
+    const struct run run = chief.run;
+    const struct assignment assignment = chief.assignment;
+    begin();
+    elected(2, &run, &assignment, NULL, 0);
+    answer(CHIEF_WRITE_OK, NULL);
+    joins(0);
+    holds(0, 4);
+    reports[1][1] = (struct report){.task = {ROLE_WORKER, 1},
+                                    .incarnation = FIRST_INCARNATION + 1,
+                                    .ready = 1,
+                                    .leaving = LEAVING_WITHOUT_SLICES,
+                                    .evaluation = {.step = STEP_NONE}};
+    holds(1, 4);
+    member(ROLE_WORKER, 1, FIRST_INCARNATION + 1, NULL);
+    write_all();
+    assert_int_equal(chief.run.released_count, 0);
+    hear(0, 5);
+    assert_true(is_released(1));
+}
+
+/* ZooKeeper did not answer for long: the one that stays may have died since. */
+static void a_release_that_was_not_written_is_decided_again(void **state)
+{
+    (void)state;
+    leaves(1);
+    hear(0, 4);
+    reports[1][1].leaving = LEAVING_WITHOUT_SLICES;
+    holds(1, 4);
+    assert_non_null(actions.write);
+    assert_int_equal(actions.write->run.released_count, 1);
+    const struct run before = chief.run;
+    answer(CHIEF_WRITE_UNKNOWN, &before);
+    pass(20000);
+    assert_non_null(actions.write);
+    assert_int_equal(actions.write->run.released_count, 0);
+    write_all();
+    assert_int_equal(chief.run.released_count, 0);
+    hear(0, 5);
+    assert_true(is_released(1));
+}
+
+/* An operator has paused the run, and all workers leave, so it trains up to a gate. Another worker
+ * gets the values before: none needs the gate, and the run is paused again. */
+static void a_paused_run_does_not_train_on_without_its_gate(void **state)
+{
+    (void)state;
+    request(2, REQUEST_PAUSE);
+    write_all();
+    for (uint32_t i = 0; i < 2; i++) { holds(i, 4); }
+    assert_int_equal(chief.run.phase, RUN_PAUSED);
+    leaves(0);
+    leaves(1);
+    write_all();
+    assert_int_equal(chief.run.phase, RUN_RUNNING);
+    assert_true(chief.run.gate > 0);
+    joins(2);
+    holds(2, 4);
+    write_all();
+    assert_int_equal(chief.run.gate, 0);
+    assert_int_equal(chief.run.phase, RUN_PAUSED);
+    assert_int_equal(chief.run.recovery.kind, RECOVERY_OPERATOR);
+    assert_string_equal(chief.run.recovery.cause, "operator");
 }
 
 /* The run gets to its end with the workers that are present. */
@@ -222,6 +335,7 @@ static void an_unwanted_worker_is_released(void **state)
     assert_int_equal(chief.run.workers, 1);
     assert_int_equal(chief.run.released_count, 0);
     hear(0, 4);
+    owns_nothing(1, 4);
     assert_true(is_released(1));
 }
 
@@ -266,12 +380,16 @@ static void with_ps_an_unwanted_worker_keeps_its_slices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(it_is_released_with_its_slices, setup),
+        cmocka_unit_test_setup(it_is_released_after_its_slices, setup),
         cmocka_unit_test_setup(a_silent_worker_may_be_dead, setup),
         cmocka_unit_test_setup(the_other_has_no_values_yet, setup),
+        cmocka_unit_test_setup(the_other_has_not_all_steps_yet, setup),
         cmocka_unit_test_setup(none_is_released_if_all_leave, setup),
         cmocka_unit_test_setup(a_release_is_withdrawn, setup),
         cmocka_unit_test_setup(a_new_chief_releases_again, setup),
+        cmocka_unit_test_setup(an_early_report_begins_the_departure, setup),
+        cmocka_unit_test_setup(a_release_that_was_not_written_is_decided_again, setup),
+        cmocka_unit_test_setup(a_paused_run_does_not_train_on_without_its_gate, setup),
         cmocka_unit_test_setup(none_is_released_while_the_run_stops, setup),
         cmocka_unit_test_setup(an_unwanted_worker_is_released, setup),
         cmocka_unit_test(with_ps_none_is_released),

@@ -240,6 +240,23 @@ static void a_restarted_worker_is_not_late(void **state)
     assert_int_equal(owned_by(1), V / 2);
 }
 
+/* C24: while a worker leaves, one that is late is not waited for, and neither keeps its slices. */
+static void one_that_leaves_does_not_wait_for_a_late_one(void **state)
+{
+    (void)state;
+    begin_with(3);
+    reports[1][1].leaving = LEAVING;
+    is_at(1, 6);
+    waits(2, 6, 0);
+    assert_int_equal(owned_by(0), 0);
+    pass_and_write(CHIEF_DEPART_MS);
+    is_at(2, 7);
+    assert_int_equal(owned_by(2), V);
+    reports[1][1].leaving = LEAVING_WITHOUT_SLICES;
+    is_at(1, 7);
+    assert_true(run_has_released(&chief.run, reports[1][1].incarnation));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +270,7 @@ int main(void)
         cmocka_unit_test_setup(a_late_worker_writes_no_checkpoint, setup),
         cmocka_unit_test_setup(an_order_to_a_late_worker_is_withdrawn, setup),
         cmocka_unit_test_setup(a_restarted_worker_is_not_late, setup),
+        cmocka_unit_test(one_that_leaves_does_not_wait_for_a_late_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
