@@ -50,19 +50,18 @@ static enum tn_status fill(void *ctx, const struct schedule_label *label, const 
     return group_examples_slice(&worker->group->examples, label, field, view, error);
 }
 
-/* The update overwrites values, so a computation has a copy of those of its step. */
+/* The update overwrites values, so a computation has a copy of those of its step. None is running:
+ * the member asks for a copy only when it begins an order. */
 static void copy_values(struct mirror_worker *worker)
 {
     struct mirror_group *group = worker->group;
     const struct replica *core = &worker->core;
     assert(core->whole && worker->shard.current[0] != NULL);
-    const bool is_same = group->generation == core->generation && group->step == core->step;
-    if (group->version != 0 && is_same) { return; }
     part_vector_gather(&group->parts, group->index, worker->shard.current[0]->data,
                        group->values->data);
-    group->generation = core->generation;
-    group->step = core->step;
-    group->version++;
+    group->copy.generation = core->generation;
+    group->copy.step = core->step;
+    group->copy.version++;
 }
 
 static enum member_answer prepare(void *ctx, struct computation_order *order)
@@ -70,10 +69,11 @@ static enum member_answer prepare(void *ctx, struct computation_order *order)
     struct mirror_worker *worker = ctx;
     struct mirror_group *group = worker->group;
     const struct member_values own = own_values(worker);
-    switch (member_state_has(&own, order->generation, order->step)) {
+    switch (member_state_has(&own, &group->copy, order->generation, order->step)) {
     case MEMBER_HAS_NOT_YET: return MEMBER_WAITS;
     case MEMBER_HAS_PASSED: return MEMBER_REFUSES;
-    case MEMBER_HAS: break;
+    case MEMBER_HAS_VALUES: copy_values(worker); break;
+    case MEMBER_HAS_COPY: break;
     }
     const size_t bytes = group->cut.floats[group->index] * sizeof(float);
     buffer_release(group->sum);
@@ -83,9 +83,8 @@ static enum member_answer prepare(void *ctx, struct computation_order *order)
         return MEMBER_REFUSES;
     }
     group->sum->size = bytes;
-    copy_values(worker);
     order->values = group->values->data;
-    order->version = group->version;
+    order->version = group->copy.version;
     order->sum = group->sum->data;
     return MEMBER_BEGINS;
 }
