@@ -224,15 +224,24 @@ void mirror_group_compute(struct mirror_worker *worker, const struct replica_act
     order_next(worker);
 }
 
-static void note_loss(struct mirror_worker *worker, struct slice_node node)
+static void note_loss(struct mirror_worker *worker, struct slice_node node, double loss)
 {
     const struct job *job = worker->config.job;
-    const struct mirror_group *group = worker->group;
     uint64_t examples = 0;
     for (uint32_t v = node.first; v < node.first + node.count; v++) {
         examples += slices_positions(job->train.slices, job->train.batch, v).count;
     }
-    recent_losses_add(&worker->compute.recent, group->orders.step, group->loss, examples);
+    recent_losses_add(&worker->compute.recent, worker->group->orders.step, loss, examples);
+}
+
+/* Those of the nodes of a complete computation: a lost one is repeated. */
+static void note_losses(struct mirror_worker *worker)
+{
+    const struct member_orders *orders = &worker->group->orders;
+    assert(orders->next == orders->count);
+    for (uint32_t i = 0; i < orders->count; i++) {
+        note_loss(worker, orders->nodes[i], worker->tensors.own_losses[orders->first_node + i]);
+    }
 }
 
 /* The gradient of the present node, from those of all members. False: the node ends, or the attempt
@@ -262,7 +271,6 @@ static bool put_together(struct mirror_worker *worker)
         return false;
     }
     worker->tensors.own_losses[index] = group->loss;
-    note_loss(worker, node);
     return true;
 }
 
@@ -278,6 +286,7 @@ static void continue_orders(struct mirror_worker *worker)
             order_next(worker);
             continue;
         }
+        if (is_wanted) { note_losses(worker); }
         release_parts(worker->group);
         const uint64_t now_ns = stopwatch->read_ns(stopwatch->ctx, orders->slices);
         slice_timer_add(&worker->timer, orders->slices, now_ns - orders->since_ns);

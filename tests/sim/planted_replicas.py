@@ -175,6 +175,8 @@ PLANTED = [
           "    r->computing = false;\n", ""),
     plant("all gradients of the step are lost with a computation", "mirror/replica_able.c",
           "    r->computing = false;\n", "    r->computing = false;\n    r->node_count = 0;\n", ABLE),
+    plant("gradients of a lost computation stay in memory", "mirror/replica_able.c",
+          "    if (r->node_count == 0) { replica_act", "    if (r->node_count > r->config.slices) { replica_act", ABLE),
     plant("one that is unable computes", "mirror/replica.c",
           "    if (!r->is_able || r->step >= replica_limit(r)) { return; }", "    if (r->step >= replica_limit(r)) { return; }", ABLE),
     plant("one that is unable does not ask for sums", "mirror/replica_asks.c",
