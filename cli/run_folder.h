@@ -24,8 +24,8 @@
 
 enum { RUN_PATH_MAX = 1024, RUN_FOLDER_CREATED = 11 };
 
-/* What a run creates in its folder before its cluster exists, besides `checkpoints` and `logs`,
- * which are empty then, and `lock`. */
+/* Entries that a run creates in its folder before its cluster exists, besides `checkpoints` and
+ * `logs`, which are empty then, and `lock`. */
 extern const char *const run_folder_created[RUN_FOLDER_CREATED];
 
 /* An agent is using `dir` now. */

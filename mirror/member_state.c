@@ -3,14 +3,16 @@
 #include <assert.h>
 #include <stddef.h>
 
-enum member_has member_state_has(const struct member_values *own, uint64_t generation,
-                                 uint64_t step)
+enum member_has member_state_has(const struct member_values *own, const struct member_copy *copy,
+                                 uint64_t generation, uint64_t step)
 {
-    assert(own != NULL);
+    assert(own != NULL && copy != NULL);
+    const bool is_copied = copy->generation == generation && copy->step == step;
+    if (copy->version != 0 && is_copied) { return MEMBER_HAS_COPY; }
     if (own->generation > generation) { return MEMBER_HAS_PASSED; }
     if (own->generation < generation || !own->whole) { return MEMBER_HAS_NOT_YET; }
     if (own->step < step) { return MEMBER_HAS_NOT_YET; }
-    return own->step == step ? MEMBER_HAS : MEMBER_HAS_PASSED;
+    return own->step == step ? MEMBER_HAS_VALUES : MEMBER_HAS_PASSED;
 }
 
 bool member_state_is_worker(const struct member_holders *holders, uint32_t members, bool complete,

@@ -18,15 +18,23 @@ struct member_values {
     uint64_t generation, step;
 };
 
-enum member_has {
-    MEMBER_HAS_NOT_YET, /* It will reach the step, or get the values of a later one. */
-    MEMBER_HAS,
-    MEMBER_HAS_PASSED, /* It has no values of that step any more. */
+/* The copy of the own variables from which a member computes. It stays when the replica completes
+ * the step. */
+struct member_copy {
+    uint64_t generation, step;
+    uint64_t version; /* It grows with each copy; 0: there is none. */
 };
 
-/* Whether a member with `own` values has those of an order. */
-enum member_has member_state_has(const struct member_values *own, uint64_t generation,
-                                 uint64_t step);
+enum member_has {
+    MEMBER_HAS_NOT_YET, /* It will reach the step, or get the values of a later one. */
+    MEMBER_HAS_VALUES,  /* To be copied. */
+    MEMBER_HAS_COPY,    /* Made for an earlier node of the step: the same bits (M1). */
+    MEMBER_HAS_PASSED,  /* It has no values of that step any more. */
+};
+
+/* Whether a member with `own` values and a copy has those of an order. */
+enum member_has member_state_has(const struct member_values *own, const struct member_copy *copy,
+                                 uint64_t generation, uint64_t step);
 
 /* At the head: the generation of which each other member has values; 0: none, or unknown. */
 struct member_holders {

@@ -50,19 +50,18 @@ static enum tn_status fill(void *ctx, const struct schedule_label *label, const 
     return group_examples_slice(&worker->group->examples, label, field, view, error);
 }
 
-/* The update overwrites values, so a computation has a copy of those of its step. */
+/* The update overwrites values, so a computation has a copy of those of its step. None is running:
+ * the member asks for a copy only when it begins an order. */
 static void copy_values(struct mirror_worker *worker)
 {
     struct mirror_group *group = worker->group;
     const struct replica *core = &worker->core;
     assert(core->whole && worker->shard.current[0] != NULL);
-    const bool is_same = group->generation == core->generation && group->step == core->step;
-    if (group->version != 0 && is_same) { return; }
     part_vector_gather(&group->parts, group->index, worker->shard.current[0]->data,
                        group->values->data);
-    group->generation = core->generation;
-    group->step = core->step;
-    group->version++;
+    group->copy.generation = core->generation;
+    group->copy.step = core->step;
+    group->copy.version++;
 }
 
 static enum member_answer prepare(void *ctx, struct computation_order *order)
@@ -70,10 +69,11 @@ static enum member_answer prepare(void *ctx, struct computation_order *order)
     struct mirror_worker *worker = ctx;
     struct mirror_group *group = worker->group;
     const struct member_values own = own_values(worker);
-    switch (member_state_has(&own, order->generation, order->step)) {
+    switch (member_state_has(&own, &group->copy, order->generation, order->step)) {
     case MEMBER_HAS_NOT_YET: return MEMBER_WAITS;
     case MEMBER_HAS_PASSED: return MEMBER_REFUSES;
-    case MEMBER_HAS: break;
+    case MEMBER_HAS_VALUES: copy_values(worker); break;
+    case MEMBER_HAS_COPY: break;
     }
     const size_t bytes = group->cut.floats[group->index] * sizeof(float);
     buffer_release(group->sum);
@@ -83,9 +83,8 @@ static enum member_answer prepare(void *ctx, struct computation_order *order)
         return MEMBER_REFUSES;
     }
     group->sum->size = bytes;
-    copy_values(worker);
     order->values = group->values->data;
-    order->version = group->version;
+    order->version = group->copy.version;
     order->sum = group->sum->data;
     return MEMBER_BEGINS;
 }
@@ -225,15 +224,24 @@ void mirror_group_compute(struct mirror_worker *worker, const struct replica_act
     order_next(worker);
 }
 
-static void note_loss(struct mirror_worker *worker, struct slice_node node)
+static void note_loss(struct mirror_worker *worker, struct slice_node node, double loss)
 {
     const struct job *job = worker->config.job;
-    const struct mirror_group *group = worker->group;
     uint64_t examples = 0;
     for (uint32_t v = node.first; v < node.first + node.count; v++) {
         examples += slices_positions(job->train.slices, job->train.batch, v).count;
     }
-    recent_losses_add(&worker->compute.recent, group->orders.step, group->loss, examples);
+    recent_losses_add(&worker->compute.recent, worker->group->orders.step, loss, examples);
+}
+
+/* Those of the nodes of a complete computation: a lost one is repeated. */
+static void note_losses(struct mirror_worker *worker)
+{
+    const struct member_orders *orders = &worker->group->orders;
+    assert(orders->next == orders->count);
+    for (uint32_t i = 0; i < orders->count; i++) {
+        note_loss(worker, orders->nodes[i], worker->tensors.own_losses[orders->first_node + i]);
+    }
 }
 
 /* The gradient of the present node, from those of all members. False: the node ends, or the attempt
@@ -263,7 +271,6 @@ static bool put_together(struct mirror_worker *worker)
         return false;
     }
     worker->tensors.own_losses[index] = group->loss;
-    note_loss(worker, node);
     return true;
 }
 
@@ -279,6 +286,7 @@ static void continue_orders(struct mirror_worker *worker)
             order_next(worker);
             continue;
         }
+        if (is_wanted) { note_losses(worker); }
         release_parts(worker->group);
         const uint64_t now_ns = stopwatch->read_ns(stopwatch->ctx, orders->slices);
         slice_timer_add(&worker->timer, orders->slices, now_ns - orders->since_ns);

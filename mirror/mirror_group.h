@@ -35,8 +35,7 @@ struct mirror_group {
     struct group_member *member;
     struct error error;                     /* That of an event that is handled. */
     struct buffer *values;                  /* A copy of the own variables ... */
-    uint64_t generation, step;              /* ... at this step; ... */
-    uint64_t version;                       /* ... it grows with each copy; 0: there is none. */
+    struct member_copy copy;                /* ... of this step. */
     struct buffer *sum;                     /* The own part of the order that is carried out. */
     struct member_holders holders;          /* At the head. */
     struct buffer *part[GROUP_MEMBERS_MAX]; /* At the head: gradients of the present order. */

@@ -295,7 +295,7 @@ void replica_handle(struct replica *r, const struct replica_event *event,
         break;
     case REPLICA_EV_EVALUATED: r->evaluating = false; break;
     case REPLICA_EV_ABLE: r->is_able = true; break;
-    case REPLICA_EV_UNABLE: replica_become_unable(r); break;
+    case REPLICA_EV_UNABLE: replica_become_unable(r, actions); break;
     case REPLICA_EV_LOADED: loaded(r, event, actions); break;
     case REPLICA_EV_TICK: break;
     }

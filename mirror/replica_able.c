@@ -3,7 +3,7 @@
 
 #include "mirror/replica_private.h"
 
-void replica_become_unable(struct replica *r)
+void replica_become_unable(struct replica *r, struct replica_actions *out)
 {
     r->is_able = false;
     if (!r->computing) { return; }
@@ -14,4 +14,6 @@ void replica_become_unable(struct replica *r)
     r->node_count -= r->computing_count;
     r->computing_count = 0;
     r->computing = false;
+    /* The driver may have some of the lost ones: large, and perhaps not computed again for long. */
+    if (r->node_count == 0) { replica_act(out, REPLICA_DO_FORGET); }
 }

@@ -59,7 +59,7 @@ uint64_t replica_evaluation_due_ms(const struct replica *r);
 /* replica_able.c: M13. */
 /* A computation that runs has no result, and its slices are computed again once the replica is able
  * to. Earlier gradients of the step count. */
-void replica_become_unable(struct replica *r);
+void replica_become_unable(struct replica *r, struct replica_actions *out);
 
 /* replica_late.c: M12. */
 /* Whether it waits for the others, so that it may judge whether they are late. */

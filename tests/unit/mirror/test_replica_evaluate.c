@@ -38,6 +38,12 @@ static void assign(uint16_t a, uint16_t b, uint16_t c, uint16_t d)
     feed((struct replica_event){.type = REPLICA_EV_ASSIGNMENT, .assignment = &assignment});
 }
 
+static void link(uint32_t peer, bool up)
+{
+    feed((struct replica_event){.type = up ? REPLICA_EV_LINK_UP : REPLICA_EV_LINK_DOWN,
+                                .peer = peer});
+}
+
 /* Whether the last event began an evaluation of STEP. */
 static bool begins(void)
 {
@@ -59,7 +65,8 @@ static bool begins_after(uint64_t ms)
     return begins();
 }
 
-/* Worker `index` has the values of STEP, which must be evaluated, since now. */
+/* Worker `index`, which is connected to all others, has the values of STEP, which must be
+ * evaluated, since now. */
 static void wait_at_step(uint32_t index)
 {
     now_ms = 1000;
@@ -68,6 +75,9 @@ static void wait_at_step(uint32_t index)
     run.evaluation.step = STEP_NONE;
     replica_init(&replica, &(struct replica_config){
                                .workers = WORKERS, .ranges = 1, .slices = V, .index = index});
+    for (uint32_t peer = 0; peer < WORKERS; peer++) {
+        if (peer != index) { link(peer, true); }
+    }
     order(RUN_LOADING);
     feed((struct replica_event){.type = REPLICA_EV_LOADED, .generation = 1, .step = STEP});
     assign(2, 0, 1, 2);
@@ -158,6 +168,46 @@ static void new_owner_of_the_first_slice_evaluates(void **state)
     assert_true(begins());
 }
 
+/* While one owner of slices is connected, a worker without slices leaves the evaluation to it. */
+static void worker_without_slices_evaluates_when_no_owner_is_connected(void **state)
+{
+    (void)state;
+    wait_at_step(3);
+    link(2, false);
+    link(0, false);
+    assert_false(begins_after(60000));
+    link(1, false);
+    assert_true(begins());
+    feed((struct replica_event){.type = REPLICA_EV_EVALUATED});
+    assert_false(begins_after(60000));
+}
+
+/* Several workers without slices follow each other in the order of their numbers. */
+static void workers_without_slices_evaluate_in_turn(void **state)
+{
+    (void)state;
+    wait_at_step(3);
+    assign(0, 0, 0, 0);
+    assert_false(begins_after(60000));
+    link(0, false);
+    assert_int_equal(replica_deadline_ms(&replica), now_ms + UINT64_C(2) * LATENESS_LEAST_MS);
+    assert_false(begins_after(UINT64_C(2) * LATENESS_LEAST_MS - 1));
+    assert_true(begins_after(1));
+}
+
+/* An owner that returns evaluates itself. */
+static void owner_that_returns_takes_the_evaluation_back(void **state)
+{
+    (void)state;
+    wait_at_step(3);
+    assign(0, 0, 0, 0);
+    link(0, false);
+    assert_false(begins_after(LATENESS_LEAST_MS - 1));
+    link(0, true);
+    assert_false(begins_after(60000));
+    assert_int_equal(replica_deadline_ms(&replica), UINT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +218,9 @@ int main(void)
         cmocka_unit_test(pause_begins_the_wait_again),
         cmocka_unit_test(last_step_is_taken_over),
         cmocka_unit_test(new_owner_of_the_first_slice_evaluates),
+        cmocka_unit_test(worker_without_slices_evaluates_when_no_owner_is_connected),
+        cmocka_unit_test(workers_without_slices_evaluate_in_turn),
+        cmocka_unit_test(owner_that_returns_takes_the_evaluation_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
