@@ -15,8 +15,8 @@ static bool is_log_of_server(const FTSENT *entry)
            entry->fts_level == 2 && entry->fts_statp->st_size > 0;
 }
 
-/* What was there before stays, and so do folders that are not empty. Returns whether logs remain.
- */
+/* Entries that existed before stay, and folders that are not empty. Returns whether logs
+ * remain. */
 static bool remove_created(const struct run_folder *folder)
 {
     char paths[RUN_FOLDER_CREATED][RUN_PATH_MAX];
