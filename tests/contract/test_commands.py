@@ -81,7 +81,7 @@ class Folders(Cli):
         self.refused(3, ['"4"', "workers=4"], "scale", "4", "run")
         self.refused(3, ['"run" is not a task'], "kill", "run", "ps:0")
         self.refused(128, ["--timeout", "0 to 86400"], "pause", "run", "--timeout", "90000")
-        self.refused(128, ["--wait", "0 to 86400"], "pause", "run", "--wait", "4294968")
+        self.refused(128, ["--wait", "1 to 86400"], "pause", "run", "--wait", "4294968")
 
 
 class NothingToTrain(Cli):
