@@ -28,8 +28,8 @@ static uint8_t *place_of(const struct value_array *array, const struct value_ran
 static bool restore(struct value_array *array, struct value_range *range)
 {
     size_t before, pages;
-    uint8_t *to = place_of(array, range, &before, &pages);
     if (range->memory == 0) { return true; }
+    uint8_t *to = place_of(array, range, &before, &pages);
     range->memory = 0;
     return array->port.unalias(array->port.ctx, to + before, pages);
 }
