@@ -157,6 +157,10 @@ static void on_pump(struct world *world, void *target, uint64_t index, uint64_t 
                 return;
             }
             net_report_open(link, side);
+            if (side->endpoint->frozen) { /* It computes in answer. */
+                net_schedule_pump(link, side, world->now_us + RETRY_US);
+                return;
+            }
         }
         side->head = frame->next;
         if (side->head == NULL) { side->tail = &side->head; }
