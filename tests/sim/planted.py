@@ -20,8 +20,7 @@ import planted_replicas
 PLANTED = [
     ("a stale manifest is used", "coordinator/chief_plan.c", None, None, ["sim"], "sim.seeds"),
     ("copied values do not replace pages in shared memory", "worker/value_array.c",
-     "    if (range->memory == 0) { return true; }\n    range->memory = 0;\n",
-     "    if (range->bytes > 0) { return true; }\n    range->memory = 0;\n",
+     "    if (range->memory == 0) { return true; }\n    uint8_t *to", "    if (range->bytes > 0) { return true; }\n    uint8_t *to",
      ["test_worker_value_array"], "unit.worker_value_array"),
     ("pages of another memory at the same address stay in the array", "worker/value_array.c",
      "    if (range->memory != body->memory || range->from != body->data) {",
