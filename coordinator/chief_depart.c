@@ -50,10 +50,8 @@ void plan_take_slices(const struct plan *p, struct assignment *assignment)
 static bool others_have_values(const struct plan *p)
 {
     const struct run *run = p->run;
-    const bool is_paused_by_operator =
-        run->phase == RUN_PAUSED && run->recovery.kind == RECOVERY_OPERATOR;
     if (!p->c->strategy->survives_losses || run->gate != 0) { return false; }
-    return (run->phase == RUN_RUNNING || is_paused_by_operator) && plan_may_depart(p);
+    return (run->phase == RUN_RUNNING || run_is_paused_by_operator(run)) && plan_may_depart(p);
 }
 
 /* Whether a worker that stays has all steps that the leaving one may have made alone. */

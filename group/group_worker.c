@@ -349,29 +349,17 @@ struct node group_worker_node(struct group_worker *worker)
 
 static enum tn_status create_member(struct group_worker *worker, struct error *error)
 {
-    const struct worker_config *config = &worker->config;
-    const struct member_config member = {
-        .cut = &worker->cut,
-        .member = worker->index,
-        .members = worker->members,
-        .slices = config->job->train.slices,
-        .batch = config->job->train.batch,
-        .seed = config->job->seed,
-        .kernels = config->programs,
-        .pool = worker->ports.buffers,
-        .transport = worker->ports.transport,
-        .first_attempt = attempt_first(config->identity.incarnation),
-        .calls = {.fill = fill,
-                  .prepare = group_values_prepare,
-                  .computed = group_values_computed,
-                  .done = done,
-                  .reset = reset,
-                  .ready = ready,
-                  .expects = group_evaluate_expects,
-                  .message = take_message,
-                  .ctx = worker},
-    };
-    return member_create(&member, &worker->member, error);
+    const struct member_calls calls = {.fill = fill,
+                                       .prepare = group_values_prepare,
+                                       .computed = group_values_computed,
+                                       .done = done,
+                                       .reset = reset,
+                                       .ready = ready,
+                                       .expects = group_evaluate_expects,
+                                       .message = take_message,
+                                       .ctx = worker};
+    const struct member_config config = member_config_of(&worker->config, &worker->cut, &calls);
+    return member_create(&config, &worker->member, error);
 }
 
 static enum tn_status open_parts(struct group_worker *worker, struct error *error)

@@ -8,8 +8,10 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/base/text.h"
+#include "common/job/strategy.h"
 #include "common/net/assembly.h"
 #include "group/member_message.h"
+#include "worker/worker.h"
 
 /* The way to another member. */
 struct link {
@@ -426,6 +428,26 @@ uint64_t member_deadline_ms(const struct group_member *member)
 }
 
 /* ------------------------------------------------------------ create, destroy */
+
+struct member_config member_config_of(const struct worker_config *config,
+                                      const struct training_cut *cut,
+                                      const struct member_calls *calls)
+{
+    const uint32_t members = strategy_members(config->job);
+    return (struct member_config){
+        .cut = cut,
+        .member = config->identity.task.index % members,
+        .members = members,
+        .slices = config->job->train.slices,
+        .batch = config->job->train.batch,
+        .seed = config->job->seed,
+        .kernels = config->programs,
+        .pool = config->ports->buffers,
+        .transport = config->ports->transport,
+        .first_attempt = attempt_first(config->identity.incarnation),
+        .calls = *calls,
+    };
+}
 
 enum tn_status member_create(const struct member_config *config, struct group_member **out,
                              struct error *error)

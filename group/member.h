@@ -17,6 +17,8 @@
 
 enum { MEMBER_DIAL_MS = 100 };
 
+struct worker_config;
+
 /* Whether a member has the values of an order. */
 enum member_answer {
     MEMBER_REFUSES, /* No: a new attempt begins. */
@@ -60,6 +62,11 @@ struct member_config {
     uint64_t first_attempt; /* The head's; as attempt_init(). */
     struct member_calls calls;
 };
+
+/* That of a worker whose tasks form groups: `calls` are its own, `cut` outlives the member. */
+struct member_config member_config_of(const struct worker_config *config,
+                                      const struct training_cut *cut,
+                                      const struct member_calls *calls);
 
 struct group_member;
 

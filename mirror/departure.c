@@ -10,9 +10,7 @@ static bool run_trains(const struct departure *departure)
 {
     const struct run *run = departure->run;
     if (run->phase == RUN_RUNNING || run->phase == RUN_STOPPING) { return true; }
-    const bool is_paused_by_operator =
-        run->phase == RUN_PAUSED && run->recovery.kind == RECOVERY_OPERATOR;
-    return is_paused_by_operator && departure->holds;
+    return run_is_paused_by_operator(run) && departure->holds;
 }
 
 bool departure_may_go(const struct departure *departure, uint64_t now_ms)

@@ -420,30 +420,18 @@ uint64_t mirror_group_deadline_ms(const struct mirror_worker *worker)
 
 static enum tn_status open_member(struct mirror_worker *worker, struct error *error)
 {
-    const struct worker_config *config = &worker->config;
     struct mirror_group *group = worker->group;
-    const struct member_config member = {
-        .cut = &group->cut,
-        .member = group->index,
-        .members = group->members,
-        .slices = config->job->train.slices,
-        .batch = config->job->train.batch,
-        .seed = config->job->seed,
-        .kernels = config->programs,
-        .pool = worker->ports.buffers,
-        .transport = worker->ports.transport,
-        .first_attempt = attempt_first(config->identity.incarnation),
-        .calls = {.fill = fill,
-                  .prepare = prepare,
-                  .computed = computed,
-                  .done = done,
-                  .reset = reset,
-                  .ready = ready,
-                  .expects = expects,
-                  .message = take_message,
-                  .ctx = worker},
-    };
-    return member_create(&member, &group->member, error);
+    const struct member_calls calls = {.fill = fill,
+                                       .prepare = prepare,
+                                       .computed = computed,
+                                       .done = done,
+                                       .reset = reset,
+                                       .ready = ready,
+                                       .expects = expects,
+                                       .message = take_message,
+                                       .ctx = worker};
+    const struct member_config config = member_config_of(&worker->config, &group->cut, &calls);
+    return member_create(&config, &group->member, error);
 }
 
 enum tn_status mirror_group_open(struct mirror_worker *worker, struct error *error)

@@ -9,10 +9,9 @@
 #include "common/base/time_spent.h"
 #include "common/faults/failpoint.h"
 #include "common/job/strategy.h"
+#include "common/net/slots.h"
 #include "ps/ps_private.h"
 #include "ps/slice_clocks.h"
-
-enum { LINE_BYTES = 64, PAGE_LINES = 64 };
 
 void ps_finish(struct ps *ps, int exit_code)
 {
@@ -47,8 +46,7 @@ static void answer(struct ps *ps, const struct ps_action *action)
         .generation = action->generation,
         .step = action->step,
         .sequence = action->round,
-        /* Where they begin in the array of all parameters, by cache lines. */
-        .first = (uint32_t)(ps->shard.config.first * sizeof(float) / LINE_BYTES % PAGE_LINES),
+        .first = slots_line(ps->shard.config.first * sizeof(float)),
     };
     ps_send(ps, action->conn, header, buffer_retain(values));
 }

@@ -190,7 +190,8 @@ size_t row_lookup_ask(struct row_lookup *lookup, uint32_t ps, void *body)
     return size;
 }
 
-/* Each row of the piece that was asked for, in their order. False: there are no others. */
+/* Move the cursor to the next row of the piece that was asked for. Returns false behind the last
+ * one. */
 static bool next_asked(const struct row_lookup *lookup, uint32_t ps, struct row_cursor *cursor)
 {
     const struct row_cursor end = lookup->end[ps];

@@ -35,6 +35,11 @@ bool run_wants_worker(const struct run *run, uint32_t index)
     return run->workers == 0 || index < run->workers;
 }
 
+bool run_is_paused_by_operator(const struct run *run)
+{
+    return run->phase == RUN_PAUSED && run->recovery.kind == RECOVERY_OPERATOR;
+}
+
 bool run_has_released(const struct run *run, uint64_t incarnation)
 {
     assert(run->released_count <= RUN_RELEASED_MAX);

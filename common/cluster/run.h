@@ -153,6 +153,9 @@ bool run_is_over(const struct run *run);
 /* C22: whether the run shall have this worker. */
 bool run_wants_worker(const struct run *run, uint32_t index);
 
+/* Whether an operator has paused the run: it continues with the values that the nodes have. */
+bool run_is_paused_by_operator(const struct run *run);
+
 /* C24: whether the worker of this incarnation may go. */
 bool run_has_released(const struct run *run, uint64_t incarnation);
 

@@ -1,19 +1,19 @@
 #include "common/net/slots.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <string.h>
 
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "counts in shared memory need no lock");
-
-enum { LINE_BYTES = 64, PAGE_LINES = 64 };
 
 /* Values begin at the line of a page that their header names, so that their pages can replace those
  * of an array that begins there, too. Bodies that a kernel walks in step do not all begin a page,
  * as they would compete for the same sets of the cache. */
 static uint8_t *slots_place(uint8_t *bytes, unsigned slot, const struct frame_header *header)
 {
-    const unsigned line = header->type == FRAME_VALUES ? header->first % PAGE_LINES : 1 + 13 * slot;
-    return bytes + (size_t)slot * SLOT_APART_BYTES + (size_t)line * LINE_BYTES;
+    const bool is_values = header->type == FRAME_VALUES;
+    const unsigned line = is_values ? header->first % SLOT_PAGE_LINES : 1 + 13 * slot;
+    return bytes + (size_t)slot * SLOT_APART_BYTES + (size_t)line * SLOT_LINE_BYTES;
 }
 
 unsigned slots_put(struct slots_sender *sender, const struct frame_header *header, const void *body)

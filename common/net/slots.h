@@ -49,6 +49,14 @@ struct slots_receiver {
     _Atomic uint32_t taken[SLOTS], returned[SLOTS];
 };
 
+enum { SLOT_LINE_BYTES = 64, SLOT_PAGE_LINES = 64 };
+
+/* `first` of the header of VALUES: the line of a page to which `offset` belongs, in bytes. */
+static inline uint32_t slots_line(uint64_t offset)
+{
+    return (uint32_t)(offset / SLOT_LINE_BYTES % SLOT_PAGE_LINES);
+}
+
 /* Copy the body of a frame into a free slot. Returns its number, from 1 on, for the frame's header;
  * 0: none is free, or the body is too large or too small for one. */
 unsigned slots_put(struct slots_sender *sender, const struct frame_header *header,

@@ -27,7 +27,7 @@ PLANTED = [
      "    if (range->memory == 0 || range->from != body->data) {",
      ["test_worker_value_array"], "unit.worker_value_array"),
     ("values in shared memory begin at another line", "common/net/slots.c",
-     "header->type == FRAME_VALUES ? header->first % PAGE_LINES", "header->type == FRAME_VALUES ? header->first % 2",
+     "is_values ? header->first % SLOT_PAGE_LINES", "is_values ? header->first % 2",
      ["test_common_net_slots"], "unit.common_net_slots"),
     ("a shard is not synced", "ps/store/store_file.c",
      "    if (fsync(file->fd) != 0) {", "    if (file == NULL) {",

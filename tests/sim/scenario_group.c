@@ -68,8 +68,8 @@ static uint32_t first_worker(const struct sim_setup *setup)
     return SCENARIO_COORDINATORS + setup->job.cluster.ps;
 }
 
-/* Whatever stops or separates nodes. */
-void scenario_group(struct sim_setup *setup, struct random *random)
+/* Faults of all kinds that stop or separate nodes. */
+static void draw_faults(struct sim_setup *setup, struct random *random)
 {
     enum {
         KINDS = 1 << FAULT_KILL | 1 << FAULT_CRASH_LOOP | 1 << FAULT_FREEZE | 1 << FAULT_AGENT |
@@ -77,11 +77,16 @@ void scenario_group(struct sim_setup *setup, struct random *random)
                 1 << FAULT_CUT_ZOOKEEPER | 1 << FAULT_DROP_SESSION | 1 << FAULT_SERVER |
                 1 << FAULT_OUTAGE | 1 << FAULT_RESIGN | 1 << FAULT_HOLD,
     };
-    with_groups(setup, random);
     disturb_network(setup, random);
     setup->fault_count =
         faults_draw(random, (uint32_t)scenario_between(random, 1, 16), 500, setup->faults_until_ms,
                     KINDS, setup->job.zookeeper.session_timeout_ms, setup->faults);
+}
+
+void scenario_group(struct sim_setup *setup, struct random *random)
+{
+    with_groups(setup, random);
+    draw_faults(setup, random);
 }
 
 /* Heads, other members and coordinators are killed, also those of both groups at once; and their
@@ -150,20 +155,10 @@ void scenario_group_lost(struct sim_setup *setup, struct random *random)
     lose_member(setup, random);
 }
 
-/* Whatever stops or separates nodes. */
 void scenario_group_mirror(struct sim_setup *setup, struct random *random)
 {
-    enum {
-        KINDS = 1 << FAULT_KILL | 1 << FAULT_CRASH_LOOP | 1 << FAULT_FREEZE | 1 << FAULT_AGENT |
-                1 << FAULT_HOST | 1 << FAULT_EVERYTHING | 1 << FAULT_RESET | 1 << FAULT_CUT_PEERS |
-                1 << FAULT_CUT_ZOOKEEPER | 1 << FAULT_DROP_SESSION | 1 << FAULT_SERVER |
-                1 << FAULT_OUTAGE | 1 << FAULT_RESIGN | 1 << FAULT_HOLD,
-    };
     with_groups_without_ps(setup, random);
-    disturb_network(setup, random);
-    setup->fault_count =
-        faults_draw(random, (uint32_t)scenario_between(random, 1, 16), 500, setup->faults_until_ms,
-                    KINDS, setup->job.zookeeper.session_timeout_ms, setup->faults);
+    draw_faults(setup, random);
 }
 
 /* All workers but one, whichever it is, and coordinators are killed, and connections break. */

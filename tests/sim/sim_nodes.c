@@ -53,10 +53,8 @@ void sim_bootstrap(struct sim_cluster *cluster)
 static bool values_are_needed(const struct sim_cluster *cluster, const struct process *process)
 {
     const struct run *run = &cluster->checker.run;
-    const bool is_paused_by_operator =
-        run->phase == RUN_PAUSED && run->recovery.kind == RECOVERY_OPERATOR;
     if (run->phase == RUN_STOPPING) { return true; }
-    if (run->phase != RUN_RUNNING && !is_paused_by_operator) { return false; }
+    if (run->phase != RUN_RUNNING && !run_is_paused_by_operator(run)) { return false; }
     return run->gate != 0 || !released_has(&cluster->checker.released, process->config.incarnation);
 }
 
