@@ -59,13 +59,10 @@ static const struct json_field fields[] = {
            "Whether the files for TensorBoard have a histogram of each variable and gradient at "
            "each evaluation."),
     NAME(FIELD_ENUM, "strategy.type", strategy.type, types, CHANGEABLE,
-         "How the work is divided: see [Strategies](#strategies). `ps`: workers compute gradients, "
-         "and parameter servers hold the parameters, by `train.mode`. `local`: one process does "
-         "everything, without ZooKeeper and `cluster`, as with `tanist run --local`; only in sync "
-         "mode. `mirror`: a cluster without ps, in which each worker holds all values and workers "
-         "exchange sums of gradients; only in sync mode. `group`: as `ps`, or with `cluster.ps` 0 "
-         "as `mirror`, but `strategy.members` worker tasks act as one worker, and each computes a "
-         "part of the model; only in sync mode. The parameters are the same with each strategy."),
+         "How the work is divided: see [Strategies](#strategies). `ps`: parameter servers hold the "
+         "parameters. `mirror`: no ps run, and each worker holds all values. `group`: several "
+         "worker tasks act as one worker, and each computes a part of the model. `local`: one "
+         "process does everything, as with `tanist run --local`. All but `ps` need sync mode."),
     NUMBER(FIELD_UINT, "strategy.members", strategy.members, 2, GROUP_TASKS_MAX, CHANGEABLE,
            "With `strategy.type` `group`: the number of worker tasks that act as one worker. Task "
            "`worker:0` is member 0 of the first group, `worker:1` member 1, and so on. See "

@@ -5,7 +5,8 @@
 
 Links lead to a file and a heading. In `backticks`, files exist, constants and names_with_underscores (functions,
 tests, keys) occur in the sources, and a function() named right after a file is defined in that file. The rows of a
-table have as many cells as its head, and other lines at most 160 columns. Rules (C11, P7) that comments cite are
+table have as many cells as its head, none is a paragraph, and in "to change X, open Y" none answers two questions.
+Other lines have at most 160 columns. Rules (C11, P7) that comments cite are
 defined in docs/protocol.md, invariants (I4) in docs/fault-tolerance.md, and a comment cites each rule. The times in
 docs/protocol.md are those of the constants. Each finding is `file:line: what; remedy`. Exit status: 0 clean, 1
 findings.
@@ -28,6 +29,8 @@ CONSTANT = re.compile(r"`([A-Z]{2,}(?:_[A-Z]+)+)`")
 NAME = re.compile(r"`([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?:\(\))?`")
 FUNCTION_OF = re.compile(r"`([\w./-]+\.c)`(?:,|:) `(\w+)\(\)`")
 COLUMNS_MAX = 160  # Tables and code may have longer lines.
+CELL_MAX = 360  # Characters of a cell, without the targets of links.
+TARGET = re.compile(r"(?<=\])\([^)]*\)")
 SYSTEM = ("RLIMIT_",)  # The kernel's names; a document may use them although the code does not.
 RULE = re.compile(r"(?<![\w.])([ACEGIMPRSTVWZ])(\d{1,2})(?: to \1(\d{1,2}))?(?!\w)")
 DEFINED = re.compile(r"^- \*\*([A-Z]\d{1,2})\*\*")
@@ -90,6 +93,11 @@ def check_tables(path):
         if cells and count and count != cells:
             yield number, f"the row has {count - 1} cells, the head of its table {cells - 1}; make them equal"
         cells = (cells or count) if count else 0
+        longest = max(map(len, TARGET.sub("", line).split(" | "))) if count else 0
+        if longest > CELL_MAX:
+            yield number, f"a cell has {longest} characters; make it a list or a section, or {CELL_MAX} or less"
+        if path.name == "architecture.md" and count == 3 and "; " in line.split("|")[2]:
+            yield number, "the row answers two questions; write one row for each"
 
 
 def check_columns(path):
