@@ -5,6 +5,8 @@
  *   group_head.c       the head: the training loop, its actions, orders to compute
  *   group_values.c     values and gradients of a member, and its connections to its ps
  *   group_evaluate.c   evaluations: the head's, and a member's part in them
+ *   group_results.c    the head's sums of the results of an evaluation, and the metrics
+ *   group_digest.c     the digest of the values that are evaluated
  */
 #ifndef GROUP_GROUP_PRIVATE_H
 #define GROUP_GROUP_PRIVATE_H
@@ -107,6 +109,14 @@ static inline bool group_is_head(const struct group_worker *worker)
     return worker->index == 0;
 }
 
+/* Whether the current values of this member are those of the label's step. */
+static inline bool group_has_values_of(const struct group_worker *worker,
+                                       const struct schedule_label *label)
+{
+    return value_labels_are_current(&worker->labels,
+                                    (struct value_label){label->generation, label->step});
+}
+
 /* The node leaves with the first code. */
 void group_finish(struct group_worker *worker, int exit_code);
 /* An error of a computation: log it and leave. */
@@ -153,5 +163,22 @@ void group_evaluate_end(struct group_worker *worker);
 /* EVALUATE, RESULT, READ, FLOATS. Why it is not valid, or NULL. */
 const char *group_evaluate_message(struct group_worker *worker, const struct member_frame *message,
                                    struct buffer *body);
+
+/* group_results.c, all at the head */
+MUST_CHECK enum tn_status group_results_open(struct group_worker *worker, struct error *error);
+void group_results_close(struct group_worker *worker);
+/* All members have computed the chunk: add its results to the sums. */
+MUST_CHECK enum tn_status group_results_add(struct group_worker *worker);
+/* All chunks are added and the digest is complete: set `worker->evaluation`. */
+void group_results_end(struct group_worker *worker);
+
+/* group_digest.c */
+/* At the head: add own variables, and ask the member that has the next one for its values. */
+void group_digest_continue(struct group_worker *worker);
+bool group_digest_is_complete(const struct group_worker *worker);
+/* READ, at any member, and FLOATS, at the head. Why the message is not valid, or NULL. */
+const char *group_digest_read(struct group_worker *worker, const struct member_frame *message);
+const char *group_digest_floats(struct group_worker *worker, const struct member_frame *message,
+                                const struct buffer *body);
 
 #endif
