@@ -16,9 +16,10 @@
 struct kill_entry {
     struct task task;
     struct znode_watch watch;
-    uint64_t handled_zxid; /* The transaction that created the last request reported, which ... */
-    struct kill_request handled; /* ... was this one: after a wipe the numbers begin again. */
-    uint64_t delete_op;          /* In flight; 0: none. */
+    uint64_t handled_zxid; /* The transaction that created `handled`. */
+    struct kill_request
+        handled; /* The last request that was reported. After a wipe the numbers begin again. */
+    uint64_t delete_op; /* In flight; 0: none. */
 };
 
 struct kill_requests {

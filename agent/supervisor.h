@@ -143,8 +143,8 @@ struct supervised {
     enum { CHILD_IDLE, CHILD_WAITING, CHILD_STARTING, CHILD_ALIVE } state;
     enum drain_stage stage; /* A node's. */
     bool unwanted;          /* S13. */
-    bool drained;           /* DO_DRAIN was given for the present process, ... */
-    uint64_t drained_ms;    /* ... and then. */
+    bool drained;           /* DO_DRAIN was given for the present process. */
+    uint64_t drained_ms;    /* When DO_DRAIN was given. */
     bool killed;            /* SIGKILL was sent to the present process. */
     bool terminated;
     bool member_seen;
@@ -172,11 +172,11 @@ struct supervisor {
     bool spares;       /* Set by the owner: tasks have other hosts, and this one may be a spare. */
     enum drain_stage stage; /* DRAINING. */
     uint64_t drain_until_ms;
-    bool changes;    /* S14: this drain is for a change, ... */
-    bool stopped;    /* ... and DO_CHANGE was given. */
+    bool changes;    /* S14: this drain is for a change. */
+    bool stopped;    /* S14: DO_CHANGE was given. */
     bool drained;    /* All nodes left as soon as no work was lost by it. */
-    bool drain_lost; /* A ps ended otherwise, ... */
-    bool drain_late; /* ... or the deadline passed. */
+    bool drain_lost; /* A ps was killed or failed when it was its turn to leave. */
+    bool drain_late; /* The deadline of the drain passed. */
     bool failed;
     bool forced; /* A second request to stop was made. */
     enum { SESSIONS_OPEN, SESSIONS_CLOSING, SESSIONS_CLOSED, SESSIONS_ABANDONED } sessions;

@@ -114,8 +114,8 @@ struct checker {
     uint64_t ordered_id;   /* The newest checkpoint that was ordered, */
     uint64_t ordered_step; /* and its step; 0 after a wipe. */
     uint64_t id_floor;   /* Ids that are ordered after a wipe, or without /run, must be above it. */
-    uint64_t highest_id; /* The newest committed checkpoint ... */
-    uint64_t highest_epoch; /* ... and the epoch that committed it. */
+    uint64_t highest_id; /* The newest committed checkpoint. */
+    uint64_t highest_epoch; /* The epoch that committed `highest_id`. */
     uint64_t older_epoch;   /* The highest epoch of the older ones: surely copied to a disk. */
     struct pace evaluations, checkpoints;
     uint64_t loads, restores, commits, elections, values_checked;

@@ -21,8 +21,8 @@
  *       committed checkpoint.
  *  C19  A ps that was lost and returns with the generation has kept its values: nothing is loaded.
  *  C6   A checkpoint is ordered for the next multiple of `checkpoint_every_steps`, or by time a
- * little ahead of the fastest ps, and committed when every ps has saved it at that step and the
- *       evaluations up to it are known.
+ *       little ahead of the fastest ps, and committed when every ps has saved it at that step and
+ *       the evaluations up to it are known.
  *  C7   Every multiple of `evaluate_every` and the last step is evaluated, one after the other.
  *  C8   With `target_accuracy` or patience no node passes the next evaluation before its
  *       result is known, so the last step does not depend on the speed of any node.
@@ -76,21 +76,27 @@ enum {
     CHIEF_DELETE_MAX = 8,                    /* Checkpoints deleted in one step. */
     CHIEF_SOFT_MS = 200,                     /* Between two writes that no node waits for. */
     CHIEF_RETRY_MS = 50,                     /* After a write without an answer. */
-    CHIEF_AHEAD_MS = 250,  /* A checkpoint is ordered this far ahead of the fastest ps ... */
-    CHIEF_AHEAD_STEPS = 2, /* ... and these steps more. */
+    /* A checkpoint is ordered this far ahead of the fastest ps, and these steps more. */
+    CHIEF_AHEAD_MS = 250,
+    CHIEF_AHEAD_STEPS = 2,
     CHIEF_RATE_MS = 500,   /* The interval over which steps per second are measured. */
     CHIEF_EARLY_MAX = 4,   /* Early reports of one task, each of another incarnation. */
     CHIEF_DEPART_MS = 200, /* Reports after it were sent by workers that live. */
-    CHIEF_BALANCE_MS =
-        2000, /* Slices that were moved stay this long, unless a worker leaves; ... */
-    CHIEF_BALANCE_MAX_MS = 300000, /* ... doubles, up to this, each time they move for speed. */
-    CHIEF_LATE_MS = 1000, /* A worker that was late gets no slices for so long; this doubles, ... */
-    CHIEF_LATE_MAX_MS = 300000, /* ... up to this, each time it is late again ... */
-    CHIEF_LATE_GOOD = 8,        /* ... before it was in time for so many times as long. */
-    CHIEF_LATE_JOIN = 4,        /* M12: one that gets its first slices may need so many limits. */
-    CHIEF_LATE_EVALUATION = 4, /* An evaluation may take so many times as long as any before, ... */
-    CHIEF_LATE_FIRST_MS = 1000,         /* ... the first one at least so long, ... */
-    CHIEF_EVALUATION_MAX_MS = 86400000, /* ... and none longer than is expected by this. */
+    /* Slices that were moved stay this long, unless a worker leaves. The time doubles, up to the
+     * second number, each time they move for speed. */
+    CHIEF_BALANCE_MS = 2000,
+    CHIEF_BALANCE_MAX_MS = 300000,
+    /* A worker that was late gets no slices for this time. The time doubles, up to the second
+     * number, if the worker is late again within CHIEF_LATE_GOOD times as long. */
+    CHIEF_LATE_MS = 1000,
+    CHIEF_LATE_MAX_MS = 300000,
+    CHIEF_LATE_GOOD = 8,
+    CHIEF_LATE_JOIN = 4, /* M12: a worker that gets its first slices may need this many limits. */
+    /* An evaluation may take this many times as long as the longest so far; the first one at least
+     * CHIEF_LATE_FIRST_MS. */
+    CHIEF_LATE_EVALUATION = 4,
+    CHIEF_LATE_FIRST_MS = 1000,
+    CHIEF_EVALUATION_MAX_MS = 86400000, /* A longer evaluation that is reported counts as this. */
     CHIEF_LINGER_MS = 3000, /* The chief waits for the others after the end, at most this long. */
 };
 
@@ -220,8 +226,8 @@ struct chief_write {
     bool for_speed; /* Slices move for speed alone. */
     struct assignment assignment;
     bool commits;
-    struct manifest manifest; /* Created as /checkpoints/`manifest.id`, ... */
-    bool published;           /* ... unless an earlier attempt has created it. */
+    struct manifest manifest; /* Created as /checkpoints/`manifest.id`, unless `published`. */
+    bool published;           /* An earlier attempt has created the manifest. */
     bool answers;             /* Request `request` is granted, and deleted with this write. */
     uint64_t request;
     uint32_t queued; /* Private: how many of `history`, the first ones, are from the queue. */
@@ -237,17 +243,17 @@ struct chief_actions {
     uint32_t republish_count; /* Create the manifests of these checkpoints again. No event answers
                                * this. */
     uint64_t republish[CHIEF_CHECKPOINTS_MAX];
-    bool resign;   /* Leave the election and the process. */
-    bool exits;    /* Leave the process ... */
-    int exit_code; /* ... with this code. */
+    bool resign; /* Leave the election and the process. */
+    bool exits;  /* Leave the process with `exit_code`. */
+    int exit_code;
 };
 
 /* C23: a worker that was late. */
 struct chief_straggler {
-    bool is_late;      /* It gets no slices ... */
-    uint64_t since_ms; /* ... from here on, ... */
-    uint64_t until_ms; /* ... until here at least, and until it reports; later: when it got some. */
-    uint64_t wait_ms;  /* The time between both; 0: it was never late. */
+    bool is_late; /* It gets no slices from `since_ms` on. */
+    uint64_t since_ms;
+    uint64_t until_ms; /* It gets none before this time; once it is not late: when it got some. */
+    uint64_t wait_ms;  /* From `since_ms` to `until_ms`; 0: it was never late. */
     uint64_t generation, step; /* Where training was then. */
 };
 
@@ -255,8 +261,8 @@ struct chief_peer {
     bool known; /* Its znode has been looked for. */
     bool present;
     bool reported; /* `report` is of this incarnation. */
-    bool lost;     /* It was lost or restarted since the workers last resumed, ... */
-    bool left;     /* ... but it had reported that it leaves, and owned no slices (C22). */
+    bool lost;     /* It was lost or restarted since the workers last resumed. */
+    bool left; /* Before it was lost, it had reported that it leaves, and owned no slices (C22). */
     uint64_t incarnation, pid;
     struct report report;
     uint64_t heard_ms; /* When `report` came. */
@@ -271,8 +277,8 @@ struct chief_peer {
      * reports, because a node does not repeat reports that were acknowledged. */
     struct report early[CHIEF_EARLY_MAX];
     uint32_t early_next;      /* The entry that the next incarnation replaces. */
-    char cause[RUN_TEXT_MAX]; /* Why the last process ended, ... */
-    uint64_t lost_wall_ms;    /* ... and when that was noticed. */
+    char cause[RUN_TEXT_MAX]; /* Why the last process ended. */
+    uint64_t lost_wall_ms;    /* When that was noticed. */
 };
 
 struct chief_request {

@@ -18,8 +18,8 @@ struct plan {
     bool balances;     /* Slices may move for speed. */
     bool clears_lost;  /* Every ps is in order again. */
     uint32_t survived; /* C21: the lost worker whose recovery is recorded, counted from 1; or 0. */
-    bool missed;       /* A ps missed the ordered checkpoint ... */
-    bool late;         /* ... because the order came too late. */
+    bool missed;       /* A ps missed the ordered checkpoint. */
+    bool late;         /* It missed it because the order came too late. */
 };
 
 /* chief_plan.c: fills in the write that the known state calls for. */

@@ -28,8 +28,8 @@ struct chief_writer {
 /* A holder is a node of the role whose nodes may hold values; these write and load checkpoints. */
 struct chief_strategy {
     enum role holder;
-    enum recovery_kind recovery; /* That of a run which a lost holder has paused ... */
-    enum recovery_kind kept;     /* ... and which continues without a load. */
+    enum recovery_kind recovery; /* The recovery of a run that a lost holder has paused. */
+    enum recovery_kind kept;     /* The recovery if the run then continues without a load. */
     /* A lost holder without which the run continues is a recovery of its own (C21). */
     bool survives_losses;
     /* Whether the report of the holder is needed to know if the values of `run` still exist. */

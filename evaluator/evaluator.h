@@ -20,8 +20,9 @@
 #include "model/model.h"
 
 enum {
-    EVALUATOR_RETRY_MS = 50,  /* Between two attempts to read a checkpoint ... */
-    EVALUATOR_WAIT_MS = 5000, /* ... whose manifest is perhaps being copied, at most so long. */
+    EVALUATOR_RETRY_MS = 50, /* Between two attempts to read a checkpoint. */
+    EVALUATOR_WAIT_MS =
+        5000, /* After this time it gives up: the manifest would have been copied by then. */
 };
 
 /* The values of a checkpoint. */

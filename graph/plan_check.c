@@ -113,7 +113,7 @@ static enum tn_status write_workspace(const struct checker *checker, uint32_t ti
     return TN_OK;
 }
 
-/* ... and read it after it has written its outputs. */
+/* The kernel may read its workspace after it has written its outputs. */
 static enum tn_status read_workspace(const struct checker *checker, uint32_t time)
 {
     uint64_t first = checker->plan->workspaces[time] / PLAN_LINE;

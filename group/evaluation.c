@@ -11,8 +11,8 @@ struct group_evaluation {
     struct slice_schedule schedule;
     const float *values;
     uint64_t version;
-    struct schedule_label label; /* The last order ... */
-    uint32_t slot;               /* ... and where its results are. */
+    struct schedule_label label; /* The last order. */
+    uint32_t slot;               /* Where the results of that order are. */
     bool has_results;
 };
 

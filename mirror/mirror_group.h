@@ -34,8 +34,8 @@ struct mirror_group {
     struct group_examples examples;
     struct group_member *member;
     struct error error;                     /* That of an event that is handled. */
-    struct buffer *values;                  /* A copy of the own variables ... */
-    struct member_copy copy;                /* ... of this step. */
+    struct buffer *values;                  /* A copy of the own variables. */
+    struct member_copy copy;                /* The step of these values. */
     struct buffer *sum;                     /* The own part of the order that is carried out. */
     struct member_holders holders;          /* At the head. */
     struct buffer *part[GROUP_MEMBERS_MAX]; /* At the head: gradients of the present order. */

@@ -18,8 +18,8 @@
 
 struct losses {
     double held[SLICES_MAX]; /* Those of the held pushes, by first slice. */
-    uint64_t first;          /* The losses of steps from this one on are here ... */
-    uint64_t end;            /* ... below this one; those of an async run may be incomplete. */
+    uint64_t first;          /* The losses of the steps from `first` to `end` - 1 are known. */
+    uint64_t end;            /* Those of an async run may be incomplete. */
     double sums[LOSSES_MAX]; /* That of step s is in entry s % LOSSES_MAX. */
 };
 

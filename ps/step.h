@@ -100,10 +100,10 @@ struct ps_event {
     uint64_t round;      /* PUSH, PULL, LOOKUP: the sender's; returned with the answer. */
     uint64_t checkpoint; /* SAVED, SAVE_FAILED. */
     uint32_t first, count;
-    uint32_t chunk;           /* PUSH: its number by arrival, ... */
-    bool more;                /* ... and whether others follow. */
-    uint64_t epoch, revision; /* PULL: of the order that the worker follows, ... */
-    bool last;                /* ... and whether it ends there. */
+    uint32_t chunk;           /* PUSH: the number of the chunk, by arrival. */
+    bool more;                /* PUSH: other chunks follow. */
+    uint64_t epoch, revision; /* PULL: of the order that the worker follows. */
+    bool last;                /* PULL: `step` is the last one of that order. */
     const struct run *run;
     bool missing;           /* LOAD_FAILED: the disk lacks it; else it is damaged. */
     const uint64_t *clocks; /* LOADED, async: the `slices` clocks stored with the shard, or NULL. */
@@ -182,8 +182,8 @@ struct ps_lookup {
 struct ps_peer {
     conn_id conn;
     uint64_t wanted;          /* The step it waits for; 0: none. */
-    uint64_t epoch, revision; /* The order that its last pull follows, ... */
-    bool last;                /* ... and whether it ends there. */
+    uint64_t epoch, revision; /* The order that its last pull follows. */
+    bool last;                /* `wanted` is the last step of that order. */
     uint64_t round;           /* In its last push or pull. */
     uint64_t answered;        /* The last step its pushes were answered with; 0: none. */
     uint32_t collected;       /* Chunks of the push that it is sending. */
@@ -219,10 +219,10 @@ struct ps_step {
     uint64_t until, gate;  /* In the last order. */
     uint64_t save_handled; /* Newest checkpoint whose save was begun or missed. */
     uint64_t interrupted;  /* The checkpoint that a former process was saving; 0: none. */
-    uint32_t saves;        /* In progress: ... */
+    uint32_t saves;        /* The number of entries of `saving`. */
     struct {
         uint64_t checkpoint, step;
-    } saving[PS_SAVES_MAX]; /* ... these. */
+    } saving[PS_SAVES_MAX]; /* In progress. */
     bool applying, has_previous;
     uint64_t evaluate_step, save_due;          /* In the last order. */
     uint64_t kept_evaluation, kept_checkpoint; /* Sync: the steps of the kept arrays; 0: none. */

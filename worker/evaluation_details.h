@@ -20,10 +20,11 @@
 
 /* All zero: nothing was added. */
 struct evaluation_details {
-    struct class_metrics *classes;  /* Either these ... */
-    struct number_metrics *numbers; /* ... or these. Both NULL: the model names no output. */
-    uint32_t width;                 /* Classes or numbers. */
-    float *row;                     /* The probabilities of a row. */
+    struct class_metrics *classes; /* Metrics of classes, or NULL. */
+    struct number_metrics
+        *numbers;   /* Metrics of numbers, or NULL. Both are NULL if the model names no output. */
+    uint32_t width; /* Classes or numbers. */
+    float *row;     /* The probabilities of a row. */
     bool failed;
 };
 

@@ -20,10 +20,10 @@ struct wanted {
     struct sparse_place *places; /* They; positions are not used. [capacity] */
     struct sparse_place *spare;  /* [capacity] */
     uint64_t count;              /* Rows of the settled lookup. */
-    uint64_t *keys;              /* Their keys, ascending, ... */
-    uint8_t *owners;             /* ... the ps that have their rows, ... */
-    uint8_t *askers;             /* ... their askers, ... */
-    float *values;               /* ... and these, of the rows that are here. */
+    uint64_t *keys;              /* Their keys, ascending. */
+    uint8_t *owners;             /* The ps that have their rows. */
+    uint8_t *askers;             /* Their askers. */
+    float *values;               /* The values of the rows that have arrived. */
     uint64_t values_capacity;
 };
 
@@ -48,8 +48,8 @@ struct row_lookup {
     struct row_cursor begin[PS_MAX], end[PS_MAX]; /* The piece that was asked for. */
     size_t asked_floats[PS_MAX];
     bool has_asked[PS_MAX];      /* It is the asker of some rows. */
-    uint64_t missing[PS_MAX];    /* The rows of each ps that are not here, ... */
-    uint64_t free[PS_MAX];       /* ... and those of them that no member has asked for. */
+    uint64_t missing[PS_MAX];    /* The rows of each ps that have not arrived. */
+    uint64_t free[PS_MAX];       /* Of these, the rows that no member has asked for. */
     uint8_t owners[ROW_BUCKETS]; /* The ps of each bucket. */
     struct wanted tables[];
 };

@@ -93,8 +93,8 @@ struct loop_event {
     uint32_t ps;
     uint64_t generation, step;
     uint64_t round;  /* VALUES: of the request that they answer. */
-    uint32_t chunk;  /* VALUES: the number of the chunk, ... */
-    bool more;       /* ... and whether others follow. */
+    uint32_t chunk;  /* VALUES: the number of the chunk. */
+    bool more;       /* VALUES: other chunks follow. */
     uint64_t ps_set; /* LISTED: a bit for each ps. */
     enum refusal refusal;
     const struct run *run;
@@ -123,8 +123,8 @@ struct loop_action {
     uint64_t push_to; /* COMPUTE: a bit for each ps. */
     uint32_t first_node, node_count;
     uint32_t chunk;           /* TAKE. */
-    uint64_t epoch, revision; /* PULL: of the order that the loop follows, ... */
-    bool last;                /* ... and whether it ends there. */
+    uint64_t epoch, revision; /* PULL: of the order that the loop follows. */
+    bool last;                /* PULL: `step` is the last one of that order. */
     bool test;                /* LIST. */
 };
 
@@ -143,8 +143,8 @@ enum loop_lookup { LOOKUP_NONE, LOOKUP_SLICES, LOOKUP_TEST };
 
 struct loop_ps {
     bool up;
-    bool held;          /* The next values contain its shard, ... */
-    uint64_t held_step; /* ... of this step. */
+    bool held;          /* The next values contain its shard. */
+    uint64_t held_step; /* The step of that shard. */
     uint32_t taken;   /* Not held: chunks of `held_step` that were taken, from the first one on. */
     bool asked;       /* GATHER: a pull is in progress on this connection. */
     uint32_t sent;    /* WHOLE: nodes sent on this connection, or being computed and sent. */

@@ -14,8 +14,8 @@ enum { HEARTBEAT_MS = 1000, BODY_MAX_BYTES = LOSSES_MAX * sizeof(double) };
 struct polled_holder {
     conn_id conn; /* 0: none. */
     uint64_t incarnation;
-    bool known; /* It has answered at lowest once ... */
-    bool fresh; /* ... and since it was asked last. */
+    bool known; /* It has answered at least once. */
+    bool fresh; /* It has answered since it was asked last. */
     uint64_t generation, step;
     uint32_t lanes; /* WIRE_LANES_SHIFT */
     /* The losses of the steps [first_loss, first_loss + loss_count). */

@@ -30,8 +30,8 @@ struct attempt {
 
 struct mistake {
     uint64_t began_ms;
-    const struct component *component; /* It is a mistake while this component ... */
-    pid_t pid;                         /* ... has this process. */
+    const struct component *component; /* It is a mistake while `pid` runs this component. */
+    pid_t pid;                         /* The process of the component. */
     uint32_t count;
     struct attempt attempts[ATTEMPTS_MAX];
 };

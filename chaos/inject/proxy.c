@@ -30,8 +30,8 @@ enum { CONNECTIONS_MAX = 512, READ_BYTES = 64 * 1024, LISTENER = 3 };
 struct connection {
     int fds[2];    /* -1: free. */
     int received;  /* The stream that the node receives. */
-    bool ended[2]; /* Side i has ended its stream, ... */
-    bool shut[2];  /* ... and the other side was shut after the last byte. */
+    bool ended[2]; /* Side i has ended its stream. */
+    bool shut[2];  /* The side opposite to i was shut after the last byte of side i. */
     struct stream streams[2];
 };
 

@@ -28,8 +28,8 @@ struct plan_fault {
     char selectors[PLAN_SELECTORS_MAX][SELECTOR_MAX]; /* One of them is drawn for each fault. */
     struct trigger trigger;                           /* Its type, phase and failpoint. */
     double progress[2];                               /* TRIGGER_STEP: share of the job's steps. */
-    double after_s[2]; /* TRIGGER_TIME, TRIGGER_FAILPOINT: of the first fault, ... */
-    double every_s[2]; /* ... and from each to the next; 0: each is drawn from `after_s`. */
+    double after_s[2]; /* TRIGGER_TIME, TRIGGER_FAILPOINT: when the first fault is due. */
+    double every_s[2]; /* From each fault to the next; 0: each is drawn from `after_s`. */
     uint32_t count[2]; /* The trigger's. */
     double for_s[2];   /* The duration, in session timeouts if `for_sessions` is set. */
     bool for_sessions;

@@ -35,8 +35,9 @@ struct metrics_collector {
     uint64_t tables_at_ms;            /* When they were written last. */
     uint64_t point_step, tables_step; /* The last point, and the last one with statistics. */
     struct table_totals tables;
-    bool pausing;                     /* Training stands still ... */
-    uint64_t paused_at_ms, paused_ms; /* ... since then; before that for so long. */
+    bool pausing; /* Training is paused. */
+    uint64_t paused_at_ms,
+        paused_ms; /* The start of the present pause; the sum of the earlier ones. */
 };
 
 void metrics_collector_open(struct metrics_collector *collector, const char *dir,

@@ -41,7 +41,7 @@ struct report {
         missed_checkpoint; /* Was not written at its step: ordered too late, or the disk failed. */
     uint64_t late_checkpoint; /* The last of these that was ordered too late. */
     uint64_t failed_load;     /* Checkpoint that could not be loaded (damaged, missing); 0: none. */
-    uint64_t failed_load_generation; /* ... when ordered for this generation. */
+    uint64_t failed_load_generation; /* The generation for which that load was ordered. */
     uint64_t failed_load_missing;    /* 1: its shard or manifest is not on this disk. */
     uint64_t loading_generation;     /* Being loaded; 0: none. */
     uint64_t disk_checkpoint;        /* Newest checkpoint with a manifest on its disk; 0: none. */

@@ -95,8 +95,8 @@ struct run {
     uint64_t committed_checkpoint; /* Newest committed; 0: none. */
     uint64_t committed_step;
     uint64_t last_checkpoint; /* Highest id ever used; ids are never used twice. */
-    uint64_t save_checkpoint; /* Every ps shall write the checkpoint of this id ... 0: none. */
-    uint64_t save_step;       /* ... having applied exactly this many steps. */
+    uint64_t save_checkpoint; /* The checkpoint that every ps is to write; 0: none. */
+    uint64_t save_step;       /* Its step: the number of steps that each ps has applied by then. */
     uint16_t save_writer;     /* Without ps: the worker that writes it, alone (M10). */
     /* The first multiple of `checkpoint.every_steps` that is neither ordered nor skipped. No ps
      * forgets its values until then. 0: none. */

@@ -26,8 +26,8 @@ struct table_stats {
     /* Since the process of the ps has started: */
     uint64_t lookups; /* Rows that were looked up. */
     uint64_t updates; /* Rows that were applied. */
-    uint64_t hottest; /* Lookups of the most used of its buckets of keys (ps/row_hits.h) ... */
-    uint64_t hot;     /* ... and of the most used 1 % of them. */
+    uint64_t hottest; /* Lookups in the most used of its buckets of keys (ps/row_hits.h). */
+    uint64_t hot;     /* Lookups in the most used 1 % of these buckets. */
 };
 
 /* The ps, in the members `count`, `first` and `sequence` of the header of the frame. */

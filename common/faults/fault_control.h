@@ -50,8 +50,8 @@ struct fault_point {
     _Atomic uint32_t stall_ms;
     _Atomic uint32_t countdown; /* 1: the next pass; 0: no later pass. */
     _Atomic uint32_t armed;     /* 1: armed. The process that carries it out sets 0 first. */
-    _Atomic uint32_t done_by;   /* The slot of the process that carried it out, ... */
-    _Atomic uint32_t done_pid;  /* ... and its process id. */
+    _Atomic uint32_t done_by;   /* The slot of the process that carried it out. */
+    _Atomic uint32_t done_pid;  /* The id of that process. */
     uint32_t taken;             /* This row is in use; for the harness alone. */
     _Atomic uint64_t done;      /* 1: it was carried out. */
 };

@@ -36,8 +36,8 @@ struct frame_reader {
     struct buffer_pool *pool; /* Borrowed: bodies come from it. */
     uint64_t cluster;         /* Frames of other clusters are refused. */
     uint32_t body_max;        /* Bytes. */
-    bool unproven;            /* The owner sets it after a reset, ... */
-    struct lane *lane;        /* ... and this; bodies may be in its slots. NULL: another stream. */
+    bool unproven;            /* The owner sets this and `lane` after a reset. */
+    struct lane *lane;        /* Bodies may be in its slots. NULL: the stream is not a lane. */
     /* Private: */
     uint8_t *stage; /* Bytes [stage_at, stage_end) are received and belong to no body yet. */
     size_t stage_at;

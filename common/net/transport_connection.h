@@ -67,8 +67,8 @@ enum connection_phase {
 
 enum connection_lane_state {
     CONNECTION_LANE_NONE,      /* Frames travel over the stream. */
-    CONNECTION_LANE_REQUESTED, /* We dialed, and wait for the answer of the peer's listener, ... */
-    CONNECTION_LANE_AGREEING,  /* ... and then for that to our nonce. */
+    CONNECTION_LANE_REQUESTED, /* We dialed, and wait for the answer of the peer's listener. */
+    CONNECTION_LANE_AGREEING,  /* We wait for the answer to our nonce. */
     CONNECTION_LANE_ACTIVE,    /* Frames travel over the lane, heartbeats over the stream. */
 };
 

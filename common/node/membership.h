@@ -50,8 +50,9 @@ struct membership {
     bool has_chief, has_run;
     struct chief_record chief;
     struct run run;      /* Last readable /run. */
-    int32_t run_version; /* Znode version of it ... */
-    uint64_t run_zxid;   /* ... and the transaction that wrote it: versions begin again. */
+    int32_t run_version; /* The version of its znode. */
+    uint64_t
+        run_zxid; /* The transaction that wrote it, because versions begin again after a wipe. */
     int exit_code;
     char why[RUN_TEXT_MAX]; /* The reason for waiting, or for the end; for the log. */
     /* Private: see membership.c. */

@@ -67,8 +67,8 @@ struct store_write_request {
     uint64_t optimizer_steps; /* Updates applied so far (Adam's t). */
     uint64_t first;           /* Start in the flat parameter vector, in floats. */
     uint64_t count;           /* Floats of each array. */
-    uint32_t shard;           /* Index of this shard, ... */
-    uint32_t shards;          /* ... and how many the checkpoint has. */
+    uint32_t shard;           /* Index of this shard. */
+    uint32_t shards;          /* Number of shards of the checkpoint. */
     uint32_t state_arrays;
     struct store_array arrays[STORE_ARRAYS_MAX];
     const void *blob; /* Copied; opaque to the store. */
@@ -129,8 +129,8 @@ struct store_event {
     enum store_request request;
     enum tn_status status;
     const char *text;     /* Failed: the error. LIST: warnings, one per line. Else "". */
-    struct digest digest; /* WRITE: the digest of the shard's file ... */
-    uint64_t bytes;       /* ... and its size, for the manifest. */
+    struct digest digest; /* WRITE: the digest of the shard's file, for the manifest. */
+    uint64_t bytes;       /* WRITE: the size of that file. */
     uint64_t waited_ms;   /* WRITE: for how long it waited, to leave the machine to training. */
     const struct store_metadata *metadata; /* READ that succeeded. */
     const struct manifest *manifests;      /* LIST: committed checkpoints, newest first. */

@@ -63,8 +63,8 @@ struct pass {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* `turn`, or `stopped`. */
     /* Under the mutex: */
-    uint64_t at; /* The item to be taken next begins here, ... */
-    size_t next; /* ... and this is its value, or that of a later one. */
+    uint64_t at; /* The item to be taken next begins here. */
+    size_t next; /* Its value, or that of a later item. */
     uint64_t taken, turn;
     bool adding;  /* A thread adds items, from `turn`. */
     bool stopped; /* By the problem in `status`. */

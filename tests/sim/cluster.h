@@ -21,8 +21,9 @@ enum {
     SIM_TASKS_MAX = 12,
     SIM_PROCESSES_MAX = 2048,
     SIM_FAULTS_FROM_MS = 200,
-    SIM_LIVENESS_MS = 120000, /* A run must end within this after the last fault, or ... */
-    SIM_PROGRESS_MS = 60000,  /* ... commit a later step in each such time that follows. */
+    SIM_LIVENESS_MS =
+        120000, /* A run must end within this time after the last fault, or make progress. */
+    SIM_PROGRESS_MS = 60000, /* Progress: a later step is committed in each such interval. */
 };
 
 /* The decisions of the seed before the run starts. */

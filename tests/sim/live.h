@@ -59,10 +59,10 @@ struct sim_live {
     uint32_t author_count;
     struct sim_author authors[SIM_AUTHORS_MAX];
     uint32_t agents_lost; /* With their half of changes. */
-    uint32_t resumes;     /* Requests of operators, ... */
-    uint32_t unpaused;    /* ... and pauses that they ended. */
-    uint32_t workers;     /* The number in the last request to scale; 0: none ... */
-    uint64_t scaled_ms;   /* ... was made at this time. */
+    uint32_t resumes;     /* Requests of operators to resume. */
+    uint32_t unpaused;    /* Pauses that these requests ended. */
+    uint32_t workers;     /* The number in the last request to scale; 0: none was made. */
+    uint64_t scaled_ms;   /* The time of that request. */
     bool is_paused;
 };
 

@@ -12,8 +12,8 @@ enum {
     PS_MOST = 4,
     WORKERS_MOST = 3,
     FIRST_WORKER = COORDINATORS + PS_MOST,
-    STEPS = 600,     /* Not all are made before the second change, ... */
-    FASTER = 6,      /* ... also without ps, with so many times as many. */
+    STEPS = 600,     /* So many that not all are made before the second change. */
+    FASTER = 6,      /* Without ps, steps are faster, and a run has this many times as many. */
     CHANGE_MS = 900, /* Most changes take less. */
     SCALE_MS = 2000, /* An accepted request takes effect so early, also during a change. */
 };

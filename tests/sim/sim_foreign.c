@@ -17,9 +17,9 @@ static const char *const deleted[] = {
 };
 static const char *const damaged[] = {"chief", "run", "assignment", "members/", "run", "chief"};
 
-/* The cluster replaces these when they are read-only ... */
+/* The cluster replaces these znodes when they are read-only. */
 static const char *const locked[] = {"run", "chief", "assignment", "members/"};
-/* ... but not these: for them it waits until an administrator restores the ACL. */
+/* It does not replace these folders: it waits until an administrator restores the ACL. */
 static const char *const locked_folders[] = {
     "", "checkpoints", "history", "requests", "election", "members", "exits", "spec",
 };

@@ -37,8 +37,8 @@ enum {
     SCENE_CHECKPOINTS = 600,
     SCENE_SUMS = 8, /* Sums of so many steps have a place, by step. */
     SCENE_SESSION_US = 300000,
-    SCENE_FAULTS_US = 1500000, /* Faults end then, ... */
-    SCENE_BOUND_US = 12000000, /* ... and the run so long after that at the latest. */
+    SCENE_FAULTS_US = 1500000, /* All faults have ended by then. */
+    SCENE_BOUND_US = 12000000, /* The run ends within this time after the faults. */
 };
 
 struct value {

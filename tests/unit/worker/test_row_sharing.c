@@ -24,8 +24,8 @@ static struct error error;
 static struct fellow {
     struct row_lookup *lookup;
     uint32_t wakes;
-    uint8_t body[PS][FRAME_BYTES]; /* The question to each ps, ... */
-    size_t size[PS];               /* ... 0: none is in progress. */
+    uint8_t body[PS][FRAME_BYTES]; /* The question to each ps. */
+    size_t size[PS];               /* 0: no question is in progress. */
 } members[MEMBERS];
 
 static void wake(void *ctx)
@@ -258,7 +258,7 @@ static void test_a_member_that_begins_another_lookup_gives_its_questions_up(void
     ends_questions(begin_another);
 }
 
-/* ... and another worker may take its place before its lookup is closed. */
+/* Another worker may take the place of one that leaves before its lookup is closed. */
 static void test_a_member_that_leaves_gives_its_questions_up(void **state)
 {
     (void)state;
