@@ -23,7 +23,7 @@ struct drain_request {
 void drain_request_start(struct drain_request *drain, const char *cluster, const char *host,
                          uint64_t next_op, const struct zk_port *zk, uint64_t now_ms);
 
-/* Pass every ZooKeeper event. Not 0: the host shall be drained within that many milliseconds. */
+/* Pass every ZooKeeper event. Not 0: the host is to be drained within that many milliseconds. */
 uint32_t drain_request_handle(struct drain_request *drain, const struct zk_event *event,
                               const struct zk_port *zk, uint64_t now_ms);
 

@@ -1,6 +1,6 @@
 /*
  * agent/job_change.h: the request to change the job while it runs (S14), as the agent that carries
- * it out sees it: which request it answers, how far it is, and what its znode shall contain. Pure
+ * it out sees it: which request it answers, its progress, and what its znode is to contain. Pure
  * but for the port.
  *
  *     IDLE ─► ANSWERING ─► STOPPING ─► APPLYING ─► STARTING ─► IDLE

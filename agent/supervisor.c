@@ -148,7 +148,7 @@ static void stop_child(struct supervisor *supervisor, uint32_t index, uint64_t n
     bool due =
         node ? supervisor->phase == SUPERVISOR_STOPPING : supervisor->sessions >= SESSIONS_CLOSED;
     uint64_t since_ms = node ? supervisor->phase_ms : supervisor->sessions_ms;
-    /* A child that has not reacted for so long does not react to SIGTERM either. */
+    /* A child that has not reacted for this time does not react to SIGTERM either. */
     bool silent = node ? supervisor->drain_late : supervisor->sessions == SESSIONS_ABANDONED;
     assert(!due || since_ms <= now_ms);
     if (supervisor->forced || (due && (silent || now_ms >= since_ms + SUPERVISOR_GRACE_MS))) {

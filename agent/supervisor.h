@@ -89,8 +89,8 @@ enum supervisor_event_type {
     SUPERVISOR_JOB_CONTINUES,   /* /run was read: the job has not ended. */
     SUPERVISOR_JOB_ENDED,       /* /run was read: the job is done or has failed. */
     SUPERVISOR_SESSIONS_CLOSED, /* Answers DO_CLOSE_SESSIONS. */
-    SUPERVISOR_WANTED,          /* S13: `child` shall run; so it is from the start. */
-    SUPERVISOR_UNWANTED,        /* S13: `child`, a node, shall not run. */
+    SUPERVISOR_WANTED,          /* S13: `child` is to run. This holds for all at the start. */
+    SUPERVISOR_UNWANTED,        /* S13: `child`, a node, is not to run. */
     SUPERVISOR_DRAIN,           /* Until `until_ms`. */
     SUPERVISOR_CHANGED,         /* Answers DO_CHANGE. */
     SUPERVISOR_STOP,

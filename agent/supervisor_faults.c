@@ -32,7 +32,7 @@ static bool is_fault(const struct supervised *child)
         return child->exit_code != TN_EXIT_OK && child->exit_code != TN_EXIT_SESSION_EXPIRED &&
                child->exit_code != TN_EXIT_DEPOSED && child->exit_code != TN_EXIT_RESIGNED &&
                child->exit_code != TN_EXIT_TASK_TAKEN;
-    case SIGSEGV: /* Those of common/base/fault_signals.h. */
+    case SIGSEGV: /* The signals of common/base/fault_signals.h. */
     case SIGABRT:
     case SIGBUS:
     case SIGFPE:

@@ -120,7 +120,7 @@ static void push_all(void)
     }
 }
 
-/* Those of kernels/optimizer.c for the update from `step`. */
+/* The constants of kernels/optimizer.c for the update from `step`. */
 static struct optimizer_constants constants_at(uint64_t step)
 {
     double beta1 = job.train.beta1, beta2 = job.train.beta2;

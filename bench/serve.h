@@ -1,6 +1,6 @@
 /* bench/serve.h: a program that bench/run asks for one measurement at a time, so that those of
  * several programs alternate: for each line with a number of seconds on standard input it measures
- * for about so long and prints one number. In between it sleeps. */
+ * for about this time and prints one number. In between it sleeps. */
 #ifndef BENCH_SERVE_H
 #define BENCH_SERVE_H
 

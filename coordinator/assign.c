@@ -164,8 +164,8 @@ static bool apportion(const struct problem *p, uint32_t grain, bool keeps,
     return true;
 }
 
-/* The worker that should get the free node [first, first + size): it needs so many slices and owned
- * at least `overlap` of them. NO_WORKER: none, or the node is not free. */
+/* The worker that should get the free node [first, first + size): it needs this number of slices
+ * and owned at least `overlap` of them. NO_WORKER: none, or the node is not free. */
 static uint32_t taker(const struct problem *p, const struct assignment *out, const uint32_t *needed,
                       struct slice_node node, uint32_t overlap)
 {

@@ -5,7 +5,7 @@
 #include "coordinator/assign.h"
 #include "coordinator/chief_private.h"
 
-/* The workers that the run shall have (C22); with `late` those that were late, too (C23). False:
+/* The workers that are to run (C22); with `late` also those that were late (C23). False:
  * none of them is ready. */
 static bool choose_wanted(const struct plan *p, bool late, struct assign_input *input)
 {
@@ -20,7 +20,7 @@ static bool choose_wanted(const struct plan *p, bool late, struct assign_input *
     return is_any_ready;
 }
 
-/* While none is ready that the run shall have, the others. C16: if all leave, they continue to the
+/* While none of those that are to run is ready, the others. C16: if all leave, they continue to the
  * gate. */
 static void choose_workers(const struct plan *p, struct assign_input *input)
 {

@@ -14,7 +14,7 @@
 #include "common/base/text.h"
 #include "coordinator/chief_private.h"
 
-/* Whether no holder passes the gate any more, and its checkpoint is committed. A ps that has not
+/* Whether all holders have stopped at the gate, and its checkpoint is committed. A ps that has not
  * read of the gate may still apply pushes that were sent before. */
 static bool is_at_gate(const struct chief *c, const struct run *run)
 {
@@ -52,7 +52,7 @@ static void set_gate_ahead(struct plan *p, uint64_t ahead)
     set_gate(p, u64_min(u64_max(run->until, reached), step));
 }
 
-/* None leaves any more. A run that an operator has paused trained on only to reach the gate. */
+/* No node leaves now. A run that an operator has paused trained on only to reach the gate. */
 static void withdraw_gate(struct plan *p)
 {
     struct run *run = p->run;

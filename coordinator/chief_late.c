@@ -12,7 +12,7 @@ static uint64_t present_evaluation(const struct chief *c)
     return chief_max_step(c, run) >= run->evaluate_step ? run->evaluate_step : STEP_NONE;
 }
 
-/* The time of the worker that has sent the result, if it is here. */
+/* The time of the worker that has sent the result, if that has arrived. */
 static void end_evaluation(struct chief *c)
 {
     const uint64_t step = c->run.evaluation.step;

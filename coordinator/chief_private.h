@@ -151,7 +151,7 @@ void chief_assigned(struct chief *c, const struct plan *p);
  * leave. With ps: always. */
 bool plan_may_depart(const struct plan *p);
 /* Training continues without the workers that leave; with ps, it waits if all do. One that leaves
- * because the run shall have fewer workers keeps its slices until another can take them (C22). */
+ * because the run is to have fewer workers keeps its slices until another can take them (C22). */
 void plan_take_slices(const struct plan *p, struct assignment *assignment);
 /* Workers that leave may go, once others have their values and they own no slices. */
 void plan_release(struct plan *p);

@@ -234,7 +234,7 @@ static bool order_by_time(const struct plan *p, uint64_t reached)
            reached > p->run->committed_step;
 }
 
-/* The next multiple of the interval, if it shall be ordered now; else STEP_NONE. With orders by
+/* The next multiple of the interval, if it is to be ordered now; else STEP_NONE. With orders by
  * time as well, one far ahead would stand in their way. */
 static uint64_t wanted_multiple(const struct plan *p, uint64_t reached)
 {

@@ -1,4 +1,4 @@
-/* C22: the number of workers that the run shall have, within the range that the job declares. */
+/* C22: the number of workers that are to run, within the range that the job declares. */
 #include <assert.h>
 
 #include "common/base/text.h"

@@ -56,7 +56,7 @@ struct chief_strategy {
                         struct chief_writer *writer);
 };
 
-/* That of runs without ps: coordinator/chief_mirror.c. */
+/* The strategy of runs without ps: coordinator/chief_mirror.c. */
 extern const struct chief_strategy chief_mirror_strategy;
 
 /* The decisions of a strategy that runs on a cluster. Static storage. */

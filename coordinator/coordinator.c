@@ -47,7 +47,7 @@ void coordinator_decide(struct coordinator *c, struct chief_event event)
     chief_step(&c->chief, &event, &actions);
     if (actions.exits) {
         if (actions.exit_code == TN_EXIT_DEPOSED) {
-            log_warn("deposed: /chief does not name this process any more; exiting");
+            log_warn("deposed: /chief no longer names this process; exiting");
         }
         coordinator_finish(c, actions.exit_code);
         return;

@@ -31,13 +31,13 @@
 #define SLOPE_SCALE   0.15
 #define PRODUCT_SCALE 0.3
 
-#define TEXT_BITS   40 /* Those of a value as a text. */
+#define TEXT_BITS   40 /* Bits of a value as a text. */
 #define VALUES_MOST (UINT64_C(1) << 36)
 
 enum { CLICK, NUMBERS, CATEGORIES = NUMBERS + CRITEO_NUMBERS };
 enum { COLUMNS = CATEGORIES + CRITEO_CATEGORIES, TEXT_DIGITS = TEXT_BITS / 4, PAIRS = 4 };
 
-/* Those of the contest. */
+/* Number of values of each category in the data of the contest. */
 static const uint32_t real_values[CRITEO_CATEGORIES] = {
     1460, 583,   10131227, 2202608, 305,  24,   12517, 633,     3,  93145, 5683,   8351593, 3194,
     27,   14992, 5461306,  10,      5652, 2173, 4,     7046547, 18, 15,    286181, 105,     142572,

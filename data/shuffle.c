@@ -60,7 +60,7 @@ struct epoch {
     struct shuffle all; /* Permutes the examples, or the blocks. */
     uint64_t blocks;    /* Full ones; 0: there are none. */
     struct shuffle within;
-    uint64_t window; /* That of `within`; UINT64_MAX: none. */
+    uint64_t window; /* The window that `within` permutes; UINT64_MAX: none. */
 };
 
 static void begin_epoch(struct epoch *epoch, const struct shuffle_order *order, uint64_t number)

@@ -36,7 +36,7 @@ struct evaluator_values {
 struct evaluator_source {
     void *ctx;
     /* The values stay valid until the next call. TN_ENOENT: the checkpoint, or a part of it, does
-     * not exist (yet, or any more). Other errors do not pass. Blocking: on the disk. */
+     * not exist yet, or was deleted. Other errors do not pass. Blocking: on the disk. */
     enum tn_status (*read)(void *ctx, uint64_t checkpoint, struct evaluator_values *out,
                            struct error *error);
 };

@@ -10,7 +10,7 @@ enum { WINDOW_SIDE_MAX = 1 << 20 };
 /* The attributes of an operation that are not zero by definition. */
 struct rule {
     const struct op_type *op;
-    uint32_t integers, numbers; /* So many may differ from 0; numbers are finite. */
+    uint32_t integers, numbers; /* The number of each that may differ from 0; numbers are finite. */
     bool shape, type;
     const char *(*check)(const struct tn_graph *graph, const struct node *node);
 };

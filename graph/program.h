@@ -58,7 +58,7 @@ struct tn_program {
     uint8_t *arena, *fields, *packed;      /* With a device, the arena is read by the host. */
     struct device_memory *device;          /* NULL: the backend has none. */
     uint64_t packed_bytes, packed_version; /* 0: packed from unknown values. */
-    const void *values;                    /* Those of the last run. */
+    const void *values;                    /* The values of the last run. */
     void *gradient;
     bool check_numerics;
     bool is_part;    /* The graph is a part of one that was differentiated. */

@@ -64,7 +64,7 @@ void group_evaluation_destroy(struct group_evaluation *evaluation)
     free(evaluation);
 }
 
-/* The results of the last chunk are not needed any more. */
+/* The results of the last chunk are no longer needed. */
 static void drop_results(struct group_evaluation *evaluation)
 {
     if (evaluation->has_results) { part_runner_clear(evaluation->runner, evaluation->slot); }

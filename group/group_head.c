@@ -49,7 +49,7 @@ static void take(struct group_worker *worker, uint32_t ps)
         };
         member_send(worker->member, owner, message, NULL);
     } else if (!group_values_take(worker, ps, label)) {
-        assert(!"the answer that is handled is here");
+        assert(!"an answer is being handled");
     }
 }
 

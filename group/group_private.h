@@ -71,7 +71,7 @@ struct group_worker {
     struct group_layout layout;
     struct group_member *member;
     struct group_examples examples;
-    struct error error; /* That of an event that is handled. */
+    struct error error; /* The error of the event that is being handled. */
 
     /* Values of this member, and what it has computed of the step of the current ones. */
     struct buffer *current, *next;
@@ -83,7 +83,7 @@ struct group_worker {
     /* The head's. */
     struct training_loop core;
     struct loop_actions actions;
-    struct value_label feeding; /* Those of the values that the core decides on. */
+    struct value_label feeding; /* The label of the values that the core decides on. */
     struct group_orders orders;
     struct slice_timer timer;
     struct evaluation_timer evaluation_timer;
@@ -93,7 +93,7 @@ struct group_worker {
     const char *metrics[METRICS_OWN_MAX + 1];
     double target_spread;
     struct buffer *test_labels,
-        *test_targets; /* Those of a chunk; NULL: the model does not read them. */
+        *test_targets; /* For one chunk; NULL: the model does not read them. */
     struct tn_view labels_view, targets_view;
 
     struct group_evaluation *evaluator; /* NULL: the data have no test set. */
@@ -142,7 +142,7 @@ void group_values_transport(struct group_worker *worker, uint32_t ps,
 void group_values_lost(struct group_worker *worker, uint32_t ps);
 /* Send a PUSH or PULL. */
 void group_values_send(struct group_worker *worker, uint32_t ps, struct frame_header header);
-/* False: they are not here. */
+/* False: these values have not arrived. */
 bool group_values_take(struct group_worker *worker, uint32_t ps, struct value_label label);
 bool group_values_swap(struct group_worker *worker, struct value_label label);
 void group_values_forget(struct group_worker *worker);

@@ -143,7 +143,8 @@ void group_values_send(struct group_worker *worker, uint32_t ps, struct frame_he
     if (!link->open) { return; } /* The head will learn it. */
     if (header.type == FRAME_PUSH) {
         if (!value_labels_find(&worker->labels, label, slices, &node)) {
-            member_fail(worker->member, "a gradient that is to be pushed is not here");
+            member_fail(worker->member,
+                        "a gradient was to be pushed that this member does not have");
             return;
         }
         header.loss = worker->losses[node];

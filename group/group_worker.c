@@ -96,7 +96,7 @@ static const char *to_ps(struct group_worker *worker, const struct member_frame 
     if (message->kind == MEMBER_FRAME_TAKE) {
         return group_values_take(worker, message->number, label)
                    ? NULL
-                   : "values that are to be taken are not here";
+                   : "values were to be taken that this member does not have";
     }
     if (wire_decode_header(body->data, WIRE_CHUNK_BYTES, &header, NULL) != TN_OK ||
         (header.type != FRAME_PUSH && header.type != FRAME_PULL)) {

@@ -19,7 +19,7 @@ struct group_layout {
         places[PS_MAX]; /* In the values of the member; `count` 0: a ps of another member. */
 };
 
-/* That of member `member`; `table` is placed. */
+/* The layout of member `member`; `table` is placed. */
 void group_layout_set(struct group_layout *layout, const struct job *job,
                       const struct variable_table *table, uint32_t member);
 

@@ -63,7 +63,8 @@ struct member_config {
     struct member_calls calls;
 };
 
-/* That of a worker whose tasks form groups: `calls` are its own, `cut` outlives the member. */
+/* The member of a worker whose tasks form groups: `calls` are its own, `cut` outlives the member.
+ */
 struct member_config member_config_of(const struct worker_config *config,
                                       const struct training_cut *cut,
                                       const struct member_calls *calls);

@@ -7,7 +7,7 @@
 #include "graph/program.h"
 #include "group/schedule.h"
 
-/* The parts of the task as programs for so many examples. */
+/* The parts of the task as programs for this number of examples. */
 static enum tn_status add_programs(const struct member_memory_config *config,
                                    const struct partition *partition, uint32_t examples,
                                    uint64_t *bytes, struct error *error)

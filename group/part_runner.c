@@ -35,7 +35,7 @@ struct part_runner {
     struct part *parts[PART_RUNNER_SIZES]; /* By size; NULL: there is none. */
     struct part_arrival *arrivals;
     uint32_t arrival_count;
-    uint32_t *readers; /* Those of the arrivals, and memory for the schedule. */
+    uint32_t *readers; /* The readers of the arrivals, and memory for the schedule. */
     bool *here;
     struct buffer **values[SCHEDULE_SLOTS]; /* By edge; one reference each, or NULL. */
 };

@@ -50,7 +50,7 @@ void part_runner_schedule(struct part_runner *runner, struct slice_schedule *sch
 const struct part_arrival *part_runner_arrivals(const struct part_runner *runner, uint32_t *count);
 /* The number of the arrival that is `edge`. False: it does not come here from another member. */
 bool part_runner_find(const struct part_runner *runner, uint32_t edge, uint32_t *arrival);
-/* The size of the value of an edge for so many examples. */
+/* The size of the value of an edge for this number of examples. */
 uint64_t part_runner_bytes(const struct part_runner *runner, uint32_t edge, uint32_t examples);
 
 /* Keep the value of an arrival in a slot; takes a reference of its own. Its size is right. */
@@ -77,13 +77,13 @@ struct part_run {
     void *ctx;
 };
 
-/* Run a part of the slice in a slot, of which the earlier parts have run and the arrivals are here.
+/* Run a part of the slice in a slot, whose earlier parts have run and whose arrivals are complete.
  * Errors of the callbacks and of tn_program_run(); TN_ENOMEM. */
 MUST_CHECK enum tn_status part_runner_run(struct part_runner *runner, uint32_t slot, uint32_t part,
                                           const struct part_run *run, struct error *error);
 
-/* The results of a slice whose parts have all run and whose arrivals are here: the gradient of the
- * task's variables, in the order of their values, and the sum of the losses of the examples. */
+/* The results of a slice whose parts have all run and whose arrivals are complete: the gradient of
+ * the task's variables, in the order of their values, and the sum of the losses of the examples. */
 void part_runner_gradient(const struct part_runner *runner, uint32_t slot, float *gradient);
 double part_runner_loss(const struct part_runner *runner, uint32_t slot, uint32_t examples);
 

@@ -12,7 +12,7 @@
  * follows when all have carried out the last one: the first slice of an order that has not arrived
  * yet is the next one as well.
  *
- * A value is a fact: labels that are equal mean bits that are equal. One that is here already is
+ * A value is a fact: labels that are equal mean bits that are equal. One that has arrived before is
  * dropped.
  *
  * Threads: the owner's. Nothing blocks.
@@ -53,7 +53,7 @@ struct schedule_next {
     enum schedule_do what;
     struct schedule_label label;
     uint32_t part;
-    uint32_t slot; /* That of the slice. */
+    uint32_t slot; /* The slot of the slice. */
 };
 
 /* Private to schedule.c. */
@@ -79,7 +79,7 @@ bool schedule_is_idle(const struct slice_schedule *schedule);
 
 enum schedule_arrival {
     SCHEDULE_KEEP,    /* To be kept in `*slot`. */
-    SCHEDULE_DROP,    /* It is here. */
+    SCHEDULE_DROP,    /* It has arrived before. */
     SCHEDULE_INVALID, /* Its slice is neither of the two: the sender is faulty. */
 };
 enum schedule_arrival schedule_arrived(struct slice_schedule *schedule,

@@ -39,7 +39,7 @@ struct value_labels {
     uint32_t ps;
     bool owns[PS_MAX];
     struct value_answer answers[PS_MAX];
-    bool is_forgotten; /* The present order is not needed any more. */
+    bool is_forgotten; /* The present order is no longer needed. */
 };
 
 /* The member owns the ps with owns[p], of `ps` ones. It has nothing. */
@@ -47,24 +47,25 @@ void value_labels_init(struct value_labels *labels, uint32_t ps, const bool *own
 /* An attempt is over: the member has nothing. */
 void value_labels_reset(struct value_labels *labels);
 
-/* Complete values of a ps are here; they replace earlier ones that were not taken. */
+/* Complete values of a ps have arrived; they replace earlier ones that were not taken. */
 void value_labels_answered(struct value_labels *labels, uint32_t ps, struct value_label label);
-/* True: copy the values of the ps into the next ones, and release them. False: they are not here.
+/* True: copy the values of the ps into the next ones, and release them. False: they have not
+ * arrived.
  */
 bool value_labels_take(struct value_labels *labels, uint32_t ps, struct value_label label);
 /* True: the next values become the current ones; release all gradients. False: some are lacking. */
 bool value_labels_swap(struct value_labels *labels, struct value_label label);
-/* The gradients are not needed any more, nor that of an order that is being carried out. */
+/* The gradients are no longer needed, nor that of an order that is being carried out. */
 void value_labels_forget(struct value_labels *labels);
 
 bool value_labels_are_current(const struct value_labels *labels, struct value_label label);
-/* An order to compute from the values of `label` begins. False: they are not here, or no further
- * gradient can be kept. */
+/* An order to compute from the values of `label` begins. False: this member does not have them, or
+ * no further gradient can be kept. */
 bool value_labels_begin(struct value_labels *labels, struct value_label label);
 /* The gradient of `node`, which the last order named, is computed. True: it is the last of nodes[].
- * False: it is not needed any more. */
+ * False: it is no longer needed. */
 bool value_labels_computed(struct value_labels *labels, struct slice_node node);
-/* The index in nodes[] of the gradient of `node` from the values of `label`. False: it is not here.
+/* The index in nodes[] of the gradient of `node` from the values of `label`. False: there is none.
  */
 bool value_labels_find(const struct value_labels *labels, struct value_label label,
                        struct slice_node node, uint32_t *index);

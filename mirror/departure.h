@@ -16,7 +16,7 @@
 #include "common/cluster/run.h"
 
 struct departure {
-    uint64_t incarnation;  /* That of the worker. */
+    uint64_t incarnation;  /* The incarnation of the worker. */
     const struct run *run; /* As read last; NULL: not yet. */
     bool holds;            /* It has the values of the run's generation. */
     bool owns;             /* Slices; also true while it has not read /assignment. */

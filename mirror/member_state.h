@@ -29,7 +29,7 @@ enum member_has {
     MEMBER_HAS_NOT_YET, /* It will reach the step, or get the values of a later one. */
     MEMBER_HAS_VALUES,  /* To be copied. */
     MEMBER_HAS_COPY,    /* Made for an earlier node of the step: the same bits (M1). */
-    MEMBER_HAS_PASSED,  /* It has no values of that step any more. */
+    MEMBER_HAS_PASSED,  /* It no longer has values of that step. */
 };
 
 /* Whether a member with `own` values and a copy has those of an order. */

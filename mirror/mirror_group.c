@@ -234,7 +234,7 @@ static void note_loss(struct mirror_worker *worker, struct slice_node node, doub
     recent_losses_add(&worker->compute.recent, worker->group->orders.step, loss, examples);
 }
 
-/* Those of the nodes of a complete computation: a lost one is repeated. */
+/* The losses of the nodes of a complete computation; a lost one is repeated. */
 static void note_losses(struct mirror_worker *worker)
 {
     const struct member_orders *orders = &worker->group->orders;

@@ -33,7 +33,7 @@ struct mirror_group {
     struct part_vector parts;
     struct group_examples examples;
     struct group_member *member;
-    struct error error;                     /* That of an event that is handled. */
+    struct error error;                     /* The error of the event that is being handled. */
     struct buffer *values;                  /* A copy of the own variables. */
     struct member_copy copy;                /* The step of these values. */
     struct buffer *sum;                     /* The own part of the order that is carried out. */

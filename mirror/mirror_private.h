@@ -31,7 +31,7 @@ struct asker {
 /* The arrays of a peer, as they arrive. */
 struct fetched {
     uint64_t generation, step;
-    uint32_t count; /* The first ones are here. */
+    uint32_t count; /* The first `count` have arrived. */
     struct buffer *arrays[OPTIMIZER_ARRAYS_MAX];
 };
 
@@ -101,7 +101,8 @@ void mirror_send(struct mirror_worker *worker, conn_id conn, struct frame_header
 /* mirror_actions.c: `event` is the one that the core has handled. */
 void mirror_carry_out(struct mirror_worker *worker, const struct replica_action *action,
                       const struct replica_event *event, struct brought with);
-/* About as long as an evaluation takes here: as the last one, or as so many examples in training.
+/* The time that an evaluation takes about: that of the last one, or of as many examples in
+ * training.
  */
 uint64_t mirror_evaluation_ms(const struct mirror_worker *worker);
 /* The load from the store has ended. */

@@ -2,7 +2,7 @@
  * The orders, and the next action. Transitions:
  *
  *   EMPTY -> WHOLE   loaded(): the ordered checkpoint; replica_on_values(): those of a peer
- *   WHOLE -> WHOLE   advance(): all sums are here; replica_on_values(): we were too far behind
+ *   WHOLE -> WHOLE   advance(): all sums have arrived; replica_on_values(): we were too far behind
  *   any -> EMPTY     obey(): another generation
  */
 #include "mirror/replica.h"

@@ -15,8 +15,8 @@
  *           to the owner of each range (a push is also the question for the sum), collects the
  *           sums of all ranges and applies them: step + 1.
  *
- *   EMPTY -> WHOLE   the ordered checkpoint is loaded; the values of a peer are here
- *   WHOLE -> WHOLE   all sums of the step are here; the values of a peer that is further are here
+ *   EMPTY -> WHOLE   the ordered checkpoint is loaded; the values of a peer have arrived
+ *   WHOLE -> WHOLE   all sums of the step, or the values of a peer that is further, have arrived
  *   any -> EMPTY     another generation is ordered
  *
  * Nothing else releases values: while one worker has them, no step is lost. Rules:
@@ -63,8 +63,8 @@ enum replica_event_type {
     REPLICA_EV_PULL,        /* Asks for the sum of `range` and `step`. */
     REPLICA_EV_PULL_VALUES, /* `step`: its own, or STEP_NONE without values. */
     /* Answers, from `peer`. */
-    REPLICA_EV_SUM,     /* That of `range` and `step`. */
-    REPLICA_EV_VALUES,  /* Those of `step`. */
+    REPLICA_EV_SUM,     /* The sum of `range` and `step`. */
+    REPLICA_EV_VALUES,  /* The values of `step`. */
     REPLICA_EV_REFUSED, /* `generation` and `step` are those of `peer`. */
     /* The end of an action. */
     REPLICA_EV_COMPUTED,
@@ -98,16 +98,16 @@ enum replica_action_type {
                           held for it can be released. */
     REPLICA_DO_TAKE,   /* The event's body is the sum of (range, step). */
     REPLICA_DO_APPLY,  /* Apply the sums of `step`: the values of step + 1. Release the gradients
-                          held for `step`, and the sums that are not kept any more. */
+                          held for `step`, and the sums that are no longer kept. */
     REPLICA_DO_FORGET, /* Release the own gradients. */
     REPLICA_DO_DROP,   /* Release all gradients held for steps below `step`; STEP_NONE: all. */
     REPLICA_DO_ANSWER, /* Send the sum of (range, step) on `conn`. */
     REPLICA_DO_REFUSE, /* On `conn`, with the own generation and step. */
     REPLICA_DO_COMPUTE,     /* The gradients of nodes[first_node ...], from the values of `step`. */
-    REPLICA_DO_PUSH,        /* Those of nodes[first_node ...], `range`, to `peer`. */
+    REPLICA_DO_PUSH,        /* The gradients of nodes[first_node ...], `range`, to `peer`. */
     REPLICA_DO_PULL,        /* The sum of (range, step), from `peer`. */
     REPLICA_DO_PULL_VALUES, /* From `peer`. */
-    REPLICA_DO_SEND_VALUES, /* Those of `step`, on `conn`, all of one step. */
+    REPLICA_DO_SEND_VALUES, /* The values of `step`, on `conn`, all of one step. */
     REPLICA_DO_ADOPT,       /* The event's body replaces the values; they are of `step`. */
     REPLICA_DO_LOAD,        /* `checkpoint`, of `step`; 0: make the initial values. */
     REPLICA_DO_SAVE,        /* `range` of the values, as part of `checkpoint`. */
@@ -146,7 +146,7 @@ struct replica_actions {
 
 struct replica_config {
     uint32_t workers, ranges, slices, index;
-    uint32_t keep_sums; /* Sums of so many steps back are kept, 0 to REPLICA_KEEP_MAX. */
+    uint32_t keep_sums; /* Sums of this number of steps back are kept, 0 to REPLICA_KEEP_MAX. */
     bool begins_unable; /* It computes nothing before REPLICA_EV_ABLE. */
 };
 
@@ -175,7 +175,7 @@ struct replica {
     /* For reports, log lines and the driver. */
     bool whole;
     uint64_t generation, step;
-    uint64_t epoch, revision; /* Those of the last order (M8). */
+    uint64_t epoch, revision; /* The number of the last order (M8). */
     uint64_t progress_ms;     /* When `whole`, `generation` or `step` changed last. */
     bool computing, evaluating;
     struct slice_node nodes[SLICES_MAX]; /* With gradients of `step`, in order of computation. */
@@ -189,19 +189,19 @@ struct replica {
     uint16_t writers[RANGES_MAX];
     struct slice_set owned;
     uint16_t assigned[SLICES_MAX]; /* The owners of the slices. */
-    uint16_t owners[RANGES_MAX];   /* Those of the ranges, or REPLICA_NONE. */
+    uint16_t owners[RANGES_MAX];   /* The owner of each range, or REPLICA_NONE. */
     bool link_up[WORKERS_MAX];
     struct slice_set done; /* Slices of `step` that are in nodes[]. */
     bool have[RANGES_MAX]; /* The sums of `step`. */
     uint64_t kept_from;    /* The sums of [kept_from, step) are kept. */
     struct replica_ask asks[RANGES_MAX];
-    struct replica_sum sums[RANGES_MAX][2]; /* Those of `step` and the next one, by parity. */
+    struct replica_sum sums[RANGES_MAX][2]; /* The sums of `step` and the next one, by parity. */
     uint32_t waiter_count;
     struct replica_waiter waiters[REPLICA_WAITERS_MAX];
     uint16_t ahead;           /* A peer that is further (M5), or REPLICA_NONE. */
     uint16_t donor;           /* The peer that is asked for values, or is next. */
     bool fetching;            /* It was asked. */
-    bool is_behind;           /* The sums that are lacking are not kept any more (M7). */
+    bool is_behind;           /* The sums that it lacks are no longer kept (M7). */
     uint64_t fetch_at_ms;     /* Not before. */
     uint64_t probe_at_ms;     /* M6; 0: the step has just begun. */
     uint16_t probed;          /* The peer asked last. */
@@ -209,7 +209,7 @@ struct replica {
     uint64_t loading_generation;
     uint64_t handled_checkpoint; /* The last order that was carried out. */
     uint64_t evaluated_step;     /* The last one of this generation; STEP_NONE: none. */
-    bool awaits_evaluation;      /* That of `step`, since `evaluation_since_ms`. */
+    bool awaits_evaluation;      /* The evaluation of `step`, since `evaluation_since_ms`. */
     uint64_t evaluation_since_ms, evaluation_ms;
 };
 

@@ -21,7 +21,7 @@ static bool may_evaluate(const struct replica *r)
     return true;
 }
 
-/* The order waits for an evaluation of the values that are here. */
+/* The order waits for an evaluation of the values that this worker has. */
 static bool is_due(const struct replica *r)
 {
     const uint64_t step = r->run.evaluate_step;

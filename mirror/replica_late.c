@@ -22,7 +22,7 @@ bool replica_awaits(const struct replica *r)
     return r->step < replica_limit(r) && has_computed(r);
 }
 
-/* Those of other workers that the sums of its own ranges lack. */
+/* The slices of other workers that the sums of its own ranges lack. */
 static struct slice_set lacking(const struct replica *r)
 {
     struct slice_set all = {0}, set = {0};

@@ -15,7 +15,7 @@
 
 /* A table in the program that was filled last. */
 struct filled {
-    const uint32_t *lookups; /* Those of the program; borrowed. */
+    const uint32_t *lookups; /* The lookups of the program; borrowed. */
     uint32_t lookup_count;
     uint64_t count; /* Positions that have a key. */
     struct sparse_place *sorted;

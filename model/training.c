@@ -21,7 +21,7 @@ struct sized {
 
 /* The program of several slices. */
 struct joined_slices {
-    uint32_t examples, slices; /* Each slice has so many examples. 0: not compiled. */
+    uint32_t examples, slices; /* Each slice has `examples`. 0: not compiled. */
     bool possible;
     struct sized sized;
 };
@@ -89,7 +89,7 @@ static enum tn_status bind_fields(struct sized *sized, struct error *error)
     return TN_OK;
 }
 
-/* `slices`: 0, or the program of so many slices. */
+/* `slices`: 0, or the program of this number of slices. */
 static enum tn_status open_program(struct training *training, enum tn_mode mode, uint32_t examples,
                                    uint32_t slices, struct sized *out, struct error *error)
 {

@@ -69,7 +69,7 @@ struct evaluation_sum {
     double loss;
     double correct; /* The metric "accuracy"; 0 without one. */
     double squares; /* Squared differences of the output "outputs" and the targets; 0 without. */
-    double metrics[METRICS_OWN_MAX]; /* Those of training_metric(). */
+    double metrics[METRICS_OWN_MAX]; /* Sums of the metrics that training_metric() names. */
     uint64_t count;
 };
 

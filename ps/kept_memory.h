@@ -50,17 +50,17 @@ struct kept_rows {
 struct kept_record {
     uint64_t generation; /* 0: nothing is kept. */
     uint64_t run_ms;     /* When the run began that ordered to load the generation. */
-    uint64_t step;       /* That of the values. */
+    uint64_t step;       /* The step of the values. */
     uint64_t begun;      /* 1: the update of this step has begun. A part of the state is already
                           * that of the next step. */
     uint64_t updates, kept_updates;            /* The optimizer's: of `current`, of `saves`. */
-    uint64_t evaluation_step, checkpoint_step; /* Those of `evaluation` and `saves`; 0: none. */
+    uint64_t evaluation_step, checkpoint_step; /* The steps of `evaluation` and `saves`; 0: none. */
     uint64_t save_handled;                     /* The newest save that was begun or missed. */
     uint64_t saved_checkpoint, saved_step;     /* The newest that is durable, */
     uint64_t saved_digest[2], saved_bytes;     /* and its shard. */
     uint32_t current[OPTIMIZER_ARRAYS_MAX];    /* Values and state. */
     uint32_t next[OPTIMIZER_ARRAYS_MAX];       /* Those that the update writes. */
-    uint32_t saves[OPTIMIZER_ARRAYS_MAX];      /* Those of `checkpoint_step`. */
+    uint32_t saves[OPTIMIZER_ARRAYS_MAX];      /* The arrays of step `checkpoint_step`. */
     uint32_t answer, next_answer, previous, evaluation; /* Bodies of answers. */
     struct kept_rows rows;
 };

@@ -17,10 +17,10 @@
 #include "common/net/wire.h"
 
 struct losses {
-    double held[SLICES_MAX]; /* Those of the held pushes, by first slice. */
+    double held[SLICES_MAX]; /* The losses of the held pushes, by first slice. */
     uint64_t first;          /* The losses of the steps from `first` to `end` - 1 are known. */
-    uint64_t end;            /* Those of an async run may be incomplete. */
-    double sums[LOSSES_MAX]; /* That of step s is in entry s % LOSSES_MAX. */
+    uint64_t end;            /* In an async run these losses may be incomplete. */
+    double sums[LOSSES_MAX]; /* The sum of step s is in entry s % LOSSES_MAX. */
 };
 
 enum { OBSERVER_SILENT_MS = 2000 }; /* An observer that asked within this time is waited for. */

@@ -56,7 +56,7 @@ static const char *refusal_text(enum refusal refusal)
     static const char *const texts[] = {
         [REFUSAL_GENERATION] = "of another generation",
         [REFUSAL_NOT_RUNNING] = "not loaded yet",
-        [REFUSAL_STEP_GONE] = "of a step whose values are not here",
+        [REFUSAL_STEP_GONE] = "of a step whose values this ps does not have",
     };
     assert(refusal >= REFUSAL_GENERATION && refusal <= REFUSAL_STEP_GONE);
     return texts[refusal];

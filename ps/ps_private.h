@@ -43,7 +43,7 @@ struct ps {
     uint64_t leave_at_ms;    /* Latest time to leave after the run's end. UINT64_MAX: no end yet. */
     uint64_t drain_until_ms; /* Latest time to leave after a request; 0: there was none. */
     uint64_t refusals, log_refusals_at_ms;
-    double frame_loss; /* That of the frame being handled. */
+    double frame_loss; /* The loss in the frame that is being handled. */
     uint8_t frame_type;
     bool is_probe; /* The frame being handled only asks for this ps's step. */
     bool finished;

@@ -12,7 +12,7 @@
 
 struct pushed_gradient {
     uint32_t count, capacity;
-    struct buffer *chunks[]; /* [capacity]; the last `count` are here. One reference each. */
+    struct buffer *chunks[]; /* [capacity]; the last `count` have arrived. One reference each. */
 };
 
 /* Room for `capacity` chunks. NULL: out of memory. */

@@ -36,7 +36,7 @@ struct shard_rows {
     struct row_part part;                   /* The rows of this ps. */
     struct cell_arena *arena;               /* Has the rows, as far as they fit; NULL. */
     struct row_set *current, *incoming;     /* Owned; NULL: none. */
-    struct row_set *saving; /* That of a save: the current one, or one that was forgotten. */
+    struct row_set *saving; /* The rows of a save: the current set, or one that was forgotten. */
     struct row_sums slots[SLICES_MAX]; /* Pushed sums, by first slice. */
     struct row_sums spare;
     struct row_hits *hits; /* By table; owned. */
@@ -44,7 +44,8 @@ struct shard_rows {
     uint64_t updates;      /* That were applied, since `loads` count. */
 };
 
-/* Those of ps `index`. `job`, `variables` and `arena`, which may be NULL, outlive it. TN_ENOMEM. */
+/* The rows of ps `index`. `job`, `variables` and `arena`, which may be NULL, outlive it. TN_ENOMEM.
+ */
 MUST_CHECK enum tn_status shard_rows_open(struct shard_rows *rows, const struct job *job,
                                           const struct variable_table *variables, uint32_t index,
                                           struct cell_arena *arena, struct error *error);

@@ -26,7 +26,7 @@
  * of the one before, since no ps is more than one step behind another.
  *
  * With kept memory (ps/kept_memory.h) a ps that was killed continues: it serves the generation and
- * step that it had. If the update of the step had begun, it is completed when the pushes are here
+ * step that it had. If the update of the step had begun, it is completed when the pushes arrive
  * again, which the workers repeat: until then the values of the step are whole, but its state
  * cannot be saved. An order of another run with the same generation ends it.
  *
@@ -82,7 +82,7 @@ enum ps_event_type {
     PS_EV_LOOKUP, /* With tables. The driver has checked the body. */
     PS_EV_PART, /* The part of ps `first` of the norm of `step`; the driver has checked its size. */
     PS_EV_LINK_UP,     /* A new connection to ps `first`, on which nothing was sent yet. */
-    PS_EV_CONN_CLOSED, /* Frames cannot be sent to `conn` any more. */
+    PS_EV_CONN_CLOSED, /* Frames can no longer be sent to `conn`. */
     PS_EV_MEASURED,    /* The part of the last PS_DO_MEASURE is known. */
     PS_EV_APPLIED,     /* The update of the last PS_DO_APPLY is in the arrays. */
     PS_EV_LOADED,      /* The last PS_DO_LOAD succeeded; its arrays wait for PS_DO_ADOPT. */
@@ -128,8 +128,8 @@ enum ps_action_type {
     PS_DO_REFUSE,        /* Send a refusal to `conn`, with this ps's generation and step. */
     PS_DO_LOAD,          /* Load `checkpoint` (0: initial values); one load at a time. */
     PS_DO_ADOPT,         /* The loaded arrays become the shard, which then has no previous step. */
-    PS_DO_DISCARD,       /* The loaded arrays are not wanted any more: release them. */
-    PS_DO_FORGET,        /* The shard's arrays are not wanted any more: release them. */
+    PS_DO_DISCARD,       /* The loaded arrays are no longer needed: release them. */
+    PS_DO_FORGET,        /* The shard's arrays are no longer needed: release them. */
     PS_DO_SAVE,          /* Write arrays as `checkpoint` of `step`: which ones is in `values`. */
 };
 
@@ -210,10 +210,10 @@ struct ps_step {
     enum run_phase phase; /* In the last order. */
     uint64_t ordered_generation, ordered_checkpoint, ordered_step;
     uint64_t run_ms, ordered_run_ms; /* When the run of the generation, of the order began. */
-    /* P13: the update of the current step has begun in a former process. Its state is not saved any
-     * more, and only values are sent. */
+    /* P13: the update of the current step has begun in a previous process. Its state is no longer
+     * saved, and only values are sent. */
     bool begun;
-    bool recovered;           /* The generation is one of a former process. */
+    bool recovered;           /* The generation is one of a previous process. */
     uint64_t epoch, revision; /* The last order. */
     uint64_t save_checkpoint, save_step;
     uint64_t until, gate;  /* In the last order. */
@@ -228,11 +228,11 @@ struct ps_step {
     uint64_t kept_evaluation, kept_checkpoint; /* Sync: the steps of the kept arrays; 0: none. */
     struct slice_set covered;                  /* Sync: the slices whose gradients are held. */
     struct lateness lateness;                  /* Sync: of the others. */
-    uint64_t now_ms;                           /* That of the last event. */
+    uint64_t now_ms;                           /* The time of the last event. */
     uint32_t held_count[SLICES_MAX];           /* Slices of the node in slot i; 0: empty. */
     bool measuring, measured;                  /* The own part of the current step's norm. */
     bool has_previous_part;                    /* The driver keeps that of the step before. */
-    uint64_t parts_held;                       /* A bit for each ps whose part is here. */
+    uint64_t parts_held;                       /* A bit for each ps whose part has arrived. */
     uint64_t parked_step[SLICES_MAX];
     conn_id parked_conn[SLICES_MAX];
     uint32_t applying_slice;

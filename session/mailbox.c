@@ -21,7 +21,7 @@ struct mailbox {
     /* For the ends of connections, which must arrive even if memory is exhausted: one for each that
      * is open, which `event.conn` names, and those of dials that failed. */
     struct letter *reserved, *spares;
-    struct letter storage[MAILBOX_DIALS_MAX]; /* That of `spares`. */
+    struct letter storage[MAILBOX_DIALS_MAX]; /* The letters of `spares`. */
 };
 
 struct mailbox *mailbox_create(void)

@@ -30,7 +30,7 @@ enum message_kind {
     MESSAGE_VALUES,   /* Client: the values of the server's variables. Body: float32. */
     MESSAGE_PLAN,     /* Client: the server's parts of a plan. Body: session/server_plan.h. */
     MESSAGE_READY,    /* Server: the plan is compiled. */
-    MESSAGE_DROP,     /* Client: the plan is not used any more. */
+    MESSAGE_DROP,     /* Client: the plan is no longer used. */
     MESSAGE_RUN,      /* Client: begins a run of the plan; its fields follow as tensors. */
     MESSAGE_TENSOR,   /* Client or server: the value of an edge in a run. Body: its elements. */
     MESSAGE_DONE,     /* Server: its parts of the run are computed. */

@@ -186,7 +186,7 @@ static void open_session(struct server *server, conn_id conn, const struct messa
                            ": give each server once",
                            session->open.self, open.self);
     } else if (status == TN_OK && session != NULL) {
-        server_free_session(session); /* The client is here again. */
+        server_free_session(session); /* The client has connected again. */
     }
     uint32_t place = 0;
     while (place < SERVER_SESSIONS_MAX && server->sessions[place].id != 0) { place++; }

@@ -47,8 +47,8 @@ struct server {
     struct peer peers[TRANSPORT_CONNECTIONS_MAX];
 };
 
-/* Whether a message may be received, by its header alone. Orders for a session that does not exist
- * any more, or not yet, are ignored; so are tensors of plans that were dropped. A plan that is
+/* Whether a message may be received, by its header alone. Orders for a session that was closed or
+ * does not exist yet are ignored; so are tensors of plans that were dropped. A plan that is
  * larger than the memory is refused. */
 enum verdict { VERDICT_TAKE, VERDICT_IGNORE, VERDICT_REFUSE, VERDICT_CLOSE };
 enum verdict server_judge(struct server *server, conn_id conn, const struct message *message);

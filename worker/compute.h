@@ -26,9 +26,9 @@
 
 enum {
     COMPUTE_LEVELS_MAX = 10, /* One more than the levels of the tree over SLICES_MAX slices. */
-    /* The slices of a node are computed in one run if they have at most so many examples together,
-     * which stay in the caches, and the model at most so many parameters: the run has packed
-     * weights of its own. */
+    /* The slices of a node are computed in one run if they have at most this number of examples
+     * together, which stay in the caches, and the model at most this number of parameters: the run
+     * has packed weights of its own. */
     COMPUTE_JOINED_EXAMPLES = 512,
     COMPUTE_JOINED_PARAMETERS = 1 << 20,
 };
@@ -66,7 +66,7 @@ struct compute {
     struct read_ahead *reader;
     struct buffer *levels[COMPUTE_LEVELS_MAX]; /* Partial sums; NULL until needed. */
     double losses[COMPUTE_LEVELS_MAX];         /* The sums of the losses of the same examples. */
-    struct row_sums rows[COMPUTE_LEVELS_MAX];  /* Those of rows of tables; none until needed. */
+    struct row_sums rows[COMPUTE_LEVELS_MAX];  /* The sums of rows of tables; none until needed. */
     struct row_sums spare_rows;
     /* The node that is computed: its values and step; its sum, which is level 0; the level of its
      * last slice, and the run of that slice; the elements from `final_from` on are final. */
@@ -137,7 +137,8 @@ MUST_CHECK enum tn_status compute_list_test(struct compute *compute, const struc
 double compute_train_loss(const struct compute *compute, uint64_t step);
 void compute_reset(struct compute *compute);
 
-/* The examples of the test set in slices, rounded up: an evaluation computes so many, forward only.
+/* The examples of the test set in slices, rounded up: the number that an evaluation computes,
+ * forward only.
  */
 uint64_t compute_evaluation_slices(const struct compute *compute);
 

@@ -111,7 +111,7 @@ void row_lookup_begin(struct row_lookup *lookup, uint64_t generation, uint64_t s
 /* ---------------------------------------------------------------------------- pieces */
 
 enum row_kind {
-    ROW_MISSING,     /* It is not here. */
+    ROW_MISSING,     /* It has not arrived. */
     ROW_ASKED,       /* This member has asked for it. */
     ROW_TO_BE_ASKED, /* Not here, and no other member has asked for it. */
 };

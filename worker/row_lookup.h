@@ -56,11 +56,11 @@ size_t row_lookup_ask(struct row_lookup *lookup, uint32_t ps, void *body);
  * has changed. Sets `*more`: rows of this ps are missing. */
 bool row_lookup_take(struct row_lookup *lookup, uint32_t ps, const void *rows, size_t size,
                      bool *more);
-/* The piece that `ps` was asked for is not awaited any more. */
+/* The piece that `ps` was asked for is no longer awaited. */
 void row_lookup_abandon(struct row_lookup *lookup, uint32_t ps);
 
 enum row_lookup_state {
-    ROWS_COMPLETE, /* All rows of this ps are here. */
+    ROWS_COMPLETE, /* All rows of this ps have arrived. */
     ROWS_ASKED,    /* Those that are missing were asked for, by this member or by others. */
     ROWS_MISSING,  /* Some have to be asked for. */
 };

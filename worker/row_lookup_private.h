@@ -10,7 +10,7 @@
 /* The asker of a row: the place of the member that has asked for it, or one of these. */
 enum {
     ROW_FREE = UINT8_MAX - 1, /* No member has asked yet. */
-    ROW_HERE = UINT8_MAX,     /* It is here. */
+    ROW_HERE = UINT8_MAX,     /* It has arrived. */
 };
 
 /* The rows of one table. */
@@ -49,7 +49,7 @@ struct row_lookup {
     size_t asked_floats[PS_MAX];
     bool has_asked[PS_MAX];      /* It is the asker of some rows. */
     uint64_t missing[PS_MAX];    /* The rows of each ps that have not arrived. */
-    uint64_t free[PS_MAX];       /* Of these, the rows that no member has asked for. */
+    uint64_t free[PS_MAX];       /* The missing rows that no member has asked for. */
     uint8_t owners[ROW_BUCKETS]; /* The ps of each bucket. */
     struct wanted tables[];
 };

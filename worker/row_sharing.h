@@ -24,7 +24,7 @@ struct row_sharing;
 struct row_member {
     struct row_sharing *sharing; /* Outlives the worker. */
     uint32_t place;              /* Below WORKERS_MAX, and of no other member. */
-    /* Another member has changed what this one waits for: its worker shall get a NODE_ROLE soon.
+    /* Another member has changed what this one waits for: its worker needs a NODE_ROLE soon.
      * Called on the other's thread with the lock held, while this member has not left. */
     void (*wake)(void *ctx);
     void *ctx;

@@ -7,8 +7,8 @@
  * belongs to two bodies is copied. The pages stay in the array afterwards, as a body in the same
  * place is likely to follow: the array's contents are undefined until it is filled again.
  *
- * A ps has only so many places for bodies (common/net/slots.h), and two arrays use them in turn: so
- * only an answer of at most VALUE_BODIES_MAX chunks stays in use.
+ * A ps has a limited number of places for bodies (common/net/slots.h), and two arrays use them in
+ * turn: so only an answer of at most VALUE_BODIES_MAX chunks stays in use.
  *
  * Threads: the owner's. Nothing blocks.
  */
@@ -51,11 +51,11 @@ void value_array_close(struct value_array *array); /* Also of an array that is a
 
 /* Body number `number` of the answer of `ps` is for `offset`, in bytes; its offset and size are
  * always the same. The body is only read. The caller keeps its reference. False: out of memory, and
- * the array is of no use any more. */
+ * the array is of no further use. */
 MUST_CHECK bool value_array_take(struct value_array *array, uint32_t ps, uint32_t number,
                                  size_t offset, struct buffer *body);
 
-/* The values are not used any more: all bodies are returned. */
+/* The values are no longer used: all bodies are returned. */
 void value_array_return(struct value_array *array);
 
 #endif

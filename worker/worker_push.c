@@ -46,7 +46,8 @@ void worker_push_ahead_begin(struct worker *worker, const struct loop_action *ac
 }
 
 /* Send the elements of a shard's gradient that became final: whole chunks, the last ones first
- * (T9). Parts are not too small, because only so many frames may wait for a connection. */
+ * (T9). Parts are not too small, because the number of frames that may wait for a connection is
+ * limited. */
 static void send_final(struct worker *worker, uint32_t ps, uint64_t final_from)
 {
     const struct placement *shard = &worker->places[ps];

@@ -57,7 +57,7 @@ struct ensemble {
  * Data and ports of an earlier call are kept, so that the connect string survives a restart; if
  * another program has taken one of the ports since, new ones are chosen. `leases`, which are empty,
  * get the ports, so that no other run takes them before the servers listen there; the caller ends
- * them when no server will run any more. NULL: the ports are not reserved. A server accepts at most
+ * them when no server is to run again. NULL: the ports are not reserved. A server accepts at most
  * `connections` (0: any number) from one address. The caller holds the lock
  * on DIR. Servers listen on 127.0.0.1; with `networks` (NULL is allowed) each on its own address.
  *

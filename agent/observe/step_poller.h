@@ -66,8 +66,8 @@ uint32_t step_poller_answered_tables(struct step_poller *poller, uint32_t count)
 /* Ask every ps to which there is a connection for the loads of its buckets of rows. */
 void step_poller_ask_buckets(struct step_poller *poller);
 
-/* Those of ps `index`, if it has answered since it was asked, and is of `generation`. `count` 0:
- * the model has no tables. */
+/* The loads of the buckets of ps `index`, if it has answered since it was asked, and is of
+ * `generation`. `count` 0: the model has no tables. */
 bool step_poller_get_buckets(struct step_poller *poller, uint32_t index, uint64_t generation,
                              struct row_loads *out);
 

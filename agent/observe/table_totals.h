@@ -17,7 +17,7 @@
 struct table_totals {
     uint32_t count;               /* Tables; 0: the model has none, or no ps has answered. */
     uint32_t ps_count;            /* ps of the job. */
-    uint32_t answered;            /* Those of them whose rows are counted. */
+    uint32_t answered;            /* The number of these whose rows are counted. */
     struct table_stats *tables;   /* [count] The sums over the ps, in the model's order. Owned. */
     struct table_stats *parts;    /* [count][ps_count] Zeroed where a ps has not answered. Owned. */
     bool *known;                  /* [ps_count] It has answered. Owned. */

@@ -36,7 +36,7 @@ struct training_curve {
 typedef void training_curve_emit(void *ctx, const struct training_curve_point *point);
 
 /* Zero `curve` before the first call. Training begins or continues at `step` now: later points do
- * not count any more. */
+ * no longer count. */
 void training_curve_load(struct training_curve *curve, uint64_t step, double now_ms);
 
 /* The losses of `count` steps from `first` on are known, and training has just reached the end of

@@ -71,7 +71,7 @@ OVER_TCP = "the same cluster over TCP"
 
 
 def start_peers(context, peers, *arguments):
-    """Those of `peers` that run, with their names; the others are named on stderr."""
+    """The `peers` that run, with their names; the others are named on stderr."""
     found = []
     folder = Path(__file__).resolve().parent.parent / "peers"
     for script, name in peers:

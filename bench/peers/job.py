@@ -1,8 +1,8 @@
 """The data of the job and the conversation with bench/run, for all peers.
 
 A peer is started as `SCRIPT BATCH FOLDER`, trains 784-128-10 with Adam on the IDX files in FOLDER, prints its name and
-version, and then for each line with a number of seconds the examples per second of about so long. Those of TensorFlow also
-train a model of clicks if FOLDER has a file of bench_clicks: for the first line, `area STEPS`, they train so many steps and
+version, and then for each line with a number of seconds the examples per second of about this time. Those of TensorFlow also
+train a model of clicks if FOLDER has a file of bench_clicks: for the first line, `area STEPS`, they train this number of steps and
 print the area under the ROC curve.
 """
 

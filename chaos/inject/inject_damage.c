@@ -227,7 +227,7 @@ static enum tn_status check_targets(const struct target_cluster *cluster,
     return TN_OK;
 }
 
-/* Returns when no thread of the targets writes any more. */
+/* Returns once no thread of the targets writes. */
 static void stop_targets(struct target_cluster *cluster, struct active_fault *fault)
 {
     (void)fault_signal_targets(cluster, fault, SIGSTOP);

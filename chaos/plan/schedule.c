@@ -121,7 +121,7 @@ struct cluster_shape cluster_shape_of(const struct job *job)
 {
     return (struct cluster_shape){.coordinators = job->cluster.coordinators,
                                   .ps = job->cluster.ps,
-                                  /* Those of a range run whatever its present number is. */
+                                  /* The workers of a range count whatever its present number is. */
                                   .workers = job_workers_least(job),
                                   .evaluators = job->cluster.evaluators,
                                   .servers = job->zookeeper.servers,

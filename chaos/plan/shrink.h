@@ -29,8 +29,8 @@ struct shrink {
     enum shrink_phase phase;
     uint32_t count;                            /* All faults of the schedule. */
     uint32_t kept_count, kept[INJECTIONS_MAX]; /* Indices of the smallest set known to fail. */
-    uint32_t parts, part;                      /* `kept` has so many parts; the one tried now. */
-    uint32_t tries;                            /* Results so far. */
+    uint32_t parts, part; /* The number of parts of `kept`; the part that is tried now. */
+    uint32_t tries;       /* Results so far. */
 };
 
 /* Begin with `count` faults, which together make a round fail; at most INJECTIONS_MAX. */

@@ -24,7 +24,7 @@ struct saved_rows_shape {
 /* The bytes of its rows in a file: keys, values and state. */
 uint64_t saved_rows_bytes(const struct saved_rows_shape *shape);
 
-/* That of a table, which is below `saved->model->table.row_table_count`. */
+/* The shape of table number `table`, which is below `saved->model->table.row_table_count`. */
 struct saved_rows_shape saved_rows_shape(const struct saved_model *saved, uint32_t table);
 
 /* A part of the rows of a table; the caller frees `*out`. TN_ENOMEM. */

@@ -80,7 +80,7 @@ static void close_evaluator(void *role)
     struct evaluator_parts *parts = role;
     if (parts == NULL) { return; }
     buffer_release(parts->parameters);
-    parts->saved.model = NULL; /* That of `training`. */
+    parts->saved.model = NULL; /* `training` owns the model. */
     saved_model_close(&parts->saved);
     training_parts_close(&parts->training);
     free(parts);

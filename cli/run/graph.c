@@ -188,8 +188,8 @@ static int print_dot(const struct view *view)
     return written ? TN_EXIT_OK : TN_EXIT_IO;
 }
 
-/* That of the job. The one here has a kernel for the same operations as "openblas", which need not
- * be installed. */
+/* The backend of the job. The one here has a kernel for the same operations as "openblas", which
+ * need not be installed. */
 static enum tn_status find_backend(const struct job *job, const struct backend **out,
                                    struct error *error)
 {

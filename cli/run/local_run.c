@@ -260,7 +260,7 @@ static enum tn_status check_connections(const struct local_run *run,
     }
     return error_set(error, TN_EINVAL,
                      "the ZooKeeper servers of this run accept %" PRIu32
-                     " connections, too few for so many nodes: `tanist stop`, then `tanist run "
+                     " connections, too few for its nodes: `tanist stop`, then `tanist run "
                      "--resume` with the new numbers",
                      run->connections);
 }

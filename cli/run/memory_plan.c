@@ -230,7 +230,7 @@ static uint64_t joined_programs(const struct job *job, const struct model *model
     return bytes;
 }
 
-/* Those of the worker that needs most. */
+/* The bytes of the worker that needs most. */
 static uint64_t plan_joined(const struct job *job, const struct model *model)
 {
     const uint32_t workers = u32_min(job->cluster.workers, job->train.slices);

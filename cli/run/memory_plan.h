@@ -44,7 +44,7 @@ struct memory_plan {
     struct ps_memory ps[PS_MAX];
     uint32_t members; /* Worker tasks that are one worker: 1, or those of a group. */
     struct worker_memory member[GROUP_TASKS_MAX]; /* By member. */
-    struct worker_memory worker;                  /* That of the member with the most. */
+    struct worker_memory worker;                  /* The member that needs most. */
     bool has_data;                                /* worker.data is known. */
 };
 

@@ -28,7 +28,7 @@ struct metrics_collector {
     struct summaries summaries;
     struct time_shares times;
     json_t *changes;     /* Changed keys, to be written when training continues; or NULL. Owned. */
-    uint64_t generation; /* That of the curve; 0: none yet. */
+    uint64_t generation; /* The generation of the curve; 0: none yet. */
     bool over;           /* The run has ended. */
     bool has_tables;     /* The model has tables, whose rows are on ps. */
     bool asked_tables;   /* Their statistics were asked for. */

@@ -24,7 +24,7 @@ struct node_setup {
     uint32_t nodes; /* Tasks of this process: `task` and those that follow it. */
     struct node_identity identity;
     struct model *model;             /* Has the initial values. */
-    struct variable_table variables; /* That of the model. */
+    struct variable_table variables; /* The variables of the model. */
     char connect[CONNECT_MAX], credentials[CREDENTIALS_MAX];
     char listen[TRANSPORT_ADDRESS_MAX];
     const char *dir, *session_file; /* session_file: NULL without an agent. */

@@ -23,7 +23,7 @@ struct node_store {
 MUST_CHECK enum tn_status node_store_prepare(struct node_store *store,
                                              const struct node_setup *setup, struct error *error);
 /* Start the thread, once the runtime is open; the owner stops it. The errors of
- * store_thread_start(). `store` does not move any more. */
+ * store_thread_start(). `store` keeps its address from then on. */
 MUST_CHECK enum tn_status node_store_start(struct node_store *store, const struct node_setup *setup,
                                            struct error *error);
 

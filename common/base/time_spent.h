@@ -31,7 +31,7 @@ MUST_CHECK enum tn_status time_spent_share(const char *path, struct error *error
 
 /* The nanoseconds that this process has counted. */
 void time_spent_get(uint64_t out[static TIME_PHASES]);
-/* Those of a file. False: it does not exist, or is too short. */
+/* Read the times in a file. False: it does not exist, or is too short. */
 bool time_spent_read(const char *path, uint64_t out[static TIME_PHASES]);
 
 #endif

@@ -5,8 +5,8 @@
  * A step of a healthy cluster takes about as long as the ones before it. The time until half of the
  * slices have arrived is measured, because it does not depend on the slowest worker, and averaged.
  * Slices are late when the first gradient of the step has been here for LATENESS_FACTOR times as
- * long, and for LATENESS_LEAST_MS: a busy host delays a process by so much now and then. Nothing is
- * late before a step was measured, nor in a step that follows a load or a restart, when workers
+ * long, and for LATENESS_LEAST_MS: a busy host delays a process by this much now and then. Nothing
+ * is late before a step was measured, nor in a step that follows a load or a restart, when workers
  * begin at different times.
  *
  * Threads: the owner's. Nothing fails.
@@ -27,7 +27,7 @@ enum {
 struct lateness {
     /* Private. */
     bool timed;           /* The current step began at `begun_ms`. */
-    bool arrived, halved; /* The first gradient of the step is here; half of the slices are. */
+    bool arrived, halved; /* The first gradient of the step has arrived; half of the slices have. */
     uint64_t begun_ms, first_ms;
     uint64_t average_us; /* Until half of the slices have arrived; 0: not measured yet. */
 };

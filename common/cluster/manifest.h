@@ -68,7 +68,7 @@ struct manifest {
     struct digest data; /* The digest of the data set; 0: unknown. */
     struct best best;   /* The best checkpoint as of this one (C17); checkpoint 0: unknown. */
     struct manifest_shard shards[MANIFEST_SHARDS_MAX]; /* In the order of the flat vector. */
-    struct row_borders rows; /* Those of the rows of tables in the shards. */
+    struct row_borders rows; /* The borders between the rows of the shards. */
     /* The rows of tables: a full file and the deltas behind it, the last one by this checkpoint; 0:
      * the model has no tables. */
     uint32_t chain_count;

@@ -13,7 +13,7 @@
 
 enum {
     METRIC_NAME_BYTES = 48, /* With the terminator. */
-    METRICS_OWN_MAX = 16,   /* Those of the model. */
+    METRICS_OWN_MAX = 16,   /* Metrics that a model defines. */
     METRICS_MAX = 24,
 };
 

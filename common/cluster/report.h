@@ -53,15 +53,16 @@ struct report {
     uint64_t
         waits_for_checkpoint; /* Training waits until this step is ordered or skipped; 0: no. */
     /* C23: the slices of the current step whose gradients are late (M12: or whose workers owe a
-     * sum): they are lacking since the first one was here for `late_periods` times `late_after_ms`.
+     * sum): they are lacking since the first one arrived for `late_periods` times `late_after_ms`.
      * None is late: all are 0. */
     struct slice_set late;
     uint64_t late_after_ms, late_periods;
-    uint64_t gate; /* That of /run, if this ps holds nothing of a later step, and will not; or 0. */
+    uint64_t
+        gate; /* The gate of /run, if this ps holds nothing of a later step, and will not; or 0. */
 
     /* Worker only. */
     uint64_t ready;         /* 1: data loaded, can own slices. */
-    uint64_t slice_ns;      /* It needs so long for a slice; 0: unknown yet. */
+    uint64_t slice_ns;      /* The time that it needs for a slice; 0: not yet known. */
     uint64_t evaluation_ms; /* With ps: about how long it needs for an evaluation; 0: unknown. */
     struct evaluation evaluation; /* Its newest in `generation`. */
     /* Evaluator only: the last ordered checkpoint that it has done with. `evaluation` is of it; of

@@ -6,7 +6,7 @@
 
 #include "common/base/random.h"
 
-/* The random stream that hashes keys into buckets; that of table t is so much further. */
+/* The random stream that hashes keys into buckets; that of table t has the number t above this. */
 #define STREAM_BUCKETS UINT64_C(0x6275636b00000000)
 
 uint32_t row_bucket(uint32_t table, uint64_t key)

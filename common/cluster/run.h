@@ -119,7 +119,7 @@ struct run {
     uint64_t best_step;  /* The best evaluation by train.stop.metric; 0: none with a number. */
     double best;         /* Its metric. */
     uint64_t since_best; /* Evaluations since then that were not better. */
-    /* C18: the evaluator shall evaluate this checkpoint, of this step; 0: none. */
+    /* C18: the checkpoint that the evaluator is to evaluate, and its step; 0: none. */
     uint64_t evaluate_checkpoint, evaluate_checkpoint_step;
     uint64_t evaluated_checkpoint; /* The newest that it has done with; 0: none. */
     uint64_t unevaluated;          /* Checkpoints committed since the last of these orders. */
@@ -150,7 +150,7 @@ struct run {
 /* Done or failed: nodes exit. */
 bool run_is_over(const struct run *run);
 
-/* C22: whether the run shall have this worker. */
+/* C22: whether this worker is to run. */
 bool run_wants_worker(const struct run *run, uint32_t index);
 
 /* Whether an operator has paused the run: it continues with the values that the nodes have. */

@@ -71,9 +71,9 @@ struct variable {
 struct row_table_shape {
     char name[VARIABLE_NAME_MAX];
     uint32_t width;
-    uint64_t rows; /* Keys are hashed into so many; 0: each key has its own. */
+    uint64_t rows; /* Keys are hashed into this number of rows; 0: each key has its own. */
     float scale;   /* Initial values are uniform in [-scale, scale). */
-    uint64_t keys; /* Those of an example that all lookups read. */
+    uint64_t keys; /* Keys of an example that all lookups read. */
 };
 
 /* The flat vector has the variables in the order of variable_table_add(), or in that of their ps,

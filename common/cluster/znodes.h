@@ -151,7 +151,7 @@ enum request_kind {
     REQUEST_RESTORE,     /* Held: load the newest checkpoint, with shards also from `path`. */
     REQUEST_DRAIN,       /* In /drains, to the agent of a host: leave within `step` ms. */
     REQUEST_ACCEPT_LOSS, /* Held: load the newest loadable checkpoint not beyond `step`. */
-    REQUEST_SCALE,       /* The run shall have `step` workers (C22). */
+    REQUEST_SCALE,       /* The run is to have `step` workers (C22). */
     REQUEST_KINDS
 };
 struct request {

@@ -260,7 +260,7 @@ struct job {
         uint32_t workers, workers_least;
         uint32_t min_workers, evaluators;
         uint32_t table_mib;           /* Memory for the rows of tables of a ps; 0: no limit. */
-        uint32_t workers_per_process; /* An agent starts a process for so many workers. */
+        uint32_t workers_per_process; /* An agent starts one process for this number of workers. */
         bool bind;                    /* Bind nodes to processors, if possible: agent/binding.h. */
     } cluster;
     struct {

@@ -11,7 +11,7 @@
 /* Tags. */
 enum {
     JOB_KEY_FIXED = 1,  /* Must not change while a node runs: job_hash() covers them. */
-    JOB_KEY_RATE = 2,   /* Those of struct job_rate. */
+    JOB_KEY_RATE = 2,   /* Keys of struct job_rate. */
     JOB_KEY_RESUME = 4, /* The fixed keys that `--resume` may change. */
 };
 

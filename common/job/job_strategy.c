@@ -52,7 +52,7 @@ static enum tn_status check_group_sizes(const struct job *job, struct error *err
     if (workers % members != 0) {
         return error_set(error, TN_EINVAL,
                          "cluster.workers is %" PRIu32 ", but strategy.members is %" PRIu32
-                         ": give a multiple of it, a group has so many workers",
+                         ": give a multiple of it, the number of workers of a group",
                          workers, members);
     }
     if (job->cluster.min_workers > workers / members) {

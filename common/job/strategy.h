@@ -1,8 +1,8 @@
 /*
  * common/job/strategy.h: how the work of a job is divided among processes: one row for each
- * strategy, which follows from `strategy.type` and `train.mode`. The facts that several roles need
- * are here. What one role decides by its strategy is a table of pure functions of its own:
- * `struct chief_strategy` (coordinator/chief_strategy.h), `struct ps_strategy`
+ * strategy, which follows from `strategy.type` and `train.mode`. It has the facts that
+ * several roles need. What one role decides by its strategy is a table of pure functions of its
+ * own: `struct chief_strategy` (coordinator/chief_strategy.h), `struct ps_strategy`
  * (ps/step_private.h). For chief and ps a group is a worker: strategy.type group has the strategy
  * of ps in sync mode.
  *

@@ -18,7 +18,7 @@ struct assembly {
 
 enum assembly_result {
     ASSEMBLY_INVALID,   /* `*fault` is why; the connection is to be closed. */
-    ASSEMBLY_MORE,      /* Others follow, or it was here already. */
+    ASSEMBLY_MORE,      /* Others follow, or it had arrived before. */
     ASSEMBLY_COMPLETE,  /* `*whole` has the body, with one reference; NULL: it is empty. */
     ASSEMBLY_NO_MEMORY, /* The body is lost. */
 };

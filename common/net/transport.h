@@ -26,7 +26,7 @@ enum {
     TRANSPORT_CONNECTIONS_MAX = 256, /* T5: dialed and accepted; one more is closed at once. */
     TRANSPORT_GREETING_MS = 1000,    /* T6: a peer that dialed us sends a header within this. */
     TRANSPORT_UNKNOWN_MAX = 64,      /* Accepted connections that have sent no header. */
-    TRANSPORT_UNKNOWN_HOST_MAX = 32, /* Of these, from one address; one more closes the oldest. */
+    TRANSPORT_UNKNOWN_HOST_MAX = 32, /* The same from one address; one more closes the oldest. */
     TRANSPORT_QUEUE_MAX = 1024,      /* Bodies, whole ones, that wait on one connection. */
 };
 

@@ -78,7 +78,7 @@ struct connection_lane {
     unsigned idle_ticks;              /* Since then, and since a byte was sent. */
     struct lane_nonce nonce;
     struct lane lane;
-    bool broken;                /* Nothing is read from it any more. As `reader`. */
+    bool broken;                /* Nothing more is read from it. As `reader`. */
     bool prepared;              /* `reader` has memory, which the slot's next user reuses. */
     struct frame_reader reader; /* Used in connection_poll() alone. */
 };

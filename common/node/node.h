@@ -58,8 +58,8 @@ enum node_event_type {
     NODE_ZK,
     NODE_TRANSPORT, /* The body's reference passes to the node. */
     NODE_ROLE,      /* An event of the role's own port (a `struct store_event` for a ps). */
-    NODE_LEAVE,     /* The node shall leave in good order, now (SIGINT, or SIGTERM again). */
-    NODE_DRAIN,     /* The node shall leave as soon as no work is lost by it (SIGTERM). */
+    NODE_LEAVE,     /* The node is to leave in good order, now (SIGINT, or SIGTERM again). */
+    NODE_DRAIN,     /* The node is to leave as soon as that loses no work (SIGTERM). */
 };
 
 struct node_event {

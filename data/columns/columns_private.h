@@ -70,7 +70,7 @@ struct feature {
     uint32_t column;
     uint32_t at, width; /* Its place among the inputs. */
     uint32_t key;       /* Its place among the keys. */
-    uint32_t hash_slot; /* That of its column; HASH_SLOTS: none. */
+    uint32_t hash_slot; /* The slot of its column; HASH_SLOTS: none. */
 };
 
 struct columns {

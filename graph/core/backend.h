@@ -18,7 +18,7 @@ struct kernel_call {
     uint64_t seed, step, first_example; /* For random operations (rule A11). */
     uint32_t examples;                  /* In this slice. */
     float scale;                        /* The factor of the gradient: 1 / batch. */
-    const void *kernels;                /* Those of the backend. */
+    const void *kernels;                /* The kernels of the backend. */
     uint32_t slices;                    /* Whose sums are added over their tree; 0 or 1: one. */
     uint32_t steady;                    /* Bit i: input i is a variable, equal in many runs. */
     void *workspace;                    /* As large as needed, aligned to 64. */

@@ -71,7 +71,7 @@ static inline struct cuda_shape shape_for(const struct tn_shape *y)
     return shape;
 }
 
-/* Those of `x`, which is repeated to `y` where its size is 1. */
+/* The strides of `x`, which is repeated to `y` where its size is 1. */
 static inline struct cuda_strides strides_for(const struct tn_shape *y, const struct tn_shape *x)
 {
     assert(x->rank <= y->rank);

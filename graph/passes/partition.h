@@ -53,7 +53,7 @@ struct partition {
 void partition_edge_name(uint32_t edge, char out[static PARTITION_NAME_MAX]);
 /* The number of the edge called `name`. False: it is not the name of an edge. */
 bool partition_edge_number(const char *name, uint32_t *edge);
-/* The size of its value for so many examples. */
+/* The size of its value for this number of examples. */
 uint64_t partition_edge_bytes(const struct partition_edge *edge, uint32_t examples);
 /* The number of the edge that brings `value` to `to`. It exists. */
 uint32_t partition_edge_to(const struct partition *partition, tn_tensor value, uint32_t to);

@@ -188,7 +188,7 @@ enum tn_pooling { TN_POOL_NONE, TN_POOL_SUM, TN_POOL_MEAN };
 
 /* The default of each field is zero. */
 struct tn_table_options {
-    uint64_t rows; /* Keys are hashed into so many rows; 0: each key has a row of its own. */
+    uint64_t rows; /* Keys are hashed into this number of rows; 0: each key has a row of its own. */
     float scale;   /* Initial values are uniform in +-`scale`; 0: 1 / sqrt(width). */
 };
 

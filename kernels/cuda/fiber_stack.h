@@ -57,7 +57,7 @@ STACK_INLINE void stack_begin(struct fiber_stack *stack)
 #endif
 }
 
-/* Called immediately before the switch. `ends`: `from` is not used any more. */
+/* Called immediately before the switch. `ends`: `from` is no longer used. */
 STACK_INLINE void stack_leave(struct fiber_stack *from, const struct fiber_stack *to, bool ends)
 {
 #if defined(FIBER_ADDRESS)

@@ -38,8 +38,8 @@ void row_sums_clear(struct row_sums *sums);
 /* Memory for `rows` rows; those in use are lost. TN_ENOMEM: nothing has changed. */
 MUST_CHECK enum tn_status row_sum_reserve(struct row_sum *sum, uint64_t rows, struct error *error);
 
-/* Append a row, whose key is above all that are here. `values` has the bytes of `width` floats, not
- * aligned. TN_ENOMEM: nothing has changed. */
+/* Append a row, whose key is above those of all rows so far. `values` has the bytes of `width`
+ * floats, not aligned. TN_ENOMEM: nothing has changed. */
 MUST_CHECK enum tn_status row_sum_append(struct row_sum *sum, uint64_t key, const void *values,
                                          struct error *error);
 

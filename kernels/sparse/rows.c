@@ -8,7 +8,7 @@
 
 /* A pass over digits costs as much as some hundred comparisons, however few keys there are. */
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, KEY_BITS = 64, FEW_KEYS = 32 };
-/* Up to so many keys, a pass over shorter digits is faster, and still divides them well. */
+/* Up to this number of keys, a pass over shorter digits is faster, and still divides them well. */
 enum { SHORT_KEYS = 128, SHORT_BITS = 6 };
 enum { MOVES = 8 }; /* For each key: with more, a sort by digits is faster. */
 
@@ -71,7 +71,7 @@ static void sort_by_digits(uint32_t shift, uint32_t bits, uint64_t differing, ui
     }
 }
 
-/* So many digits that few of `count` evenly distributed keys have the same ones. */
+/* Enough digits that few of `count` evenly distributed keys have the same ones. */
 static uint32_t digits_of(uint64_t count)
 {
     uint32_t digits = 1;

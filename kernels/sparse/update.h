@@ -61,7 +61,7 @@ struct sparse_optimizer {
     double clip_value; /* 0: none. */
 };
 
-/* Those of the update that makes step + 1, with this learning rate. */
+/* The constants of the update that makes step + 1, with this learning rate. */
 struct sparse_constants sparse_constants_of(const struct sparse_optimizer *optimizer,
                                             double learning_rate, uint64_t step);
 

@@ -16,7 +16,7 @@ enum { ONNX_LIST_MAX = 64 };
 
 struct onnx_call {
     struct onnx_import *import;
-    struct tn_graph *graph; /* That of the import. */
+    struct tn_graph *graph; /* The graph of the import. */
     const Onnx__NodeProto *node;
     const struct onnx_operation *operation;
     uint32_t number; /* In the file. */

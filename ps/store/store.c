@@ -29,7 +29,7 @@ struct writer {
     const atomic_bool *cancelled;
     struct save_pace *pace; /* Or NULL. */
     struct store_header header;
-    const uint8_t *blob; /* That of the request, or the one that names its rows. */
+    const uint8_t *blob; /* The blob of the request, or the one that names its rows. */
     uint8_t rows_blob[STORE_BLOB_MAX];
     struct store_tree tree;
     uint64_t records, pages; /* Written so far. */

@@ -7,8 +7,8 @@
  *   DIR/<id>/shard-<i>-of-<n>/rows-<checkpoint that wrote it>-<half of its digest>
  *
  * The blob of the shard has sizes and digests of its files, so that the manifest, which has the
- * digest of the shard, covers the rows, too. Version 1 of the blob, which is read but not written
- * any more, has one full file, named `rows`.
+ * digest of the shard, covers the rows, too. Version 1 of the blob, which is read but no longer
+ * written, has one full file, named `rows`.
  *
  * Threads and blocking: as ps/store/store.h.
  */

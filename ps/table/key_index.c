@@ -186,8 +186,8 @@ static uint32_t find_movable(const struct key_index_part *part, uint32_t hole, u
     return slot < at->used ? slot : KEY_INDEX_SLOTS;
 }
 
-/* A search ends at a bucket that is not full: what it would not reach any more behind `hole`, which
- * was full until now, moves there. */
+/* A search ends at a bucket that is not full: cells that it would no longer reach behind `hole`,
+ * which was full until now, move there. */
 static void fill_hole(const struct key_index_part *part, uint32_t hole, key_index_hash_of *hash_of,
                       const void *ctx)
 {

@@ -32,7 +32,7 @@ struct key_index_part {
 };
 
 struct key_index {
-    uint64_t bytes; /* Those of all buckets. */
+    uint64_t bytes; /* The bytes of all buckets. */
     struct key_index_part parts[KEY_INDEX_PARTS];
 };
 

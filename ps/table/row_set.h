@@ -68,7 +68,7 @@ uint64_t row_set_version(const struct row_set *set, uint64_t step);
  */
 MUST_CHECK enum tn_status row_set_apply(struct row_set *set, uint64_t step,
                                         const struct row_sums *gradients, struct error *error);
-/* Those of table `table` of the model; the bytes with those of its counts. */
+/* Rows and bytes of table `table` of the model; the bytes include its counts. */
 struct row_table_stats row_set_stats(const struct row_set *set, uint32_t table);
 /* Versions below that of step `from` are no longer read. */
 void row_set_release(struct row_set *set, uint64_t from);

@@ -12,7 +12,7 @@
  *
  * The values of step s are those of the newest cell whose step is at most s, or else the initial
  * ones. A floor, the smaller of what row_table_release() and the save in progress need, decides
- * which cells no step reads any more; their memory is used for the next ones.
+ * which cells no step reads again; their memory is used for the next ones.
  *
  * Expiry: a row that none of the last `expire_after` updates has trained counts as never trained,
  * until one does. So the live rows of a step are a function of the gradients until then alone. The
@@ -136,8 +136,8 @@ MUST_CHECK enum tn_status row_table_end_load(struct row_table *table, uint64_t s
  */
 struct row_table_kept {
     uint64_t step, floor; /* The steps that were complete, and the first that is still needed. */
-    uint64_t base;        /* That of the last committed save: later rows are in the next delta. */
-    uint32_t cells;       /* As row_table_describe(). */
+    uint64_t base;  /* The step of the last committed save: later rows are in the next delta. */
+    uint32_t cells; /* As row_table_describe(). */
 };
 
 /* The cells of the present step. False: some are not in the arena. */

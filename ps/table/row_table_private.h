@@ -72,7 +72,7 @@ struct row_table {
     uint64_t save_step;
     uint64_t save_dirty; /* The first keys of `dirty` that are in the save. */
     uint64_t save_count;
-    /* Cells that only the save needs: a list through `older`, which no step reads any more. */
+    /* Cells that only the save needs: a list through `older`, which no step reads again. */
     uint32_t pinned;
     uint64_t pinned_count;
     struct sparse_place *save; /* `position` is a cell. Owned while saving. */
@@ -149,7 +149,7 @@ bool row_table_order(struct row_table *table);
 /* ------------------------------------------------------------ row_table_memory.c */
 
 uint64_t row_table_bytes(const struct row_table *table);
-/* TN_ENOMEM: `wanted` more bytes are not here. */
+/* TN_ENOMEM: `wanted` more bytes are not available. */
 enum tn_status row_table_refuse(const struct row_table *table, uint64_t wanted,
                                 struct error *error);
 

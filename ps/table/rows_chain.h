@@ -19,7 +19,7 @@
 
 struct rows_chain {
     uint32_t count; /* 0: nothing to continue. */
-    uint64_t step;  /* That of the last file. */
+    uint64_t step;  /* The step of the last file. */
     struct manifest_rows files[MANIFEST_CHAIN_MAX];
 };
 

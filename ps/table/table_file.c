@@ -209,7 +209,7 @@ static enum tn_status check_header(const struct header *header, const char *path
     return TN_OK;
 }
 
-/* The exact size of a file; 0: none has so many rows. */
+/* The exact size of a file; 0: no file can have this number of rows. */
 static uint64_t size_of(const struct header *header)
 {
     const uint64_t most = chunk_rows(header), rows = header->rows;

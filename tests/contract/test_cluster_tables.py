@@ -185,7 +185,7 @@ class Files(ClusterTables):
         return found
 
     def newest_files(self):
-        """Those of the first shard of the newest checkpoint: a full one and its deltas."""
+        """The row files of the first shard of the newest checkpoint: a full one and its deltas."""
         shards = self.shards()
         return shards[max(shards)]["shard-0-of-3"]
 

@@ -94,7 +94,7 @@ class Data(Cli):
             return list(csv.DictReader(file))
 
     def test_a_run_evaluates_and_predicts_files(self):
-        """By the statistics of the run: the files for training are not needed any more."""
+        """By the statistics of the run: the files for training are no longer needed."""
         run = json.loads(self.succeeds("run", self.path(), "--local", "--dir", "run", "-o", "json"))
         test = self.read("d/shops-test.csv")
         for path in (self.folder / "d").glob("shops-train-*.csv"):

@@ -47,11 +47,11 @@ class Changes(Cli):
         self.done(self.begin_command(*command))
 
     def wait_accepted(self, count):
-        """The agent has accepted so many changes since it was started."""
+        """The agent has accepted this number of changes since it was started."""
         self.wait_for("the request", lambda: (self.folder / "progress").read_text().count("the nodes leave") >= count)
 
     def wait_form(self, ps, workers, most=4):
-        """So many nodes train, and each worker has slices; the workers of the range that are not wanted are off."""
+        """This number of nodes train, and each worker has slices; the workers of the range that are not wanted are off."""
         def matches(status):
             states = [task["state"] for task in status["tasks"] if task["role"] == "worker"]
             slices = [task["slices"] for task in status["tasks"] if task["role"] == "worker"]

@@ -111,7 +111,7 @@ class Runs(Cli):
         self.assertEqual(run.wait(60).status, "done")
 
     def test_weights(self):
-        """Those of the digest, with numpy or without it."""
+        """weights() returns the same values with numpy and without it."""
         run = tanist.start(QUICK, dir=self.folder / "run", local=True)
         run.wait(60)
         self.assertIsNone(tanist.open_run(self.folder / "run").weights(checkpoint=1).get("nothing"))

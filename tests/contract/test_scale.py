@@ -27,7 +27,7 @@ class Scaling(Cli):
         self.succeeds("scale", f"workers={workers}", *self.target)
 
     def wait_workers(self, workers, most=4):
-        """The first status with so many workers, each of which owns slices; the others are off."""
+        """The first status with this number of workers, each of which owns slices; the others are off."""
         def matches(status):
             slices = [task["slices"] for task in status["tasks"] if task["role"] == "worker"]
             return states(status) == ["up"] * workers + ["off"] * (most - workers) and all(slices[:workers])

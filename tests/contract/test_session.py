@@ -36,7 +36,7 @@ class Server:
         self.process.wait()
 
     def wait_for(self, text, count=1):
-        """So many lines of the log contain `text`."""
+        """This number of lines of the log contain `text`."""
         self.test.wait_for(f"'{text}' in {self.log.name}", lambda: self.log.read_text().count(text) >= count)
 
 

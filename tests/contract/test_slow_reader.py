@@ -13,7 +13,7 @@ from case import Cli, patience
 
 class SlowReader(Cli):
     def fill_stderr(self, run):
-        """Nothing fits into the pipe any more, as if the run had written for long."""
+        """The pipe is full, as if the run had written for long."""
         end = os.open(f"/proc/{run.pid}/fd/2", os.O_WRONLY | os.O_NONBLOCK)
         try:
             while os.write(end, b"x" * 4095 + b"\n") > 0:

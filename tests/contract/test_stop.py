@@ -61,7 +61,7 @@ class Stop(Cli):
         self.result(run)
 
     def agent_pid(self):
-        """That of the note of the run. The folder of a run that has ended is moved away before it is written."""
+        """The pid in the note of the run. The folder of a run that has ended is moved away before it is written."""
         try:
             return json.loads((self.folder / "run/run.json").read_text()).get("agent_pid")
         except (FileNotFoundError, json.JSONDecodeError):

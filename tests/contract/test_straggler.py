@@ -36,7 +36,7 @@ class Straggler(Cli):
         return {f"{task['role']}:{task['index']}": task["state"] for task in status["tasks"]}
 
     def wait_progress(self, steps=100):
-        """So many steps more than now."""
+        """Waits until `steps` more steps are done."""
         self.wait_step(self.wait_step()["step"] + steps)
 
     def thaw(self, pid):

@@ -131,7 +131,7 @@ class Summaries(Cli):
             self.assertEqual([event.step for event in events.Histograms(tag)], wanted, tag)
 
     def test_evaluations_have_the_metrics_of_the_command(self):
-        """Those of the last step equal `tanist evaluate`; a cluster and one process write the same ones."""
+        """The metrics of the last step equal those of `tanist evaluate`; a cluster and one process write the same ones."""
         for directory, options in (("run", []), ("local", ["--local"])):
             self.succeeds("run", QUICK, *options, "--dir", directory, "-q", *CLASSES)
             point = self.evaluated(directory)[300]

@@ -32,7 +32,7 @@ class TableStatistics(Cli):
         return run
 
     def tables(self):
-        """Those of `tanist status`, or None while it shows none."""
+        """The tables in `tanist status`, or None while it shows none."""
         result = self.tanist("status", "--dir", "run", "-o", "json")
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout).get("tables")

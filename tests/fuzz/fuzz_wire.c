@@ -44,7 +44,7 @@ static void check_header(const uint8_t *bytes)
 }
 
 /* Whatever the header claims, at most the expected bytes count, and a body is complete exactly when
- * all of them are here. Returns what became of the frame. */
+ * all of them have arrived. Returns what became of the frame. */
 static uint64_t follow(struct chunks *chunks, const struct frame_header *header)
 {
     enum { TOTAL = 600, CHUNK = 256 };

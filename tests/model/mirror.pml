@@ -89,7 +89,7 @@ mtype:phase phase[WORKERS];
 byte generation[WORKERS], step[WORKERS], kept_from[WORKERS];
 bool whole[WORKERS], loading[WORKERS], is_behind[WORKERS];
 byte owned[WORKERS], done[WORKERS];  /* Slices: those of its view, and those with a gradient of `step`. */
-byte have[WORKERS];                  /* Ranges whose sum of `step` is here. */
+byte have[WORKERS];                  /* Ranges whose sum of `step` has arrived. */
 byte owner[WORKERS * RANGES];        /* In its view. */
 byte held[WORKERS * RANGES * 2];     /* Slices of the gradients held for `step` and the next one. */
 byte held_step[WORKERS * RANGES * 2], held_generation[WORKERS * RANGES * 2];    /* Read only by assertions. */
@@ -293,7 +293,7 @@ end_of_chief:
         fi;
         write_run(decided);
         is_decided = false; decided = PAUSED }
-    /* The slices of workers that hold no values any more go to another, by one assignment: M1, C10. */
+    /* The slices of workers that no longer hold values go to another, by one assignment: M1, C10. */
     :: atomic { (run_phase == RUNNING || run_phase == STOPPING) && ANY(IS_HOLDER) && ANY_SLICE(LOST) ->
         if
         :: IS_HOLDER(0) -> j = 0

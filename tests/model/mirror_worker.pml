@@ -47,8 +47,8 @@ inline forget_step(stepper) {
     od
 }
 
-/* The sum of the present step is here: it is sent to those that wait for it. A refusal on its way answers a later
- * question of the same worker, which does not wait for this sum any more, or asks again. */
+/* The sum of the present step has arrived: it is sent to those that wait for it. A refusal on its way answers a later
+ * question of the same worker, which no longer waits for this sum, or asks again. */
 inline answer_waiters(answerer, answered) {
     k = 0;
     do

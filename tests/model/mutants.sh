@@ -31,7 +31,7 @@ mirror=(
   "OLD_REPORT_COUNTS   -DBEGINS_LOADING,-DDEATHS=1,-DSTEPS=1 a report from before the pause counts (M8)"
   "UNKNOWN_COUNTS      -DBEGINS_LOADING,-DDEATHS=1,-DSTEPS=1 a worker that has not reported counts as empty (C21)"
   "LOAD_REPLACES_VALUES -DBEGINS_LOADING,-DDEATHS=0 a load that ends late replaces the values of a peer"
-  "SUM_OF_SOME_SLICES  -DDEATHS=0               a sum is made before all slices are here (M4)"
+  "SUM_OF_SOME_SLICES  -DDEATHS=0               a sum is made before all slices arrived (M4)"
   "ANY_SUM_COUNTS      -DDEATHS=0,-DMOVES=1     a sum of another step is taken (M1)"
   "HELD_STAYS          -DDEATHS=0,-DSTEPS=3     gradients of a step that is over stay (M2)"
   "NOT_ASKED_AGAIN     -DDEATHS=0,-DLOSSES=1    a question is not repeated on a new connection (M3)"

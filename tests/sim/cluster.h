@@ -116,7 +116,7 @@ struct sim_cluster {
     struct kernels torn_kernels;
     struct optimizer_kernels torn_optimizers;
     uint64_t looping_until_us[SIM_TASKS_MAX];
-    uint32_t left;                    /* Workers that left because the run shall have fewer. */
+    uint32_t left;                    /* Workers that left because the run is to have fewer. */
     bool other_inputs[SIM_TASKS_MAX]; /* The worker starts with the data of `other_job`. */
     struct job other_job;
     uint64_t others_started, others_refused;
@@ -198,7 +198,7 @@ void sim_kept_drop(struct sim_cluster *cluster, uint32_t task);
 void sim_kept_tear(struct sim_cluster *cluster, uint32_t target, uint32_t at);
 /* The process has `dies` set. */
 void sim_kept_torn(void *ctx, struct process *process, int exit_code);
-/* Those of the cluster, for ps: they can tear an update. */
+/* The kernels of the cluster for its ps, which can tear an update. */
 const struct kernels *sim_kept_kernels(struct sim_cluster *cluster);
 
 /* sim_nodes.c: creates the process of a task and starts it. */

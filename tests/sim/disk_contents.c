@@ -114,7 +114,7 @@ bool disk_model_damage(struct disk_model *disk, uint64_t chance)
 
 /* ------------------------------------------------------------- requests */
 
-/* The shard whose files of rows a write continues; NULL: it is not here. */
+/* The shard whose files of rows a write continues; NULL: this disk does not have it. */
 static const struct disk_shard *row_shard_before(const struct disk_model *disk,
                                                  const struct store_write_request *write)
 {

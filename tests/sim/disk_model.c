@@ -7,7 +7,7 @@
 
 #include "tests/sim/disk_model_private.h"
 
-/* A write that is not hurried takes so many times as long. */
+/* A write that is not hurried takes this many times as long. */
 enum { PACED_TIMES = 8 };
 
 /* ------------------------------------------------------------- the queue */

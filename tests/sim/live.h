@@ -73,7 +73,7 @@ void sim_changer_stop(struct sim_cluster *cluster);
 void sim_changer_nodes_left(struct sim_cluster *cluster);
 
 /* A command asks for `ps`, with the borders that sim_rows_borders() draws. `dies_ms`: it is killed
- * so much later; 0: it is not. */
+ * after this time; 0: it is not. */
 void sim_author_start(struct sim_cluster *cluster, uint32_t ps, uint32_t borders, uint64_t dies_ms);
 
 /* A command asks for another fixed number of workers. */

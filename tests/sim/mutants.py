@@ -3,8 +3,8 @@
 
     tests/sim/mutants.py [--seeds N] [--jobs J] [--only PART|PART] [--list]
 
-Works on a copy of the tree. Exit status 1: N seeds did not find a bug, or the text of a mutant is not in the
-sources any more.
+Works on a copy of the tree. Exit status 1: N seeds did not find a bug, or the text of a mutant is no longer
+in the sources.
 """
 import argparse
 import os

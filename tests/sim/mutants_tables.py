@@ -87,7 +87,7 @@ MUTANTS = [
     ("rows of the next step count as those of the present one", "worker/training_loop.c",
      "        if (loop->lookup != LOOKUP_SLICES || loop_looks_ahead(loop)) {",
      "        if (loop->lookup != LOOKUP_SLICES) {"),
-    ("slices are computed before their rows are here", "worker/training_loop.c",
+    ("slices are computed before their rows have arrived", "worker/training_loop.c",
      "        if (!loop_has_rows(loop, LOOKUP_SLICES)) { return; }\n", ""),
     ("slices whose rows were not looked up are computed", "worker/training_loop.c",
      "        set = loop->sought;\n        loop->lookup", "        loop->lookup"),

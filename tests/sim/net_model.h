@@ -50,7 +50,7 @@ void net_endpoint_address(const struct net_endpoint *endpoint, char *text, size_
 void net_endpoint_kill(struct net_endpoint *endpoint, bool silently);
 /* It will be killed after the present event: all that it sends until then is lost. */
 void net_endpoint_mute(struct net_endpoint *endpoint);
-/* Frames that the process sends from now on leave so much later. */
+/* Frames that the process sends from now on leave this much later. */
 void net_endpoint_delay(struct net_endpoint *endpoint, uint64_t delay_us);
 void net_endpoint_freeze(struct net_endpoint *endpoint, bool frozen);
 /* SIGSTOP and SIGCONT: frames that would have left after the stop leave at its end. */

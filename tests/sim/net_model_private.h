@@ -51,7 +51,7 @@ struct net_endpoint {
     bool silent;  /* The host died too: it does not refuse connections. */
     bool stopped; /* SIGSTOP: frames that leave later than `stopped_us` wait. */
     uint64_t stopped_us;
-    uint64_t delay_us; /* Frames leave so much later. */
+    uint64_t delay_us; /* Frames leave this much later. */
 };
 
 struct net_model {
@@ -65,7 +65,7 @@ struct net_model {
     bool cut[NET_HOSTS_MAX][NET_HOSTS_MAX];
     net_observer observer;
     void *observer_ctx;
-    struct net_slot **slots; /* Those of all links. */
+    struct net_slot **slots; /* The slots of all links. */
     size_t slot_count;
     struct net_alias *aliases;
 };

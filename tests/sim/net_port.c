@@ -9,7 +9,10 @@
 #include "group/member_frame.h"
 #include "tests/sim/net_model_private.h"
 
-enum { LINKS_BY_TCP = 4 /* One of so many has no lane: its listener did not answer in time. */ };
+enum {
+    LINKS_BY_TCP =
+        4 /* One connection of this number has no lane: its listener did not answer in time. */
+};
 
 /* ---------------------------------------------------------------- dialing */
 

@@ -83,7 +83,7 @@ struct buffer *net_slots_take(struct net_slot *slot, size_t size)
     return body;
 }
 
-/* The pages at `to` are those of no slot any more. */
+/* The pages at `to` no longer belong to a slot. */
 static void remove_aliases(struct net_model *net, const uint8_t *to, size_t bytes)
 {
     for (struct net_alias **at = &net->aliases; *at != NULL;) {

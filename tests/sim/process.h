@@ -28,7 +28,7 @@ struct process_config {
     uint64_t cluster_key;
     uint32_t session_timeout_ms;
     int32_t clock_drift_ppm; /* Its clock is faster by this much. */
-    uint64_t slice_us;       /* A worker needs so long for a slice. */
+    uint64_t slice_us;       /* The time that a worker needs for a slice. */
     process_ended ended;
     process_ended died; /* `dies` was set. */
     void *ctx;
@@ -52,8 +52,9 @@ struct process {
     void (*destroy)(void *self);
     uint64_t tick_at_us; /* Time of the earliest scheduled tick; 0: none. */
     uint64_t started_us;
-    void *kept;                  /* A ps's struct kept_memory; freed after the node. NULL: none. */
-    struct row_sharing *sharing; /* That of a worker, which has the place of its index; NULL. */
+    void *kept; /* A ps's struct kept_memory; freed after the node. NULL: none. */
+    struct row_sharing
+        *sharing;   /* For a worker, which has the place of its index; NULL: not shared. */
     bool dies;      /* It is killed at the end of the present delivery, in which it is muted. */
     uint32_t depth; /* Nested deliveries; at most one. */
 };

@@ -11,7 +11,7 @@
 enum {
     GROUPS = 2,
     STEPS = 100,
-    LOST_MS = 15000,    /* A member is away for so long. */
+    LOST_MS = 15000,    /* A member is away for this time. */
     ATTEMPTS_MAX = 150, /* While two members do not reach each other, each dial is one. */
     STALL_MS = 9000,    /* Much less, and more than a session and everything else takes. */
 };
@@ -38,7 +38,8 @@ static void with_groups(struct sim_setup *setup, struct random *random)
     struct error error;
     setup->ledger = false;
     job->train.mode = TRAIN_SYNC;
-    job->train.learning_rate = 0.0625 / 4; /* So many steps diverge otherwise. */
+    job->train.learning_rate =
+        0.0625 / 4; /* With this number of steps, the model diverges otherwise. */
     job->train.optimizer = optimizers[random_below(random, 3)];
     job->train.ema = job->train.clip_norm = 0; /* Norms need placement ranges. */
     job->train.rule_count = 0;

@@ -250,7 +250,7 @@ static void set_tables(struct sim_setup *setup, struct random *random)
  * often ordered after its step, and often skipped. */
 static void save_late(struct sim_setup *setup, struct random *random)
 {
-    enum { MESSAGES = 4 /* A step waits for so many, one after the other. */ };
+    enum { MESSAGES = 4 /* A step waits for this number of messages, one after the other. */ };
     const uint64_t every = scenario_between(random, 3, 6);
     const uint64_t apart_us = every * MESSAGES * setup->net.latency_us;
     setup->job.checkpoint.every_steps = every;

@@ -238,7 +238,7 @@ static void apply(struct scene *s, struct process *p, uint64_t step)
     for (uint32_t i = 0; i < s->ranges; i++) {
         p->values[i] = scene_apply(p->values[i], p->sums[i][step % SCENE_SUMS], step);
         if (step < s->keep_sums) { continue; }
-        p->sums[i][(step - s->keep_sums) % SCENE_SUMS] = RELEASED; /* Not kept any more. */
+        p->sums[i][(step - s->keep_sums) % SCENE_SUMS] = RELEASED; /* No longer kept. */
     }
     release_held(s, p, step);
     if (step + 1 > s->steps) {

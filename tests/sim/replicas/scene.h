@@ -35,7 +35,7 @@ enum {
     SCENE_PROCESSES = 128,
     SCENE_CONNS = 6000,
     SCENE_CHECKPOINTS = 600,
-    SCENE_SUMS = 8, /* Sums of so many steps have a place, by step. */
+    SCENE_SUMS = 8, /* Sums of this number of steps have a place, by step. */
     SCENE_SESSION_US = 300000,
     SCENE_FAULTS_US = 1500000, /* All faults have ended by then. */
     SCENE_BOUND_US = 12000000, /* The run ends within this time after the faults. */

@@ -41,7 +41,7 @@ static uint32_t owned_by(uint32_t worker)
     return count;
 }
 
-/* Both workers report, again and again, for so long. Returns how often slices moved. */
+/* Both workers report, again and again, for this time. Returns how often slices moved. */
 static uint32_t report_times(uint64_t first_ns, uint64_t second_ns, uint64_t for_ms)
 {
     uint32_t moves = 0;

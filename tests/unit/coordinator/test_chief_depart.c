@@ -353,7 +353,7 @@ static void with_ps_none_is_released(void **state)
     assert_int_equal(chief.run.released_count, 0);
 }
 
-/* With ps, one that leaves because the run shall have fewer workers keeps its slices while no other
+/* With ps, one that leaves because the run is to have fewer workers keeps its slices while no other
  * worker is ready (C22); one that leaves for another reason does not. */
 static void with_ps_an_unwanted_worker_keeps_its_slices(void **state)
 {

@@ -18,7 +18,7 @@ enum { EXAMPLES = 3, SEED = 11, STEP = 5, FIRST = 6, SLICES = 5, TASKS = 3 };
 struct group {
     struct training_cut cut;
     struct tn_program **programs;
-    float *values[TASKS]; /* Those of the variables of a task, and no others. */
+    float *values[TASKS]; /* The values of the variables of a task, and no others. */
     uint8_t **edges;      /* NULL: not computed. */
 };
 

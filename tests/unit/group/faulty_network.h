@@ -158,7 +158,7 @@ static inline bool network_take(struct end *end, struct transport_event *out, ui
     *out = (struct transport_event){.conn = end->conn};
     if (end->conn.v == 0) { return false; }
     if (!end->is_open) {
-        /* An accepted connection is open once a frame is here. */
+        /* An accepted connection is open once a frame has arrived. */
         if (end->is_accepted && end->frame_count == 0 && !end->is_broken) { return false; }
         end->is_open = true;
         out->type = TRANSPORT_OPENED;

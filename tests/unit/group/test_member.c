@@ -369,8 +369,8 @@ static void fail_something(void)
     }
 }
 
-/* Events until all orders are carried out. `rarity`: one of so many events is a fault, as long as
- * there are faults. */
+/* Events until all orders are carried out. `rarity`: one event of this number is a fault, as long
+ * as there are faults. */
 static void run(uint32_t faults, uint32_t rarity, bool is_hostile)
 {
     uint32_t events = 0;

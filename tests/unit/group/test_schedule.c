@@ -63,7 +63,7 @@ static void check_finish(struct slice_schedule *schedule, bool is_last)
     assert_true(schedule_finished(schedule) == is_last);
 }
 
-/* Parts run in their order, each when all that it reads is here; results come last. */
+/* Parts run in their order, each when all that it reads has arrived; results come last. */
 static void parts_in_order(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void faults(void **state)
     assert_int_equal(arrive(&schedule, 8, 0), SCHEDULE_INVALID);
 }
 
-/* After a reset nothing is here. */
+/* After a reset nothing has arrived. */
 static void reset(void **state)
 {
     (void)state;

@@ -52,7 +52,7 @@ static bool finds(struct value_label label, struct slice_node wanted)
     return found;
 }
 
-/* Nothing is here before the first answer. */
+/* There are no values before the first answer. */
 static void new_member_has_nothing(void **state)
 {
     (void)state;
@@ -92,7 +92,8 @@ static void swap_needs_all_own_values(void **state)
     value_labels_answered(&labels, 1, first);
     value_labels_answered(&labels, 3, first);
     assert_true(value_labels_take(&labels, 1, first));
-    assert_false(value_labels_swap(&labels, first)); /* That of ps:3 is here, but was not taken. */
+    assert_false(value_labels_swap(
+        &labels, first)); /* The values of ps:3 have arrived, but were not taken. */
     assert_true(value_labels_take(&labels, 3, first));
     assert_false(value_labels_swap(&labels, second));
     assert_false(value_labels_swap(&labels, other_generation));

@@ -49,7 +49,7 @@ static void it_stays_until_it_is_released(void **state)
     assert_true(may_go(ASKED_MS));
 }
 
-/* C22: one that the run shall not have may be the last one that has the values, too. */
+/* C22: a worker that is not to run may be the last one that has the values. */
 static void an_unwanted_worker_stays_until_it_is_released(void **state)
 {
     (void)state;

@@ -322,7 +322,7 @@ static void test_other_generations_are_refused(void **state)
     expect_refusal(1, REFUSAL_NOT_RUNNING);
 }
 
-/* A closed connection is not answered any more, but its push counts. */
+/* A closed connection gets no answer, but its push counts. */
 static void test_push_of_a_closed_connection_counts(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The ps core in sync mode with norms: a step is applied once the parts of all ps are here. */
+/* The ps core in sync mode with norms: a step is applied once the parts of all ps have arrived. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -186,7 +186,7 @@ static void test_nothing_is_sent_while_loading(void **state)
     expect_refusal(REFUSAL_NOT_RUNNING);
 }
 
-/* A push counts once its rows and its chunk are here; without its first frame it is refused. */
+/* A push counts once its rows and its chunk have arrived; without its first frame it is refused. */
 static void test_a_push_is_whole_or_absent(void **state)
 {
     (void)state;

@@ -166,7 +166,7 @@ static void a_late_result_is_ignored(void **state)
     struct tn_fetch fetch;
     struct tn_error error = {.text = ""};
     open_scene(&scene, stop_in_the_middle);
-    scene.session->timeout_ms = 1; /* Messages that are here are handled nevertheless. */
+    scene.session->timeout_ms = 1; /* Messages that have arrived are handled nevertheless. */
     assert_int_equal(run(&scene, &fetch, &error), TN_ETIMEDOUT);
     assert_int_equal(run(&scene, &fetch, &error), TN_OK);
     assert_int_equal(scene.closed.v, 0);

@@ -174,7 +174,7 @@ static void test_a_row_is_asked_for_once(void **state)
     assert_int_equal(row_sharing_given(sharing), (5 + 8 + 2) * TABLES);
 }
 
-/* A member that lists its rows later takes those that are here. */
+/* A member that lists its rows later takes those that have arrived. */
 static void test_rows_that_are_here_are_taken(void **state)
 {
     (void)state;

@@ -31,7 +31,7 @@ static void values(uint64_t step)
         .type = LOOP_EV_VALUES, .generation = 1, .step = step, .round = loop.round});
 }
 
-/* One ps, one slice; the values of step 5 are here, and the pull of step 6 is sent. */
+/* One ps, one slice; the values of step 5 have arrived, and the pull of step 6 is sent. */
 static int begin(void **state)
 {
     (void)state;

@@ -52,7 +52,7 @@ static void rows(uint32_t ps, bool more)
     handle((struct loop_event){.type = LOOP_EV_ROWS, .ps = ps, .more = more});
 }
 
-/* The values of `step` are here, and the rows of the slices are being listed. */
+/* The values of `step` have arrived, and the rows of the slices are being listed. */
 static void begin(const char owners[static V], uint64_t step, uint64_t evaluate_step)
 {
     now_ms = 0;
@@ -169,7 +169,7 @@ static void test_the_last_step_is_not_looked_up(void **state)
     assert_int_equal(count_actions(&out, LOOP_DO_LIST), 0);
 }
 
-/* The next piece is asked for when the one before is here. */
+/* The next piece is asked for when the one before has arrived. */
 static void test_pieces_follow_each_other(void **state)
 {
     (void)state;
@@ -317,7 +317,7 @@ static void test_an_evaluation_replaces_an_idle_lookup(void **state)
 }
 
 /* A worker that goes back to a step only to evaluate it pushes nothing there: the refusal would
- * begin a round before the rows of the test set are here, again and again. */
+ * begin a round before the rows of the test set have arrived, again and again. */
 static void test_a_step_that_is_gone_is_only_evaluated(void **state)
 {
     (void)state;

@@ -108,7 +108,7 @@ static void shards_meet_in_a_page(void **state)
 }
 
 /* Bodies whose pages differ from the array's, or that are not in shared memory, are copied; pages
- * of an earlier body are neither written nor seen any more. */
+ * of an earlier body are no longer written or seen. */
 static void other_bodies_are_copied(void **state)
 {
     (void)state;

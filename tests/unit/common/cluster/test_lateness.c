@@ -65,7 +65,7 @@ static void short_steps_have_a_least_limit(void **state)
     assert_int_equal(lateness_periods(&it, now_ms + 5 * LATENESS_LEAST_MS), 5);
 }
 
-/* Long steps: the limit is a multiple of the time until half of the slices are here. */
+/* Long steps: the limit is a multiple of the time until half of the slices have arrived. */
 static void long_steps_have_a_longer_limit(void **state)
 {
     (void)state;

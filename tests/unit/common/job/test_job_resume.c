@@ -147,7 +147,7 @@ static void the_layout_may_change(void **state)
     assert_false(job_layout_differs(&a, &b));
 }
 
-/* The hash of the variables then depends on a file that may not exist any more. */
+/* The hash of the variables then depends on a file that may have been deleted. */
 static void a_warm_start_keeps_its_placement(void **state)
 {
     (void)state;

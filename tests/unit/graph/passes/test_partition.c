@@ -285,7 +285,7 @@ static void unneeded_nodes_are_left_out(void **state)
     tn_graph_destroy(graph);
 }
 
-/* A part has so many outputs at most; the error names the task. */
+/* The outputs of a part are limited; the error names the task. */
 static void too_many_outputs_are_refused(void **state)
 {
     (void)state;

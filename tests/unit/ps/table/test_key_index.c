@@ -68,7 +68,7 @@ static void take_out(struct cells *cells, uint32_t cell)
     cells->count--;
 }
 
-/* Few buckets are the first one of a search, in some seeds one: so many cells overflow. */
+/* Few buckets are the first one of a search, in some seeds one. Then many cells overflow. */
 static void draw_hashes(struct cells *cells, struct random *random, uint64_t seed)
 {
     for (uint32_t c = 1; c <= CELLS; c++) {
@@ -106,7 +106,7 @@ static void cells_are_found_until_they_are_removed(void **state)
     }
 }
 
-/* Another cell takes the place of one; the former one is not found any more. */
+/* Another cell takes the place of one; the previous one is no longer found. */
 static void a_cell_replaces_another_one(void **state)
 {
     static struct cells cells;

@@ -31,7 +31,7 @@ struct history {
     struct sparse_optimizer optimizer;
     struct row_table *table;
     uint64_t keys[KEYS];            /* Ascending. */
-    struct copy versions[VERSIONS]; /* That of step s is at s % VERSIONS. */
+    struct copy versions[VERSIONS]; /* The version of step s is at s % VERSIONS. */
     struct copy disk,
         file;          /* The rows that saves have written, and those of the save in progress. */
     struct copy saved; /* All rows of its step. */
