@@ -5,39 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/core/shape.h"
 #include "group/group_private.h"
 #include "worker/compute.h"
 
 /* ------------------------------------------------------------- sums of a chunk */
-
-/* Sums in ascending order, as in training_evaluate(). */
-static double sum_floats(const struct tn_view *view, uint32_t count)
-{
-    const float *values = view->data;
-    double sum = 0;
-    for (uint32_t e = 0; e < count; e++) { sum += (double)values[e]; }
-    return sum;
-}
-
-static uint64_t elements_of(const struct tn_view *view)
-{
-    uint64_t elements = 1;
-    for (uint32_t d = 0; d < view->shape.rank; d++) { elements *= (uint64_t)view->shape.dims[d]; }
-    return elements;
-}
-
-static double sum_squares(const struct tn_view *outputs, const float *targets)
-{
-    const float *values = outputs->data;
-    double sum = 0;
-    if (values == NULL || targets == NULL) { return sum; }
-    const uint64_t count = elements_of(outputs);
-    for (uint64_t i = 0; i < count; i++) {
-        const double difference = (double)values[i] - (double)targets[i];
-        sum += difference * difference;
-    }
-    return sum;
-}
 
 static bool is_classifier(const struct group_worker *worker)
 {
@@ -94,9 +66,11 @@ enum tn_status group_results_add(struct group_worker *worker)
     for (uint32_t i = 0; i < worker->evaluation_cut.result_count; i++) {
         const struct cut_result *result = &worker->evaluation_cut.results[i];
         const struct tn_view view = group_evaluation_result(worker->evaluator, result);
+        const bool is_sum = result->kind == MARK_LOSS || result->kind == MARK_METRIC;
+        const double sum = is_sum ? evaluation_sum_floats(view.data, count) : 0;
         switch (result->kind) {
-        case MARK_LOSS: loss += (double)result->weight * sum_floats(&view, count); break;
-        case MARK_METRIC: add_metric(worker, result->name, sum_floats(&view, count)); break;
+        case MARK_LOSS: loss += (double)result->weight * sum; break;
+        case MARK_METRIC: add_metric(worker, result->name, sum); break;
         case MARK_OUTPUT:
             if (strcmp(result->name, "logits") == 0) { outputs.logits = view; }
             if (strcmp(result->name, "outputs") == 0) { outputs.outputs = view; }
@@ -105,21 +79,14 @@ enum tn_status group_results_add(struct group_worker *worker)
         }
     }
     evaluating->sum.loss += loss;
-    evaluating->sum.squares += sum_squares(&outputs.outputs, fields.targets);
+    evaluating->sum.squares += evaluation_sum_squares(
+        outputs.outputs.data, fields.targets, (uint64_t)shape_elements(&outputs.outputs.shape));
     evaluating->sum.count += count;
     evaluation_details_add(&evaluating->details, &outputs, &fields);
     return TN_OK;
 }
 
 /* ------------------------------------------------------------- the evaluation */
-
-/* For a regression: R squared, 1 - residuals / spread. */
-static double accuracy_of(const struct group_worker *worker)
-{
-    const struct evaluation_sum *sum = &worker->evaluating.sum;
-    if (is_classifier(worker)) { return sum->correct / (double)sum->count; }
-    return worker->target_spread > 0 ? 1.0 - sum->squares / worker->target_spread : (double)NAN;
-}
 
 void group_results_end(struct group_worker *worker)
 {
@@ -136,7 +103,8 @@ void group_results_end(struct group_worker *worker)
     const struct evaluation_sum *sum = &evaluating->sum;
     if (sum->count == 0) { return; }
     evaluation->loss = sum->loss / (double)sum->count;
-    evaluation->accuracy = accuracy_of(worker);
+    evaluation->accuracy =
+        evaluation_sum_accuracy(sum, is_classifier(worker), worker->target_spread);
     for (uint32_t i = 0; worker->metrics[i] != NULL; i++) {
         metrics_add(&evaluation->metrics, worker->metrics[i], sum->metrics[i] / (double)sum->count);
     }

@@ -337,24 +337,9 @@ enum tn_status training_gradient(struct training *training, struct slice_run *ru
 }
 
 /* Sums in ascending order. */
-static double sum_metric(const struct tn_program *program, const char *name, uint32_t examples)
+static double sum_output(const struct tn_program *program, const char *name, uint32_t examples)
 {
-    const float *values = tn_program_output(program, name).data;
-    double sum = 0;
-    for (uint32_t e = 0; values != NULL && e < examples; e++) { sum += (double)values[e]; }
-    return sum;
-}
-
-static double sum_squares(const struct sized *sized)
-{
-    const float *outputs = tn_program_output(sized->program, "outputs").data;
-    double sum = 0;
-    if (sized->fields.targets == NULL || outputs == NULL) { return 0; }
-    for (uint64_t i = 0; i < sized->outputs; i++) {
-        double difference = (double)outputs[i] - (double)sized->fields.targets[i];
-        sum += difference * difference;
-    }
-    return sum;
+    return evaluation_sum_floats(tn_program_output(program, name).data, examples);
 }
 
 enum tn_status training_evaluate(struct training *training, const float *values, uint32_t examples,
@@ -366,11 +351,12 @@ enum tn_status training_evaluate(struct training *training, const float *values,
     enum tn_status status = run_program(training, sized->program, &run, error);
     if (status != TN_OK) { return status; }
     add_to->loss += run.loss_sum;
-    add_to->correct += sum_metric(sized->program, "accuracy", examples);
+    add_to->correct += sum_output(sized->program, "accuracy", examples);
     for (uint32_t i = 0; training->metrics[i] != NULL; i++) {
-        add_to->metrics[i] += sum_metric(sized->program, training->metrics[i], examples);
+        add_to->metrics[i] += sum_output(sized->program, training->metrics[i], examples);
     }
-    add_to->squares += sum_squares(sized);
+    add_to->squares += evaluation_sum_squares(tn_program_output(sized->program, "outputs").data,
+                                              sized->fields.targets, sized->outputs);
     add_to->count += examples;
     return TN_OK;
 }

@@ -16,7 +16,7 @@
 #ifndef MODEL_TRAINING_H
 #define MODEL_TRAINING_H
 
-#include "common/cluster/metrics.h"
+#include "model/evaluation_sum.h"
 #include "model/model.h"
 #include "model/slice_rows.h"
 #include "tanist/program.h"
@@ -62,15 +62,6 @@ struct slice_run {
     /* As in struct tn_run. */
     void (*became_final)(void *user, uint64_t first);
     void *user;
-};
-
-/* Sums over examples; zeroed at the start. */
-struct evaluation_sum {
-    double loss;
-    double correct; /* The metric "accuracy"; 0 without one. */
-    double squares; /* Squared differences of the output "outputs" and the targets; 0 without. */
-    double metrics[METRICS_OWN_MAX]; /* Sums of the metrics that training_metric() names. */
-    uint64_t count;
 };
 
 struct training;

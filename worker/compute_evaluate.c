@@ -39,14 +39,6 @@ static enum tn_status evaluate_all(const struct compute *compute, const float *v
     return status;
 }
 
-/* For a regression: R squared, 1 - residuals / spread. */
-static double accuracy_of(const struct compute *compute, const struct evaluation_sum *sum)
-{
-    assert(sum->count >= 1);
-    if (training_is_classifier(compute->training)) { return sum->correct / (double)sum->count; }
-    return compute->target_spread > 0 ? 1.0 - sum->squares / compute->target_spread : (double)NAN;
-}
-
 /* The metrics of the model come first: they replace others of the same name. */
 static void set_metrics(const struct compute *compute, const struct evaluation_sum *sum,
                         const struct evaluation_details *details, struct metrics *metrics)
@@ -104,7 +96,8 @@ struct evaluation compute_evaluate(const struct compute *compute, const float *v
     if (status == TN_EDEVICE) { (void)error_set(failure, status, "%s", error.text); }
     if (status == TN_OK) {
         evaluation.loss = sum.loss / (double)sum.count;
-        evaluation.accuracy = accuracy_of(compute, &sum);
+        evaluation.accuracy = evaluation_sum_accuracy(
+            &sum, training_is_classifier(compute->training), compute->target_spread);
         set_metrics(compute, &sum, &details, &evaluation.metrics);
         write_details(compute, &details, averages, &evaluation);
     }
