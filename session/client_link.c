@@ -142,8 +142,8 @@ static void on_done(struct tn_session *session, uint32_t server, const struct me
     }
 }
 
-static void obey(struct tn_session *session, uint32_t server, const struct message *message,
-                 struct buffer *body)
+static void handle_message(struct tn_session *session, uint32_t server,
+                           const struct message *message, struct buffer *body)
 {
     switch (message->kind) {
     case MESSAGE_READY: on_ready(session, &session->members[server], message->plan); break;
@@ -190,7 +190,7 @@ static void on_frame(struct tn_session *session, uint32_t server,
         break_off(session, server, fault != NULL ? TN_EPROTO : TN_ENOMEM);
         break;
     case ASSEMBLY_MORE: break;
-    case ASSEMBLY_COMPLETE: obey(session, server, &message, whole); break;
+    case ASSEMBLY_COMPLETE: handle_message(session, server, &message, whole); break;
     }
     buffer_release(whole);
 }

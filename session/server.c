@@ -36,7 +36,7 @@ static void on_frame(struct server *server, const struct transport_event *event)
                          "its peer sent a frame that is not a message of a session");
         return;
     }
-    const enum verdict verdict = server_judge(server, event->conn, &message);
+    const enum verdict verdict = server_check_message(server, event->conn, &message);
     if (verdict == VERDICT_IGNORE) {
         assembly_skip(&connection->assembly, &event->header);
         return;
@@ -61,7 +61,7 @@ static void on_frame(struct server *server, const struct transport_event *event)
         server_refuse(server, event->conn, &message);
         break;
     case ASSEMBLY_MORE: break;
-    case ASSEMBLY_COMPLETE: server_obey(server, event->conn, &message, whole); break;
+    case ASSEMBLY_COMPLETE: server_handle_message(server, event->conn, &message, whole); break;
     }
     buffer_release(whole);
 }

@@ -289,7 +289,8 @@ static void take_tensor(struct server *server, struct session *session,
     if (session->run == message->run) { advance(server, session, plan); }
 }
 
-enum verdict server_judge(struct server *server, conn_id conn, const struct message *message)
+enum verdict server_check_message(struct server *server, conn_id conn,
+                                  const struct message *message)
 {
     struct session *session = find_session(server, message->session);
     const bool owns = session != NULL && session->conn.v == conn.v;
@@ -320,8 +321,8 @@ enum verdict server_judge(struct server *server, conn_id conn, const struct mess
     return VERDICT_CLOSE;
 }
 
-void server_obey(struct server *server, conn_id conn, const struct message *message,
-                 struct buffer *body)
+void server_handle_message(struct server *server, conn_id conn, const struct message *message,
+                           struct buffer *body)
 {
     struct session *session = find_session(server, message->session);
     if (message->kind == MESSAGE_OPEN) {
@@ -339,6 +340,6 @@ void server_obey(struct server *server, conn_id conn, const struct message *mess
         if (plan != NULL) { free_plan(plan); }
         break;
     }
-    default: assert(false && "server_judge() takes no other"); break;
+    default: assert(false && "server_check_message() takes no other"); break;
     }
 }

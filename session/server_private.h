@@ -51,11 +51,12 @@ struct server {
  * does not exist yet are ignored; so are tensors of plans that were dropped. A plan that is
  * larger than the memory is refused. */
 enum verdict { VERDICT_TAKE, VERDICT_IGNORE, VERDICT_REFUSE, VERDICT_CLOSE };
-enum verdict server_judge(struct server *server, conn_id conn, const struct message *message);
+enum verdict server_check_message(struct server *server, conn_id conn,
+                                  const struct message *message);
 
-/* Carry out an order that server_judge() accepts. `body` is borrowed; NULL: it is empty. */
-void server_obey(struct server *server, conn_id conn, const struct message *message,
-                 struct buffer *body);
+/* Carry out an order that server_check_message() accepts. `body` is borrowed; NULL: it is empty. */
+void server_handle_message(struct server *server, conn_id conn, const struct message *message,
+                           struct buffer *body);
 
 /* Report to the client that there is no memory for the body of a message. */
 void server_refuse(struct server *server, conn_id conn, const struct message *message);
