@@ -12,7 +12,8 @@
 #include "common/base/nearest.h"
 #include "tanist/status.h"
 
-enum { NAME_MAX_BYTES = 64, HELP_AT = 28, CHOICES_TEXT_MAX = 128, SECONDS_MOST = 86400 };
+enum { NAME_MAX_BYTES = 64, CHOICES_TEXT_MAX = 128, SECONDS_MOST = 86400 };
+enum { HELP_AT = 28, HELP_COLUMNS = 100 }; /* The texts of options in --help. */
 
 struct cursor {
     int argc, at;
@@ -158,6 +159,20 @@ static const char *value_text(const struct option *option, char text[static CHOI
     return option->type == OPTION_CHOICE ? choices_text(option, "|", text) : option->argument;
 }
 
+/* Print a text that begins behind column HELP_AT, in lines of at most HELP_COLUMNS. */
+static void print_help_text(const char *text)
+{
+    const int width = HELP_COLUMNS - HELP_AT - 3;
+    while ((int)strlen(text) > width) {
+        int length = width;
+        while (length > 0 && text[length] != ' ') { length--; }
+        if (length == 0) { break; }
+        printf("%.*s\n%*s", length, text, HELP_AT + 3, "");
+        text += length + 1;
+    }
+    puts(text);
+}
+
 static void print_option(const struct option *option)
 {
     char left[CHOICES_TEXT_MAX + NAME_MAX_BYTES], choices[CHOICES_TEXT_MAX], letter[8] = "    ";
@@ -165,10 +180,11 @@ static void print_option(const struct option *option)
     if (option->letter != 0) { snprintf(letter, sizeof letter, "-%c, ", option->letter); }
     snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name, *value ? " " : "", value);
     if (strlen(left) > HELP_AT) {
-        printf("  %s\n  %*s %s\n", left, HELP_AT, "", option->help);
+        printf("  %s\n  %*s ", left, HELP_AT, "");
     } else {
-        printf("  %-*s %s\n", HELP_AT, left, option->help);
+        printf("  %-*s ", HELP_AT, left);
     }
+    print_help_text(option->help);
 }
 
 static void print_help(const struct options *options)

@@ -419,8 +419,8 @@ static int command(struct options *options, int argc, char **argv,
     const bool resizes = read == read_resize;
     if (resizes) {
         options_flag(options, 0, "balance", &balances,
-                     "Move the borders between the rows of tables on the ps such that each ps has "
-                     "about the same load, as measured since the ps have started.");
+                     "Move the borders between the rows of tables on the ps, so that each ps has "
+                     "about the same load, as measured since the ps started.");
     }
     output_option_text(options, &output);
     if (!options_parse(options, argc, argv, &exit_code)) { return exit_code; }
@@ -449,7 +449,8 @@ int command_resize(int argc, char **argv)
         .about =
             "Change the number of ps of a run of `tanist run` while it trains, or which rows of "
             "tables each ps has:\nall nodes stop at a checkpoint and start again, and each ps "
-            "reads the parameters and rows that it owns\nfrom the shards of the former ps. No step "
+            "reads the parameters and rows that it owns\nfrom the shards of the previous ps. No "
+            "step "
             "is repeated, and the result has the same bits.",
         .examples = "  tanist resize ps=5 --dir runs/fashion-mnist\n"
                     "  tanist resize --balance --dir runs/ctr\n"

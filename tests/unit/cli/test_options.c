@@ -3,7 +3,9 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -100,6 +102,42 @@ static void help_is_no_error(void **state)
     (void)state;
     assert_false(PARSE("--help"));
     assert_int_equal(exit_code, TN_EXIT_OK);
+}
+
+/* Set `out` to the output of --help, with `help` as the text of the option --text. */
+static void print_help(const char *help, char *out, size_t size)
+{
+    char *arguments[] = {"test", "--help"};
+    FILE *file = tmpfile();
+    const int saved = dup(STDOUT_FILENO);
+    struct options wrapped = {.command = "test", .synopsis = "", .about = "", .examples = ""};
+    const char *value = NULL;
+    options_text(&wrapped, "text", &value, "T", help);
+    assert_true(file != NULL && saved >= 0 && fflush(stdout) == 0);
+    assert_true(dup2(fileno(file), STDOUT_FILENO) >= 0);
+    assert_false(options_parse(&wrapped, 2, arguments, &exit_code));
+    assert_int_equal(fflush(stdout), 0);
+    assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+    rewind(file);
+    out[fread(out, 1, size - 1, file)] = '\0';
+    fclose(file);
+    close(saved);
+}
+
+/* The texts of options are wrapped at 100 columns; a word that is longer stays in one piece. */
+static void help_is_wrapped(void **state)
+{
+    (void)state;
+    char help[200] = "", printed[1024];
+    while (strlen(help) < 90) { strcat(help, "word "); }
+    print_help(help, printed, sizeof printed);
+    for (const char *line = printed; *line != '\0'; line += strcspn(line, "\n") + 1) {
+        assert_in_range(strcspn(line, "\n"), 0, 100);
+    }
+    assert_non_null(strstr(printed, "word\n                               word"));
+    memset(help, 'x', 90);
+    print_help(help, printed, sizeof printed);
+    assert_non_null(strstr(printed, help));
 }
 
 /* ------------------------------------------------------------------ folders */
@@ -201,6 +239,7 @@ int main(void)
         cmocka_unit_test(double_dash_ends_the_options),
         cmocka_unit_test(errors_end_with_bad_arguments),
         cmocka_unit_test(help_is_no_error),
+        cmocka_unit_test(help_is_wrapped),
         cmocka_unit_test(a_folder_is_given_in_both_forms),
         cmocka_unit_test(a_folder_is_not_guessed),
         cmocka_unit_test(several_folders_keep_their_order),
