@@ -6,7 +6,7 @@
 Links lead to a file and a heading. In `backticks`, files exist, constants and names_with_underscores (functions,
 tests, keys) occur in the sources, and a function() named right after a file is defined in that file. The rows of a
 table have as many cells as its head, none is a paragraph, and in "to change X, open Y" none answers two questions.
-Other lines have at most 160 columns. Rules (C11, P7) that comments cite are
+Other lines have at most 160 columns, and sentences at most 60 words. Rules (C11, P7) that comments cite are
 defined in docs/protocol.md, invariants (I4) in docs/fault-tolerance.md, and a comment cites each rule. The times in
 docs/protocol.md are those of the constants. Each finding is `file:line: what; remedy`. Exit status: 0 clean, 1
 findings.
@@ -29,6 +29,7 @@ CONSTANT = re.compile(r"`([A-Z]{2,}(?:_[A-Z]+)+)`")
 NAME = re.compile(r"`([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?:\(\))?`")
 FUNCTION_OF = re.compile(r"`([\w./-]+\.c)`(?:,|:) `(\w+)\(\)`")
 COLUMNS_MAX = 160  # Tables and code may have longer lines.
+WORDS_MAX = 60  # A link or `code` is one word.
 CELL_MAX = 360  # Characters of a cell, without the targets of links.
 TARGET = re.compile(r"(?<=\])\([^)]*\)")
 SYSTEM = ("RLIMIT_",)  # The kernel's names; a document may use them although the code does not.
@@ -106,10 +107,32 @@ def check_columns(path):
             yield number, f"{len(line)} columns; wrap the paragraph at {COLUMNS_MAX} or less"
 
 
+def paragraphs(path):
+    """(line of the beginning, text) of each paragraph and item of a list; not of tables."""
+    start, lines = 0, []
+    for number, line in [*prose_lines(path), (0, "")]:
+        begins = re.match(r"\s*([-*]|\d+\.) ", line)
+        if lines and (begins or not line.strip() or line.lstrip().startswith(("|", "#", ">"))):
+            yield start, " ".join(lines)
+            lines = []
+        if line.strip() and not line.lstrip().startswith(("|", "#", ">")):
+            start = start if lines else number
+            lines.append(line.strip())
+
+
+def check_sentences(path):
+    for number, text in paragraphs(path):
+        text = re.sub(r"\[[^\]]*\]\([^)]*\)|`[^`]*`", "x", text)
+        longest = max(len(sentence.split()) for sentence in re.split(r"(?<=[.?!])\s+", text))
+        if longest > WORDS_MAX:
+            yield number, f"a sentence has {longest} words; write several, or a list"
+
+
 def check_document(path, constants, names):
     yield from check_links(path)
     yield from check_tables(path)
     yield from check_columns(path)
+    yield from check_sentences(path)
     for number, line in enumerate(path.read_text().splitlines(), 1):
         for name in NAMED_FILE.findall(line):
             if not (ROOT / name).exists() and "name" not in Path(name).stem:  # A pattern.

@@ -149,6 +149,8 @@ DOCUMENTS = (
     ({"docs/a.md": "| a | b |\n|---|---|\n| `c \\| d` | e |\n"}, None),
     ({"docs/a.md": "\n" + "a " * 81 + "\n"}, "docs/a.md:2: 162 columns"),
     ({"docs/a.md": "| " + "a " * 81 + "|\n```\n" + "a " * 81 + "\n```\n"}, None),
+    ({"docs/a.md": "\n- " + "\n".join(["a " * 20] * 4) + ".\n"}, "docs/a.md:2: a sentence has 8"),
+    ({"docs/a.md": "- " + "\n".join(["[a b](a.md) `a b` a. "] * 50) + "\n\n" + "a\n" * 50}, None),
     ({"docs/a.md": "| a | " + "a " * 200 + "|\n"}, "docs/a.md:1: a cell has 40"),
     ({"docs/a.md": "| a | " + "[b](c.md) " * 80 + "|\n", "docs/c.md": ""}, None),
     ({"docs/architecture.md": "| to | open |\n|---|---|\n| a | b; c: d |\n"}, "docs/architecture.md:3: the row answers two"),
