@@ -92,8 +92,8 @@ void agent_drain(struct agent *agent, uint32_t within_ms);
 /* Notify the owner. `text` may be NULL. */
 void agent_notify(struct agent *agent, enum agent_event_type type, const char *text);
 
-/* Stop all children because of a failure; only the first one counts. `agent->error` describes it.
- */
+/* Stop all children because of a failure; only the first one counts. `agent->error` describes
+ * it. */
 void agent_give_up(struct agent *agent, enum tn_status status);
 
 /* Open a session; its events arrive in the inbox. Errors: those of zk_open(). */

@@ -1,5 +1,5 @@
-/* agent/agent_zk.c: the agent's ZooKeeper session: its events, and its replacement when it is lost.
- */
+/* agent/agent_zk.c: the agent's ZooKeeper session: its events, and its replacement when it is
+ * lost. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -26,8 +26,8 @@ struct candidates {
     struct candidate list[CANDIDATES_MAX];
 };
 
-/* Start, or start again with a new session. Uses request numbers from `next_op` to next_op + 2^32.
- */
+/* Start, or start again with a new session. Uses request numbers from `next_op` to next_op +
+ * 2^32. */
 void candidates_start(struct candidates *candidates, const char *cluster, uint64_t next_op,
                       const struct zk_port *zk, uint64_t now_ms);
 /* Pass every ZooKeeper event. */

@@ -17,8 +17,8 @@ struct kill_entry {
     struct task task;
     struct znode_watch watch;
     uint64_t handled_zxid; /* The transaction that created `handled`. */
-    struct kill_request
-        handled; /* The last request that was reported. After a wipe the numbers begin again. */
+    /* The last request that was reported. After a wipe the numbers begin again. */
+    struct kill_request handled;
     uint64_t delete_op; /* In flight; 0: none. */
 };
 

@@ -15,8 +15,8 @@
 
 struct log_pipe;
 
-/* Begin to write the file `path`, each part of at most `limit` bytes. TN_EIO, TN_ENOSPC, TN_ENOMEM.
- */
+/* Begin to write the file `path`, each part of at most `limit` bytes. TN_EIO, TN_ENOSPC,
+ * TN_ENOMEM. */
 MUST_CHECK enum tn_status log_pipe_open(const char *path, uint64_t limit, struct log_pipe **out,
                                         struct error *error);
 

@@ -24,8 +24,8 @@ static struct reap *free_entry(struct node_reaper *reaper)
     return NULL;
 }
 
-/* Steps 1 and 2. All requests are sent at once: ZooKeeper keeps the order of a session's requests.
- */
+/* Steps 1 and 2. All requests are sent at once: ZooKeeper keeps the order of a session's
+ * requests. */
 static void send_all(const struct dead_node *node, const struct observer *observer,
                      const struct candidates *candidates, const struct zk_port *zk,
                      uint64_t *next_op)

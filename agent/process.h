@@ -41,8 +41,8 @@ struct process {
 MUST_CHECK enum tn_status process_start(const struct process_config *config, struct process *out,
                                         struct error *error);
 
-/* Reap a process whose pidfd is readable: its exit code, or the signal (0: none). Closes the pidfd.
- */
+/* Reap a process whose pidfd is readable: its exit code, or the signal (0: none). Closes the
+ * pidfd. */
 void process_reap(struct process *process, int *exit_code, int *signal_number);
 
 /* Wait up to `timeout_ms` (-1: without limit) for the process to end; true: it ended and was

@@ -91,8 +91,8 @@ void checker_check_kept(const struct checker *checker)
             TN_OK) {
             continue;
         }
-        /* After a fall-back the newest checkpoint is not the committed one, and may be collected.
-         */
+        /* After a fall-back the newest checkpoint is not the committed one, and may be
+         * collected. */
         if (manifest.id != checker->run.committed_checkpoint) { continue; }
         if (manifest.id < checker->highest_id) { continue; }
         found = true;

@@ -18,8 +18,8 @@ struct zk_blob {
 struct zk_node {
     char path[ZK_PATH_MAX];
     uint32_t hash;
-    uint32_t
-        next_sequence; /* For the next sequential child: the number of children ever created. */
+    /* For the next sequential child: the number of children ever created. */
+    uint32_t next_sequence;
     uint64_t children_zxid; /* The last transaction that created it, or added or removed a child. */
     struct zk_blob *blob;   /* NULL: empty. */
     bool read_only;         /* Its ACL denies all but reading; the leader's tree only. */

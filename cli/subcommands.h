@@ -29,8 +29,8 @@ struct subcommands {
     const char *footer;   /* Last line of the overview. */
     const struct subcommand *list;
     size_t count; /* At most SUBCOMMANDS_MAX. */
-    const struct subcommand_heading
-        *headings; /* Ends with a NULL name; NULL: the overview has none. */
+    /* Ends with a NULL name; NULL: the overview has none. */
+    const struct subcommand_heading *headings;
 };
 
 /* Returns `exit_code`, so that callers can write `return subcommands_overview(...)`. */

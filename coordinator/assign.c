@@ -72,8 +72,8 @@ static uint64_t cost_ns(const struct problem *p, const struct assignment *assign
 
 /* ------------------------------------------------------------------ problems */
 
-/* Times that are unknown are the mean of the others. Without any, they follow from that of a push.
- */
+/* Times that are unknown are the mean of the others. Without any, they follow from that of a
+ * push. */
 static void complete_times(struct problem *p)
 {
     const struct assign_input *input = p->input;

@@ -56,8 +56,8 @@ uint32_t assign_pushes(const struct assignment *assignment);
 /* Whether the worker owns a slice. */
 bool assign_has(const struct assignment *assignment, uint32_t worker);
 
-/* Whether both have the same generation, the same owner of each slice, and the same late workers.
- */
+/* Whether both have the same generation, the same owner of each slice, and the same late
+ * workers. */
 bool assign_equal(const struct assignment *a, const struct assignment *b);
 
 #endif

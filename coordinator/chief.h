@@ -205,8 +205,8 @@ struct chief_event {
         struct {
             uint64_t op;
             enum chief_outcome outcome;
-            const struct run
-                *run; /* Unless OK: /run as read afterwards; NULL: it does not exist. */
+            /* Unless OK: /run as read afterwards; NULL: it does not exist. */
+            const struct run *run;
         } written;
         unsigned lost; /* Bits of enum chief_lost. */
         struct {

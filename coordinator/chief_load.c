@@ -178,8 +178,8 @@ static void hold(struct plan *p, uint32_t index)
     text_set(entry->cause, sizeof entry->cause, run->reason);
 }
 
-/* Whether the holder runs and has not tried to load this generation: it is slow, or has restarted.
- */
+/* Whether the holder runs and has not tried to load this generation: it is slow, or has
+ * restarted. */
 static bool is_untried(const struct plan *p, uint32_t index)
 {
     const struct report *report = &chief_holder(p->c, index)->report;

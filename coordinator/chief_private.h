@@ -56,8 +56,7 @@ void plan_note_loaded(struct plan *p, uint64_t checkpoint);
 /* The gate at which training stops, so that a checkpoint has every step. */
 void plan_gate(struct plan *p);
 /* Training has stopped at the gate, and its checkpoint is committed: pause, so that the ps can
- * leave.
- * */
+ * leave. */
 void plan_drained(struct plan *p);
 /* The run is paused, and a ps that holds its values leaves. True: this determines the next
  * phase. */

@@ -73,8 +73,8 @@ static void create(struct coordinator *c, const char *path, const void *data, si
     c->ports->zk.write(c->ports->zk.ctx, c->restore_op, &write, 1);
 }
 
-/* The answer is not awaited: a write that needs the folder is repeated, and the chief looks again.
- */
+/* The answer is not awaited: a write that needs the folder is repeated, and the chief looks
+ * again. */
 void coordinator_restore_folder(struct coordinator *c, const char *name)
 {
     char path[256];

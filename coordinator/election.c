@@ -140,8 +140,8 @@ static struct election_action on_watched(struct election *e, const struct electi
     return nothing;
 }
 
-/* A listing in flight may be older than the change. In the other phases the next request shows it.
- */
+/* A listing in flight may be older than the change. In the other phases the next request shows
+ * it. */
 static struct election_action on_changed(struct election *e)
 {
     if (e->phase == ELECTION_LISTING || e->phase == ELECTION_WATCHING) { e->doubt = true; }

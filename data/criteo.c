@@ -24,8 +24,8 @@
 #define STREAM_WEIGHTS UINT64_C(0x63747765690000)
 #define STREAM_FACTORS UINT64_C(0x63746661630000)
 
-/* The hidden model: about one row in three is a click, and the deviation of the logit is about 1.5.
- */
+/* The hidden model: about one row in three is a click, and the deviation of the logit is about
+ * 1.5. */
 #define CONSTANT      (-1.8)
 #define WEIGHT_SCALE  0.25
 #define SLOPE_SCALE   0.15

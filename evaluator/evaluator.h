@@ -21,8 +21,8 @@
 
 enum {
     EVALUATOR_RETRY_MS = 50, /* Between two attempts to read a checkpoint. */
-    EVALUATOR_WAIT_MS =
-        5000, /* After this time it gives up: the manifest would have been copied by then. */
+    /* After this time it gives up: the manifest would have been copied by then. */
+    EVALUATOR_WAIT_MS = 5000,
 };
 
 /* The values of a checkpoint. */

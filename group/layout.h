@@ -15,8 +15,8 @@ struct group_layout {
     uint32_t ps; /* All of the cluster. */
     uint64_t floats;
     bool owns[PS_MAX];
-    struct placement
-        places[PS_MAX]; /* In the values of the member; `count` 0: a ps of another member. */
+    /* In the values of the member; `count` 0: a ps of another member. */
+    struct placement places[PS_MAX];
 };
 
 /* The layout of member `member`; `table` is placed. */

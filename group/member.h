@@ -37,8 +37,8 @@ struct member_calls {
     void (*computed)(void *ctx, const struct computation_order *order, double loss);
     /* The head's: all members have carried it out. */
     void (*done)(void *ctx, const struct schedule_label *label);
-    /* An attempt is over: an order that was not done is forgotten, and so is all that was computed.
-     */
+    /* An attempt is over: an order that was not done is forgotten, and so is all that was
+     * computed. */
     void (*reset)(void *ctx);
     /* This member takes part in a new attempt. */
     void (*ready)(void *ctx);
@@ -63,8 +63,8 @@ struct member_config {
     struct member_calls calls;
 };
 
-/* The member of a worker whose tasks form groups: `calls` are its own, `cut` outlives the member.
- */
+/* The member of a worker whose tasks form groups: `calls` are its own, `cut` outlives the
+ * member. */
 struct member_config member_config_of(const struct worker_config *config,
                                       const struct training_cut *cut,
                                       const struct member_calls *calls);

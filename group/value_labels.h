@@ -65,8 +65,8 @@ bool value_labels_begin(struct value_labels *labels, struct value_label label);
 /* The gradient of `node`, which the last order named, is computed. True: it is the last of nodes[].
  * False: it is no longer needed. */
 bool value_labels_computed(struct value_labels *labels, struct slice_node node);
-/* The index in nodes[] of the gradient of `node` from the values of `label`. False: there is none.
- */
+/* The index in nodes[] of the gradient of `node` from the values of `label`. False: there is
+ * none. */
 bool value_labels_find(const struct value_labels *labels, struct value_label label,
                        struct slice_node node, uint32_t *index);
 

@@ -43,8 +43,8 @@ struct kernels {
 
     /* into[i] += from[i]. Exact. */
     void (*add)(size_t count, const float *from, float *into);
-    /* out[i] = the sum of element i of the arrays in `terms`, one or more, in their order. Exact.
-     */
+    /* out[i] = the sum of element i of the arrays in `terms`, one or more, in their order.
+     * Exact. */
     void (*sum_tree)(size_t count, uint32_t term_count, const struct sum_term *terms, float *out);
     /* out[i] = values[i], written past the caches: for arrays that are read again only after others
      * would have displaced them. Exact. */

@@ -58,8 +58,8 @@ struct elements {
 
 enum kind_of_norm { NORM_OF_VALUES, NORM_OF_GRADIENT };
 
-/* Elements [begin, end) of the flat vector, which belong to variable `v`, of which a norm is taken.
- */
+/* Elements [begin, end) of the flat vector, which belong to variable `v`, of which a norm is
+ * taken. */
 static void copy_elements(const struct elements *from, uint32_t v, enum kind_of_norm kind,
                           uint64_t begin, uint64_t end, float *out)
 {

@@ -129,8 +129,8 @@ static void note_committed(struct local *local, const struct saver_result *resul
     note(local, &entry);
 }
 
-/* At most one warning in WARN_EVERY_MS: on a full disk every checkpoint of fast steps is skipped.
- */
+/* At most one warning in WARN_EVERY_MS: on a full disk every checkpoint of fast steps is
+ * skipped. */
 static void warn_skipped(struct local *local, const struct saver_result *result)
 {
     const uint64_t now_ms = clock_monotonic_ms();

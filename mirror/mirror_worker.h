@@ -32,15 +32,15 @@ struct mirror_worker;
 /* Errors as compute_open(), and TN_ENOMEM. On failure `*out` is NULL. */
 MUST_CHECK enum tn_status mirror_worker_create(const struct mirror_config *config,
                                                struct mirror_worker **out, struct error *error);
-/* Releases every buffer except those that the store and the transport still hold. NULL is allowed.
- */
+/* Releases every buffer except those that the store and the transport still hold. NULL is
+ * allowed. */
 void mirror_worker_destroy(struct mirror_worker *worker);
 
 /* Valid until mirror_worker_destroy(). */
 struct node mirror_worker_node(struct mirror_worker *worker);
 
-/* For tests and tools: the current values, NULL while it has none, and their generation and step.
- */
+/* For tests and tools: the current values, NULL while it has none, and their generation and
+ * step. */
 const float *mirror_worker_values(const struct mirror_worker *worker, uint64_t *generation,
                                   uint64_t *step);
 

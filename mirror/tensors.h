@@ -66,8 +66,8 @@ void tensors_take(struct tensors *tensors, uint32_t range, uint64_t step, struct
 /* The sum that was made or taken. */
 const struct range_sum *tensors_sum(const struct tensors *tensors, uint32_t range, uint64_t step);
 
-/* REPLICA_DO_APPLY is done: release the pushes of `step`, and the sums of steps below `keep_from`.
- */
+/* REPLICA_DO_APPLY is done: release the pushes of `step`, and the sums of steps below
+ * `keep_from`. */
 void tensors_applied(struct tensors *tensors, uint64_t step, uint64_t keep_from);
 /* Another generation: release everything. */
 void tensors_clear(struct tensors *tensors);

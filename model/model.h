@@ -14,8 +14,8 @@
 
 struct model {
     struct tn_graph *graph; /* Owned. */
-    struct variable_table
-        table; /* Numbered in the canonical order of the graph, as row tables are. */
+    /* Numbered in the canonical order of the graph, as row tables are. */
+    struct variable_table table;
 };
 
 /*

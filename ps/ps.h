@@ -47,8 +47,8 @@ size_t ps_kept_bytes(const struct job *job, const struct variable_table *variabl
                      struct cell_arena_size rows);
 /* The slots of this memory that the ps uses while it trains and saves; 0: the job saves nothing. */
 uint32_t ps_kept_slots(const struct job *job, const struct variable_table *variables);
-/* Open memory of this size, page-aligned. Close it after the transport. False: out of memory.
- */
+/* Open memory of this size, page-aligned. Close it after the transport. False: out of
+ * memory. */
 bool ps_kept_open(struct kept_memory *kept, void *memory, const struct job *job,
                   const struct variable_table *variables, uint32_t index,
                   struct cell_arena_size rows);
@@ -57,8 +57,8 @@ bool ps_kept_open(struct kept_memory *kept, void *memory, const struct job *job,
  * TN_ENOMEM; TN_EINVAL when some ps would own no parameters. On failure `*out` is NULL. */
 MUST_CHECK enum tn_status ps_create(const struct ps_config *config, struct ps **out,
                                     struct error *error);
-/* Releases every buffer except those that the store and the transport still hold. NULL is allowed.
- */
+/* Releases every buffer except those that the store and the transport still hold. NULL is
+ * allowed. */
 void ps_destroy(struct ps *ps);
 
 /* Valid until ps_destroy(). */

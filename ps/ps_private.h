@@ -58,8 +58,8 @@ void ps_kept_recover(struct ps *ps);
 void ps_kept_write(struct ps *ps, uint64_t step);
 void ps_kept_clear(struct ps *ps);
 
-/* Keep or release arrays of the shard, as PS_DO_KEEP and PS_DO_UNKEEP request; `step` 0: release.
- */
+/* Keep or release arrays of the shard, as PS_DO_KEEP and PS_DO_UNKEEP request; `step` 0:
+ * release. */
 void ps_kept_arrays(struct ps *ps, enum ps_values values, uint64_t step);
 
 /* ps_rows.c: frames with rows of tables. */

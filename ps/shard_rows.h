@@ -44,8 +44,8 @@ struct shard_rows {
     uint64_t updates;      /* That were applied, since `loads` count. */
 };
 
-/* The rows of ps `index`. `job`, `variables` and `arena`, which may be NULL, outlive it. TN_ENOMEM.
- */
+/* The rows of ps `index`. `job`, `variables` and `arena`, which may be NULL, outlive it.
+ * TN_ENOMEM. */
 MUST_CHECK enum tn_status shard_rows_open(struct shard_rows *rows, const struct job *job,
                                           const struct variable_table *variables, uint32_t index,
                                           struct cell_arena *arena, struct error *error);

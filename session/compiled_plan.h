@@ -40,8 +40,7 @@ void compiled_plan_put(struct compiled_plan *compiled, uint32_t number, uint64_t
 void compiled_plan_begin(struct compiled_plan *compiled, uint64_t run);
 
 /* The function that sends the values of edges to other servers and to the client. `data` is valid
- * during the call. TN_ENOMEM.
- * */
+ * during the call. TN_ENOMEM. */
 typedef enum tn_status (*plan_sink)(void *ctx, const struct server_plan_edge *edge,
                                     const void *data, struct error *error);
 

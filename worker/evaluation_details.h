@@ -21,8 +21,8 @@
 /* All zero: nothing was added. */
 struct evaluation_details {
     struct class_metrics *classes; /* Metrics of classes, or NULL. */
-    struct number_metrics
-        *numbers;   /* Metrics of numbers, or NULL. Both are NULL if the model names no output. */
+    /* Metrics of numbers, or NULL. Both are NULL if the model names no output. */
+    struct number_metrics *numbers;
     uint32_t width; /* Classes or numbers. */
     float *row;     /* The probabilities of a row. */
     bool failed;

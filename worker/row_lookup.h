@@ -44,8 +44,8 @@ void row_lookup_close(struct row_lookup *lookup);
 void row_lookup_begin(struct row_lookup *lookup, uint64_t generation, uint64_t step);
 /* Adds rows to the lookup that was begun. Borrowed. */
 const struct row_sink *row_lookup_sink(const struct row_lookup *lookup);
-/* All rows were added. `*ps_set` is a bit for each ps that has some which are missing. TN_ENOMEM.
- */
+/* All rows were added. `*ps_set` is a bit for each ps that has some which are missing.
+ * TN_ENOMEM. */
 MUST_CHECK enum tn_status row_lookup_settle(struct row_lookup *lookup, uint64_t *ps_set,
                                             struct error *error);
 

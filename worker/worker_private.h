@@ -66,8 +66,8 @@ void worker_finish(struct worker *worker, int exit_code);
 /* Send a frame to a ps. */
 void worker_send(struct worker *worker, uint32_t ps, struct frame_header header,
                  struct buffer *body);
-/* The connection to a ps has opened. False: the job demands shared memory, so it is being closed.
- */
+/* The connection to a ps has opened. False: the job demands shared memory, so it is being
+ * closed. */
 bool worker_accepts_lane(struct worker *worker, uint32_t ps, bool by_lane);
 /* Memory for gradients ran out: log it and leave. */
 void worker_out_of_memory(struct worker *worker);

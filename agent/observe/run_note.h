@@ -17,8 +17,8 @@
 struct run_note {
     char connect[1024], cluster[CLUSTER_NAME_MAX];
     uint64_t agent_pid;
-    uint64_t
-        network; /* The inode of the agent's network namespace, if the run has several; else 0. */
+    /* The inode of the agent's network namespace, if the run has several; else 0. */
+    uint64_t network;
     uint64_t cluster_made_ms; /* When its cluster was created, from /spec; 0: not yet. */
     size_t server_count;      /* The servers of its own ensemble. */
     uint32_t server_ids[ENSEMBLE_SERVERS_MAX];

@@ -310,8 +310,8 @@ void step_poller_ask_losses(struct step_poller *poller, uint64_t from, bool all)
     }
 }
 
-/* A holder that has the loss of step `*from`; NULL: none has, and `*from` moves if that is certain.
- */
+/* A holder that has the loss of step `*from`; NULL: none has, and `*from` moves if that is
+ * certain. */
 static const struct polled_holder *find_losses(const struct step_poller *poller,
                                                uint32_t holder_count, uint64_t generation,
                                                uint64_t *from)

@@ -52,8 +52,8 @@ double table_load(const struct table_totals *totals, uint32_t table, uint32_t ps
 /* The largest load of a ps. 1: they are even. NAN: no ps has one. */
 double table_imbalance(const struct table_totals *totals, uint32_t table);
 
-/* The tables that take most memory, in that order, to `out`. Returns their number, at most `most`.
- */
+/* The tables that take most memory, in that order, to `out`. Returns their number, at most
+ * `most`. */
 uint32_t table_totals_largest(const struct table_totals *totals, uint32_t most, uint32_t *out);
 
 /* The sums over all tables: as table_totals_of_ps(). */

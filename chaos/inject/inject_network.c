@@ -170,8 +170,8 @@ struct half {
     char addresses[NETWORK_LIST_MAX], names[NETWORK_LIST_MAX];
 };
 
-/* Draw one half of the servers and one of the nodes: they stay targets, the others become `rest`.
- */
+/* Draw one half of the servers and one of the nodes: they stay targets, the others become
+ * `rest`. */
 static void draw_half(struct target_cluster *cluster, struct target_list *targets,
                       struct half *rest)
 {

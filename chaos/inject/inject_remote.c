@@ -1,5 +1,5 @@
-/* chaos/inject/inject_remote.c: faults that need access to ZooKeeper only: chaos/cluster/remote.h.
- */
+/* chaos/inject/inject_remote.c: faults that need access to ZooKeeper only:
+ * chaos/cluster/remote.h. */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* chaos/inject/inject_request.c: requests that operators make: `tanist resign`, `pause`, `resume`.
- */
+/* chaos/inject/inject_request.c: requests that operators make: `tanist resign`, `pause`,
+ * `resume`. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

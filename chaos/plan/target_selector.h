@@ -16,8 +16,8 @@
 #include "chaos/plan/plan.h"
 #include "common/base/random.h"
 
-/* Whether `fault` can have the targets of `selector`; if not, `why` is the reason, with a remedy.
- */
+/* Whether `fault` can have the targets of `selector`; if not, `why` is the reason, with a
+ * remedy. */
 bool selector_fits_fault(const char *selector, enum fault fault, char *why, size_t size);
 
 /* Whether some selected nodes pass a failpoint that `who` passes (common/faults/failpoint.h). */

@@ -1,5 +1,5 @@
-/* cli/chaos/chaos.c: `tanist chaos`: inject faults into a real cluster and check that it recovers.
- */
+/* cli/chaos/chaos.c: `tanist chaos`: inject faults into a real cluster and check that it
+ * recovers. */
 #include "cli/chaos/chaos.h"
 
 #include "cli/commands.h"

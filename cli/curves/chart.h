@@ -45,8 +45,8 @@ double chart_height(const struct chart_config *config);
 /* False: out of memory. */
 bool chart_draw(const struct chart_config *config, const struct pen *pen);
 
-/* The lowest and highest step and value of metric `metric` in all runs. False: no run has a point.
- */
+/* The lowest and highest step and value of metric `metric` in all runs. False: no run has a
+ * point. */
 bool chart_range(const struct chart_config *config, size_t metric, double steps[static 2],
                  double values[static 2]);
 

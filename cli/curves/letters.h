@@ -26,8 +26,8 @@ struct letter {
  * False: the text ends. */
 bool letter_next(const char **text, struct letter *letter);
 
-/* The places of the letter's next stroke, each joined with the one before it. 0: the letter ends.
- */
+/* The places of the letter's next stroke, each joined with the one before it. 0: the letter
+ * ends. */
 size_t letter_stroke(struct letter *letter, struct letter_place places[static LETTER_PLACES_MAX]);
 
 #endif

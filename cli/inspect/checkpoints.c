@@ -24,8 +24,8 @@ enum { LIST_FIRST = 64, WARNINGS_MAX = 4096, PATH_BYTES = 1024, TIMEOUT_S = 30 }
 struct listing {
     struct manifest *manifests; /* Newest first. Owned. */
     size_t count;
-    struct shard_conclusion *
-        *verdicts; /* One array for each checkpoint. Owned. NULL: only listed. */
+    /* One array for each checkpoint. Owned. NULL: only listed. */
+    struct shard_conclusion **verdicts;
 };
 
 struct checkpoints_options {

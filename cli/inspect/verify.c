@@ -74,8 +74,8 @@ static void withdraw(const struct inquiry *inquiry)
 
 /* ----------------------------------------------------------------- answers */
 
-/* The answer in the znode `name`, a new one if it is not known. NULL: too many, or out of memory.
- */
+/* The answer in the znode `name`, a new one if it is not known. NULL: too many, or out of
+ * memory. */
 static struct verification *find_answer(struct inquiry *inquiry, const char *name)
 {
     for (size_t i = 0; i < inquiry->count; i++) {

@@ -1,5 +1,5 @@
-/* cli/model/session_restore.c: tn_session_restore(): values of a session from a run's checkpoint.
- */
+/* cli/model/session_restore.c: tn_session_restore(): values of a session from a run's
+ * checkpoint. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>

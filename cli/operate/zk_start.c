@@ -159,8 +159,8 @@ static void report_end(const struct started *one, int wait_status)
             end, *log ? ": " : "", log, one->server->log_path);
 }
 
-/* Collect the servers that have ended. `expected`: they were sent a signal, so it is not reported.
- */
+/* Collect the servers that have ended. `expected`: they were sent a signal, so it is not
+ * reported. */
 static void reap(struct starter *starter, bool expected)
 {
     for (size_t i = 0; i < starter->count; i++) {

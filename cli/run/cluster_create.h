@@ -23,8 +23,8 @@ MUST_CHECK enum tn_status cluster_create(struct zk_sync *sync, const struct job 
                                          const struct variable_table *variables, uint64_t key,
                                          struct spec *out, struct error *error);
 
-/* The contents of /spec of a new cluster with this key. The caller frees them. NULL: out of memory.
- */
+/* The contents of /spec of a new cluster with this key. The caller frees them. NULL: out of
+ * memory. */
 char *cluster_new_spec(const struct job *job, const struct variable_table *variables, uint64_t key);
 
 /* R8: make `spec`, read from /spec, declare the numbers of coordinators and workers of `job`: they

@@ -102,8 +102,8 @@ static enum tn_status remove_finished_run(const struct local_run *run, struct zk
                      run->folder.dir);
 }
 
-/* Continue a run that exists already, if the folder belongs to it and none of its nodes is running.
- */
+/* Continue a run that exists already, if the folder belongs to it and none of its nodes is
+ * running. */
 static enum tn_status continue_run(struct local_run *run, struct zk_sync *sync, struct error *error)
 {
     struct run found;
@@ -113,8 +113,8 @@ static enum tn_status continue_run(struct local_run *run, struct zk_sync *sync, 
         status = bootstrap_clear_requests(sync, run->job.name, run->started_wall_ms, error);
     }
     if (status != TN_OK || (found.generation == 0 && !run_is_over(&found))) { return status; }
-    /* Other agents may be running it. An agent that comes late to a finished run only reports that.
-     */
+    /* Other agents may be running it. An agent that comes late to a finished run only reports
+     * that. */
     if (run->one_of_many && !(run->resume && run_is_over(&found))) { return TN_OK; }
     progress_print(&run->progress, clock_monotonic_ms(),
                    "continuing the %srun in %s from checkpoint %" PRIu64 " (step %" PRIu64 ")",

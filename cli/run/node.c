@@ -265,8 +265,8 @@ static enum tn_status check_spec(struct node_setup *setup, const struct spec *sp
         setup->job.name, found ? difference : "its hash differs");
 }
 
-/* Whether no coordinator runs: then the one that starts next may declare another number of tasks.
- */
+/* Whether no coordinator runs: then the one that starts next may declare another number of
+ * tasks. */
 static bool may_be_declared(struct node_setup *setup, struct zk_sync *sync)
 {
     char path[256];

@@ -18,8 +18,8 @@ struct node_store {
     struct store_thread *thread;
 };
 
-/* Name the folder, DIR/checkpoints; without an agent, make it. The errors of files_make_folders().
- */
+/* Name the folder, DIR/checkpoints; without an agent, make it. The errors of
+ * files_make_folders(). */
 MUST_CHECK enum tn_status node_store_prepare(struct node_store *store,
                                              const struct node_setup *setup, struct error *error);
 /* Start the thread, once the runtime is open; the owner stops it. The errors of

@@ -30,8 +30,8 @@ void result_free(struct result *result);
 /* Call it with every history entry. */
 void result_note(struct result *result, const struct history_entry *entry);
 
-/* Call it for each table of the model, with the rows that were trained and their bytes in memory.
- */
+/* Call it for each table of the model, with the rows that were trained and their bytes in
+ * memory. */
 void result_note_table(struct result *result, const char *name, uint64_t rows, uint64_t bytes);
 
 /* An operator ended the run before training began: its phase is RUN_FAILED, but it did not fail. */

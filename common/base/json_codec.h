@@ -63,8 +63,8 @@ struct json_field {
     .offset = offsetof(record, member), .size = sizeof(((record *)0)->member)
 
 enum json_rule {
-    JSON_ALL_REQUIRED =
-        1, /* Each key that is not optional must be present; otherwise absent members stay. */
+    /* Each key that is not optional must be present; otherwise absent members stay. */
+    JSON_ALL_REQUIRED = 1,
     JSON_UNKNOWN_REFUSED = 2, /* Otherwise unknown keys are ignored. */
     JSON_WHOLE_REALS = 4,     /* 1e3 is a whole number too. */
     JSON_PLAIN_TEXTS = 8,     /* Control characters in texts are read as spaces (utf8_plain). */
@@ -81,9 +81,9 @@ struct json_table {
     size_t count;
     const struct json_part *const *parts; /* The rows that follow `fields`, NULL-ended; or NULL. */
     unsigned rules;                       /* A set of `enum json_rule`. */
-    enum tn_status
-        status;          /* For errors: TN_EINVAL for texts that people write, else TN_ECORRUPT. */
-    const void *initial; /* An element of a list before its keys are read; NULL: zeros. */
+    /* For errors: TN_EINVAL for texts that people write, else TN_ECORRUPT. */
+    enum tn_status status;
+    const void *initial;   /* An element of a list before its keys are read; NULL: zeros. */
     const char *keys_help; /* Where all keys are listed; NULL: messages list them. */
 };
 
@@ -129,8 +129,8 @@ enum tn_status json_refuse(const char *where, const char *key, const json_t *val
                            struct error *error, const char *remedy, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* A JSON string of any text; invalid UTF-8 becomes '?'. A new reference; NULL: out of memory.
- */
+/* A JSON string of any text; invalid UTF-8 becomes '?'. A new reference; NULL: out of
+ * memory. */
 json_t *json_text(const char *text);
 
 #endif

@@ -27,8 +27,8 @@ struct memory_port {
 /* The pages of this machine. */
 struct memory_port memory_port_of_machine(void);
 
-/* Private memory, all zero, that begins a page; its last release returns it. NULL: out of memory.
- */
+/* Private memory, all zero, that begins a page; its last release returns it. NULL: out of
+ * memory. */
 struct buffer *memory_array_create(size_t bytes);
 
 #endif

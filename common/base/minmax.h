@@ -1,5 +1,5 @@
-/* common/base/minmax.h: the smaller and the larger of two numbers, and the bound of counters. Pure.
- */
+/* common/base/minmax.h: the smaller and the larger of two numbers, and the bound of counters.
+ * Pure. */
 #ifndef COMMON_BASE_MINMAX_H
 #define COMMON_BASE_MINMAX_H
 

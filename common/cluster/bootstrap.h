@@ -25,8 +25,8 @@ struct bootstrap {
     char run[ZNODE_JSON_MAX], assignment[ZNODE_JSON_MAX];
 };
 
-/* Pure but for memory. `slices`: of the job. `cluster` must pass cluster_name_check(). TN_ENOMEM.
- */
+/* Pure but for memory. `slices`: of the job. `cluster` must pass cluster_name_check().
+ * TN_ENOMEM. */
 MUST_CHECK enum tn_status bootstrap_init(struct bootstrap *bootstrap, const char *cluster,
                                          const struct spec *spec, uint32_t slices,
                                          struct error *error);

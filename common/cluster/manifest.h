@@ -54,8 +54,8 @@ struct manifest {
     uint64_t step;
     uint64_t epoch; /* Epoch of the chief that committed it. */
     uint64_t created_wall_ms;
-    uint64_t
-        variables_hash;  /* Hash of the variable table; a restore into another model is refused. */
+    /* Hash of the variable table; a restore into another model is refused. */
+    uint64_t variables_hash;
     uint64_t graph_hash; /* The model that was trained; 0: unknown. */
     uint64_t parameter_count;
     uint64_t seed;

@@ -37,8 +37,8 @@ struct report {
     uint64_t saved_step;
     uint64_t saved_digest[2]; /* XXH3-128 of the shard. */
     uint64_t saved_bytes;
-    uint64_t
-        missed_checkpoint; /* Was not written at its step: ordered too late, or the disk failed. */
+    /* Was not written at its step: ordered too late, or the disk failed. */
+    uint64_t missed_checkpoint;
     uint64_t late_checkpoint; /* The last of these that was ordered too late. */
     uint64_t failed_load;     /* Checkpoint that could not be loaded (damaged, missing); 0: none. */
     uint64_t failed_load_generation; /* The generation for which that load was ordered. */
@@ -50,15 +50,15 @@ struct report {
     uint64_t disk_epoch;   /* Highest epoch of the manifests on its disk. */
     uint64_t disk_generation;
     uint64_t disk_last_checkpoint; /* Highest id on its disk, of committed checkpoints or not. */
-    uint64_t
-        waits_for_checkpoint; /* Training waits until this step is ordered or skipped; 0: no. */
+    /* Training waits until this step is ordered or skipped; 0: no. */
+    uint64_t waits_for_checkpoint;
     /* C23: the slices of the current step whose gradients are late (M12: or whose workers owe a
      * sum): they are lacking since the first one arrived for `late_periods` times `late_after_ms`.
      * None is late: all are 0. */
     struct slice_set late;
     uint64_t late_after_ms, late_periods;
-    uint64_t
-        gate; /* The gate of /run, if this ps holds nothing of a later step, and will not; or 0. */
+    /* The gate of /run, if this ps holds nothing of a later step, and will not; or 0. */
+    uint64_t gate;
 
     /* Worker only. */
     uint64_t ready;         /* 1: data loaded, can own slices. */
@@ -73,8 +73,8 @@ struct report {
     struct inputs inputs;
 };
 
-/* Whether the encodings differ in nothing but the step. Takes a small part of the time of encoding.
- */
+/* Whether the encodings differ in nothing but the step. Takes a small part of the time of
+ * encoding. */
 bool report_equal_but_step(const struct report *a, const struct report *b);
 
 void report_encode(const struct report *report, uint8_t out[static REPORT_BYTES]);

@@ -18,8 +18,8 @@ enum { ROW_LOADS_BODY_MAX = ROW_BUCKETS * sizeof(uint64_t) };
 
 /* The loads of buckets [first, first + count), since the process of the ps has started. */
 struct row_loads {
-    uint64_t
-        updates; /* That it has made meanwhile; ps that count since other times differ in it. */
+    /* That it has made meanwhile; ps that count since other times differ in it. */
+    uint64_t updates;
     uint32_t first, count;
     uint64_t loads[ROW_BUCKETS]; /* The rows of bucket `first` + i that were looked up. */
 };

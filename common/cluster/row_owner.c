@@ -34,8 +34,8 @@ bool row_borders_equal(const struct row_borders *a, const struct row_borders *b)
            memcmp(a->buckets, b->buckets, a->count * sizeof a->buckets[0]) == 0;
 }
 
-/* The first bucket of ps `ps`; of an equal range the least b with b * ps_count / ROW_BUCKETS >= ps.
- */
+/* The first bucket of ps `ps`; of an equal range the least b with b * ps_count / ROW_BUCKETS >=
+ * ps. */
 static uint32_t first_bucket(const struct row_borders *borders, uint32_t ps_count, uint32_t ps)
 {
     if (ps == 0 || ps == ps_count) { return ps == 0 ? 0 : ROW_BUCKETS; }

@@ -75,8 +75,8 @@ struct evaluation {
     double accuracy;        /* 0 to 1; of a regression: R squared. */
     double train_loss;      /* Mean of the last steps' batches; NAN unknown. */
     struct metrics metrics; /* All others. */
-    uint64_t
-        digest[2]; /* XXH3-128 (low, high) of all parameters in the order of the variable table. */
+    /* XXH3-128 (low, high) of all parameters in the order of the variable table. */
+    uint64_t digest[2];
 };
 
 /* The metric of `checkpoint.best` at a step. */

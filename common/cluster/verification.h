@@ -32,8 +32,8 @@ struct verified_shard {
 /* The state of the shards in one folder. */
 struct verification {
     char place[sizeof((struct manifest_shard *)0)->place]; /* "host:folder" */
-    uint32_t
-        count; /* The first `count` shards have been read; all: the verification is complete. */
+    /* The first `count` shards have been read; all: the verification is complete. */
+    uint32_t count;
     struct verified_shard shards[MANIFEST_SHARDS_MAX];
 };
 

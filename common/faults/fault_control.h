@@ -41,8 +41,8 @@ struct fault_slot {
     _Atomic uint64_t writes_failed, syncs_failed, syncs_delayed, clocks_shifted; /* Counts. */
 };
 
-/* Arms a failpoint: the `countdown`-th pass, by any process of `slots`, carries out `action` once.
- */
+/* Arms a failpoint: the `countdown`-th pass, by any process of `slots`, carries out `action`
+ * once. */
 struct fault_point {
     char name[FAULT_CONTROL_POINT_MAX]; /* Written while `armed` is 0. */
     _Atomic uint64_t slots;             /* Bit i: the process of slots[i]. */

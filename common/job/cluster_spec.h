@@ -49,8 +49,8 @@ MUST_CHECK enum tn_status cluster_spec_set_task(struct cluster_spec *spec, const
 MUST_CHECK enum tn_status cluster_spec_read_environment(struct cluster_spec *spec,
                                                         struct error *error);
 
-/* The numbers of tasks in the spec replace those of the job. TN_EINVAL: our task is not among them.
- */
+/* The numbers of tasks in the spec replace those of the job. TN_EINVAL: our task is not among
+ * them. */
 MUST_CHECK enum tn_status cluster_spec_apply(const struct cluster_spec *spec, struct job *job,
                                              struct error *error);
 

@@ -47,8 +47,8 @@ void inbox_poll(struct inbox *inbox, struct doorbell *doorbell, bool (*poll)(voi
 /* No longer, and neither is used once it has returned. Not while another thread takes. */
 void inbox_poll_end(struct inbox *inbox);
 
-/* The oldest item, or NULL once the monotonic clock has reached `deadline_ms` (UINT64_MAX: never).
- */
+/* The oldest item, or NULL once the monotonic clock has reached `deadline_ms` (UINT64_MAX:
+ * never). */
 struct inbox_item *inbox_take(struct inbox *inbox, uint64_t deadline_ms);
 void inbox_release(struct inbox_item *item);
 

@@ -51,8 +51,8 @@ struct membership {
     struct chief_record chief;
     struct run run;      /* Last readable /run. */
     int32_t run_version; /* The version of its znode. */
-    uint64_t
-        run_zxid; /* The transaction that wrote it, because versions begin again after a wipe. */
+    /* The transaction that wrote it, because versions begin again after a wipe. */
+    uint64_t run_zxid;
     int exit_code;
     char why[RUN_TEXT_MAX]; /* The reason for waiting, or for the end; for the log. */
     /* Private: see membership.c. */

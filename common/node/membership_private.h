@@ -1,5 +1,5 @@
-/* common/node/membership_private.h: shared by the membership*.c files; no other file includes it.
- */
+/* common/node/membership_private.h: shared by the membership*.c files; no other file includes
+ * it. */
 #ifndef COMMON_NODE_MEMBERSHIP_PRIVATE_H
 #define COMMON_NODE_MEMBERSHIP_PRIVATE_H
 

@@ -45,8 +45,8 @@ void runtime_address(const struct runtime *runtime, char *text, size_t size);
  * `release` after it was handled, or at close. */
 void runtime_post(struct runtime *runtime, void *event, void (*release)(void *event));
 
-/* Deliver NODE_START, then all events until the node has finished; returns its exit code. Blocks.
- */
+/* Deliver NODE_START, then all events until the node has finished; returns its exit code.
+ * Blocks. */
 int runtime_run(struct runtime *runtime, const struct node *node);
 
 /* Close in good order: ends the session, which removes the ephemerals. */

@@ -24,8 +24,8 @@
 
 enum {
     ZK_PATH_MAX = 256,
-    ZK_DATA_MAX =
-        512 * 1024,     /* Half of jute.maxbuffer; a larger znode would break the connection. */
+    /* Half of jute.maxbuffer; a larger znode would break the connection. */
+    ZK_DATA_MAX = 512 * 1024,
     ZK_WRITES_MAX = 16, /* Writes in one transaction. */
     ZK_ANY_VERSION = -1,
 };
@@ -130,11 +130,11 @@ struct zk_config {
     const char *connect;         /* "h1:2181,h2:2181/chroot"; prefer IP literals. Copied. */
     uint32_t session_timeout_ms; /* Requested; the server rounds it to its ticks. */
     uint32_t deadline_ms;        /* A request without an answer is UNKNOWN after it. */
-    const char
-        *credentials; /* "user:password" for the digest scheme: znodes are then created readable and
-                       * writable by this user alone; NULL: open to all. Copied. */
-    const struct zk_session
-        *resume;        /* Continue this session instead of opening a new one. May be NULL. */
+    /* "user:password" for the digest scheme: znodes are then created readable and writable by
+     * this user alone; NULL: open to all. Copied. */
+    const char *credentials;
+    /* Continue this session instead of opening a new one. May be NULL. */
+    const struct zk_session *resume;
     bool without_probe; /* Wait without limit for a connection; only for zk_probe.c. */
     zk_sink sink;
     void *sink_ctx;
@@ -166,8 +166,8 @@ enum zk_permission { ZK_MAY_READ = 1, ZK_MAY_CREATE = 4, ZK_MAY_SET_PERMISSIONS 
  * but not part of it, as nodes do not use it. */
 void zk_set_permissions(struct zk *zk, uint64_t op, const char *path, unsigned others);
 
-/* The session, for the session file, and the timeout that the server granted; after ZK_CONNECTED.
- */
+/* The session, for the session file, and the timeout that the server granted; after
+ * ZK_CONNECTED. */
 struct zk_session zk_session_of(const struct zk *zk);
 uint32_t zk_session_timeout_ms(const struct zk *zk);
 

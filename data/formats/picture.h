@@ -30,8 +30,8 @@ struct picture {
 /* The keys of a record that begins with a struct picture_options. */
 extern const struct json_part picture_keys;
 
-/* Read data.options of a format that has no other keys; "": none is given. TN_EINVAL names the key.
- */
+/* Read data.options of a format that has no other keys; "": none is given. TN_EINVAL names the
+ * key. */
 MUST_CHECK enum tn_status picture_read_options(const char *text, struct picture_options *out,
                                                struct error *error);
 

@@ -65,8 +65,8 @@ static void close_shard(struct source *source)
     source->state = NULL;
 }
 
-/* Divide a name; endings are in lower case from here on. False: the member belongs to no example.
- */
+/* Divide a name; endings are in lower case from here on. False: the member belongs to no
+ * example. */
 static bool divide(struct tar_member *member, struct parts *out)
 {
     char *slash = strrchr(member->name, '/');

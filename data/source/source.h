@@ -55,8 +55,8 @@ struct source_cell {
     size_t size; /* Elements of `bytes` or `floats`. */
 };
 
-/* A row that one thread reads into. Pointers in cells are valid until the next read into the row.
- */
+/* A row that one thread reads into. Pointers in cells are valid until the next read into the
+ * row. */
 struct source_row {
     uint32_t column_count;
     struct source_cell *cells;   /* One for each column. */

@@ -1,5 +1,5 @@
-/* The regression of linear.c with hooks: it reports its progress, and ends when it is good enough.
- */
+/* The regression of linear.c with hooks: it reports its progress, and ends when it is good
+ * enough. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <tanist/tanist.h>

@@ -5,8 +5,8 @@
 #include "graph/core/backend.h"
 #include "kernels/kernels.h"
 
-/* Each runs one operation, or leaves it to `other` where the table has no kernel for these shapes.
- */
+/* Each runs one operation, or leaves it to `other` where the table has no kernel for these
+ * shapes. */
 void table_matmul(const struct kernels *kernels, const struct kernel_call *call,
                   kernel_function other);
 void table_matmul_add(const struct kernels *kernels, const struct kernel_call *call,

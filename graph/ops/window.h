@@ -29,8 +29,8 @@ enum window_integer {
 MUST_CHECK enum tn_status window_resolve(const struct tn_shape *x, const struct tn_window *window,
                                          struct attributes *attributes, struct error *error);
 
-/* The number of rows (`vertical`) or columns of the result; less than 1: the window is too large.
- */
+/* The number of rows (`vertical`) or columns of the result; less than 1: the window is too
+ * large. */
 int64_t window_results(const struct tn_shape *x, const int64_t *integers, bool vertical);
 
 /* The side of windows that are squares without gaps, overlaps or padding; 0: they are others. */

@@ -221,8 +221,8 @@ static struct pool2d pool_of_image(const struct kernel_call *call, const struct 
     };
 }
 
-/* Image by image: sums go on where those of the image before have ended, as over the whole batch.
- */
+/* Image by image: sums go on where those of the image before have ended, as over the whole
+ * batch. */
 static void pool_gradients(const struct kernel_call *call)
 {
     const struct portable *kernels = kernels_of(call);

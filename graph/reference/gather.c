@@ -56,8 +56,8 @@ static void cast_to_float(const struct kernel_call *call)
     }
 }
 
-/* A number that is not an id, as NaN or one out of range, becomes -1, for which a gather gives NaN.
- */
+/* A number that is not an id, as NaN or one out of range, becomes -1, for which a gather gives
+ * NaN. */
 static int64_t whole(real number)
 {
     return number >= 0 && number < 0x1p31F ? (int64_t)number : -1;

@@ -10,8 +10,8 @@
 
 enum { PHILOX_ROUNDS = 10, PHILOX_WORDS = 4, PHILOX_LANES = 16 };
 
-/* Element e is word (e / 16) % 4 of the counter (e / 64 * 16 + e % 16, example, step, step >> 32).
- */
+/* Element e is word (e / 16) % 4 of the counter (e / 64 * 16 + e % 16, example, step, step >>
+ * 32). */
 static inline uint32_t philox_bits(uint64_t key, uint64_t step, uint32_t example, uint64_t element)
 {
     uint64_t block = element / (PHILOX_LANES * PHILOX_WORDS);

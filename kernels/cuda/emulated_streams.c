@@ -114,8 +114,8 @@ int emulated_event_elapsed(float *milliseconds, struct gpu_event *begin, struct 
     return emulated_leave(code);
 }
 
-/* Only the beginning of the image is read: the kernels are those that are linked with this driver.
- */
+/* Only the beginning of the image is read: the kernels are those that are linked with this
+ * driver. */
 int emulated_module_load(struct gpu_module **module, const void *image)
 {
     static const char own[] = EMULATED_IMAGE, fatbin[] = {'\x50', '\xed', '\x55', '\xba'};

@@ -21,8 +21,8 @@ struct cuda_library {
      * TN_ENOMEM: out of the device's memory; the text has the bytes that are free. */
     enum tn_status (*allocate)(size_t bytes, void **memory, struct error *error);
     void (*release)(void *memory); /* NULL is allowed. */
-    /* Copies behind all earlier kernels; when they return, `from` may change and `to` is complete.
-     */
+    /* Copies behind all earlier kernels; when they return, `from` may change and `to` is
+     * complete. */
     enum tn_status (*upload)(void *to, const void *from, size_t bytes, struct error *error);
     enum tn_status (*download)(void *to, const void *from, size_t bytes, struct error *error);
     /* Zeros. */

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* A device whose context cannot be made (in exclusive use, failed, full) is described all the same.
- */
+/* A device whose context cannot be made (in exclusive use, failed, full) is described all the
+ * same. */
 static enum tn_status measure_free(const struct gpu_driver *driver, int device,
                                    struct gpu_device *out, struct error *error)
 {

@@ -16,8 +16,8 @@ struct depthwise_row {
 };
 
 struct depthwise_kernels {
-    /* y[width][channels] with weights[kernel height][kernel width][channels]; then bias and relu.
-     */
+    /* y[width][channels] with weights[kernel height][kernel width][channels]; then bias and
+     * relu. */
     void (*forward)(const struct depthwise_row *row, const float *weights, const float *bias,
                     bool relu, float *y);
     /* dw += the gradient of this row, columns ascending. */

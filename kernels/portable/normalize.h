@@ -10,8 +10,8 @@
 
 #include <stddef.h>
 
-/* Rows without gaps. mean and rstd have one float per row; forward writes and backward reads them.
- */
+/* Rows without gaps. mean and rstd have one float per row; forward writes and backward reads
+ * them. */
 struct layer_norm {
     size_t rows, columns;
     const float *x, *gain;

@@ -13,8 +13,8 @@
 
 struct reduce_kernels {
     float (*sum)(size_t count, const float *x);
-    /* The greatest element; count >= 1. If an element is a NaN, the result is one of the elements.
-     */
+    /* The greatest element; count >= 1. If an element is a NaN, the result is one of the
+     * elements. */
     float (*greatest)(size_t count, const float *x);
     /* The sum of x[i] y[i], in lanes of doubles: for norms. `y` may be `x`. */
     double (*dot)(size_t count, const float *x, const float *y);

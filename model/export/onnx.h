@@ -31,8 +31,8 @@ struct onnx_export {
     enum onnx_head head;
     const char *name;                /* The name of the model. */
     const struct export_fact *facts; /* Ends with a key NULL. */
-    const char
-        *columns; /* DIR/columns.json: the inputs are columns; NULL: as the model has them. */
+    /* DIR/columns.json: the inputs are columns; NULL: as the model has them. */
+    const char *columns;
 };
 
 /* TN_EINVAL: an operation has no counterpart in ONNX: the error names it and its scope; there is no

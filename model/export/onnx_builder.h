@@ -40,8 +40,8 @@ const char *to_onnx_keep_text(struct to_onnx_builder *builder, const char *text)
 void to_onnx_append(struct to_onnx_builder *builder, void ***list, size_t *count, size_t *capacity,
                     void *item);
 
-/* Append a node; its output gets the name `output`, or a new one if that is NULL. Returns the name.
- */
+/* Append a node; its output gets the name `output`, or a new one if that is NULL. Returns the
+ * name. */
 const char *to_onnx_node(struct to_onnx_builder *builder, const char *operator,
                          const char * const * inputs, size_t count, const char *output);
 const char *to_onnx_node1(struct to_onnx_builder *builder, const char *operator, const char * x,

@@ -169,8 +169,8 @@ static enum tn_status write_file(struct writer *writer, struct digest *digest, s
     return status;
 }
 
-/* Check that the manifest in the folder of this id is of the checkpoint that `request` is part of.
- */
+/* Check that the manifest in the folder of this id is of the checkpoint that `request` is part
+ * of. */
 static enum tn_status check_committed(const struct store_write_request *request,
                                       const struct manifest *manifest, struct error *error)
 {

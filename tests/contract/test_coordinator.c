@@ -260,8 +260,8 @@ static void cluster_is_created_once(void **state)
     assert_int_equal(read_run().phase, RUN_FORMING);
 }
 
-/* The chief resigns while the run is running; the next one continues; all nodes end with the run.
- */
+/* The chief resigns while the run is running; the next one continues; all nodes end with the
+ * run. */
 static void run_survives_the_resignation_of_its_chief(void **state)
 {
     (void)state;

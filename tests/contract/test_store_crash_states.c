@@ -95,8 +95,8 @@ static void committed_checkpoint_survives_every_crash_state(void **state)
     assert_true(recording.states > 200);
 }
 
-/* A shard that is written a second time, after a restart of its ps, replaces the first atomically.
- */
+/* A shard that is written a second time, after a restart of its ps, replaces the first
+ * atomically. */
 static void rewritten_shard_survives_every_crash_state(void **state)
 {
     struct error error = {.text = ""};

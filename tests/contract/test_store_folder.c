@@ -114,8 +114,8 @@ static void manifest_can_be_stored_twice(void **state)
     assert_int_equal(rmdir(in_dir("0000000005")), 0);
 }
 
-/* Collection removes older checkpoints that are not kept, aborted ones included, and nothing else.
- */
+/* Collection removes older checkpoints that are not kept, aborted ones included, and nothing
+ * else. */
 static void collection_keeps_the_given_ids(void **state)
 {
     (void)state;

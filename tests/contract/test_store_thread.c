@@ -195,8 +195,8 @@ static void submit_paced(struct buffer_pool *pool, uint64_t op)
     for (uint32_t a = 0; a < ARRAYS; a++) { buffer_release(request.arrays[a].buffer); }
 }
 
-/* A write that would otherwise last for hours ends when a request is behind it; so does the test.
- */
+/* A write that would otherwise last for hours ends when a request is behind it; so does the
+ * test. */
 static void request_behind_a_write_hurries_it(void **state)
 {
     (void)state;

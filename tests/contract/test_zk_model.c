@@ -91,8 +91,8 @@ static void test_life(void **state)
     check_script(script_life);
 }
 
-/* Sequence numbers: after other children, after deletes, in a recreated parent, in a transaction.
- */
+/* Sequence numbers: after other children, after deletes, in a recreated parent, in a
+ * transaction. */
 static void script_sequence(struct trial *trial)
 {
     create(trial, 0, "/line", 0);

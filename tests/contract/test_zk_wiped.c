@@ -76,8 +76,8 @@ static void wiped_servers_end_the_session(void **state)
     test_client_close(&client);
 }
 
-/* An outage of three session timeouts: with the same data the session and its ephemerals continue.
- */
+/* An outage of three session timeouts: with the same data the session and its ephemerals
+ * continue. */
 static void session_survives_an_outage(void **state)
 {
     (void)state;

@@ -21,8 +21,8 @@ enum {
     SIM_TASKS_MAX = 12,
     SIM_PROCESSES_MAX = 2048,
     SIM_FAULTS_FROM_MS = 200,
-    SIM_LIVENESS_MS =
-        120000, /* A run must end within this time after the last fault, or make progress. */
+    /* A run must end within this time after the last fault, or make progress. */
+    SIM_LIVENESS_MS = 120000,
     SIM_PROGRESS_MS = 60000, /* Progress: a later step is committed in each such interval. */
 };
 
@@ -103,8 +103,8 @@ struct sim_cluster {
     struct reference *reference;
     struct checker checker;
     struct coverage *coverage;
-    struct sim_question
-        questions[SIM_QUESTIONS];           /* A hash table; an older question is forgotten. */
+    /* A hash table; an older question is forgotten. */
+    struct sim_question questions[SIM_QUESTIONS];
     struct sim_answer answers[SIM_ANSWERS]; /* A hash table. */
     struct sim_lookup lookups[SIM_LOOKUPS]; /* A hash table. */
     uint64_t rows_checked;

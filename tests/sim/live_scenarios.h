@@ -18,8 +18,8 @@ void live_balance(struct sim_setup *setup, struct random *random);
 void live_survivor(struct sim_setup *setup, struct random *random);
 /* Operators scale and pause during the changes: requests_are_kept(). */
 void live_requests(struct sim_setup *setup, struct random *random);
-/* Several changes and requests to scale, one after the other and at the same time: is_sequence().
- */
+/* Several changes and requests to scale, one after the other and at the same time:
+ * is_sequence(). */
 void live_sequence(struct sim_setup *setup, struct random *random);
 /* An operator stops the run during a change: is_stopped_live(). */
 void live_stop(struct sim_setup *setup, struct random *random);

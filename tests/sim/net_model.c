@@ -310,8 +310,8 @@ static void open_late(struct net_link *link, struct net_side *side)
     if (link->established && !side->endpoint->frozen) { net_report_open(link, side); }
 }
 
-/* A process may die between any two of its sends: a random part of the end of the stream is lost.
- */
+/* A process may die between any two of its sends: a random part of the end of the stream is
+ * lost. */
 static void lose_tail(struct net_link *link, struct net_side *side)
 {
     struct net_side *peer = net_other(link, side);

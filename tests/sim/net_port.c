@@ -10,8 +10,8 @@
 #include "tests/sim/net_model_private.h"
 
 enum {
-    LINKS_BY_TCP =
-        4 /* One connection of this number has no lane: its listener did not answer in time. */
+    /* One connection of this number has no lane: its listener did not answer in time. */
+    LINKS_BY_TCP = 4,
 };
 
 /* ---------------------------------------------------------------- dialing */

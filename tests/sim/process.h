@@ -53,14 +53,14 @@ struct process {
     uint64_t tick_at_us; /* Time of the earliest scheduled tick; 0: none. */
     uint64_t started_us;
     void *kept; /* A ps's struct kept_memory; freed after the node. NULL: none. */
-    struct row_sharing
-        *sharing;   /* For a worker, which has the place of its index; NULL: not shared. */
+    /* For a worker, which has the place of its index; NULL: not shared. */
+    struct row_sharing *sharing;
     bool dies;      /* It is killed at the end of the present delivery, in which it is muted. */
     uint32_t depth; /* Nested deliveries; at most one. */
 };
 
-/* Creates a process for `task` with its ports. The caller sets `node` and `destroy`, and starts it.
- */
+/* Creates a process for `task` with its ports. The caller sets `node` and `destroy`, and starts
+ * it. */
 struct process *process_create(const struct process_config *config, struct task task);
 void process_start(struct process *process);
 /* SIGKILL. `silently`: the host lost power, so its connections are not closed. */

@@ -16,8 +16,8 @@ enum {
     STALL_MS = 9000,    /* Much less, and more than a session and everything else takes. */
 };
 
-/* The parts send each other values and gradients, and losses and averages are on several members.
- */
+/* The parts send each other values and gradients, and losses and averages are on several
+ * members. */
 static const char *const layers[] = {
     [2] =
         "model.layers=[{\"dense\": {\"units\": 6, \"activation\": \"tanh\"}, \"task\": 0}, "

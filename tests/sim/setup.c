@@ -152,8 +152,8 @@ static void draw_evaluator(struct sim_setup *setup, uint64_t seed)
     if (job->checkpoint.best == BEST_NONE && coin(&random)) { job->checkpoint.best = BEST_LOSS; }
 }
 
-/* In one seed of four the learning rate was changed, once or twice; not where counts must be exact.
- */
+/* In one seed of four the learning rate was changed, once or twice; not where counts must be
+ * exact. */
 static void draw_rate_changes(struct sim_setup *setup, uint64_t seed)
 {
     struct random random = {.state = seed ^ 0x7261746500000000u};

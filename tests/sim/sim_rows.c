@@ -1,5 +1,5 @@
-/* Tables of rows: which jobs have them, and each row that a ps sends, compared with the reference.
- */
+/* Tables of rows: which jobs have them, and each row that a ps sends, compared with the
+ * reference. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -60,8 +60,8 @@ uint64_t world_below(struct world *world, uint64_t limit);
 uint64_t world_between(struct world *world, uint64_t low, uint64_t high); /* Both included. */
 bool world_chance(struct world *world, uint32_t per_mille);
 
-/* Adds a line to the trace, which keeps the last WORLD_TRACE_LINES; printed as well when verbose.
- */
+/* Adds a line to the trace, which keeps the last WORLD_TRACE_LINES; printed as well when
+ * verbose. */
 void world_log(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Records that an invariant is broken. Only the first failure is kept. */
 void world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -20,6 +20,10 @@ RULES = (
     ("minimum", MINIMUM, False, f"a minimum or maximum by hand; use {MINMAX}"),
     ("minimum", re.compile(r"#\s*define\s+(?:MIN|MAX)\s*\("), False, f"a macro for it; use {MINMAX}"),
     ("minimum", HELPER, False, f"another function for it; use {MINMAX}"),
+    ("broken", re.compile(r"^ +(?:const )?(?:(?:struct|enum) \w+|\w+_t|bool|char|double|[A-Z_]+ =)(?: \*)?\n +\S.*/\*", re.M),
+     True, "a field is broken in two for its comment; put the comment above it"),
+    ("comment", re.compile(r"^ *(?:/\* \S.*\n *\*/| \* \*/)$", re.M), True,
+     "a comment ends on a line of its own; move its last word there"),
     ("unformatted", re.compile(r"clang-format off"), True,
      "clang-format is switched off; a comma after the last element keeps one row a line"),
 )

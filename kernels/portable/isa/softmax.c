@@ -11,8 +11,8 @@ static size_t visible_columns(const struct softmax_rows *task, size_t row)
     return size_min(task->visible + row * task->more, task->columns);
 }
 
-/* y = exp(x * scale - greatest); returns the sum. A partial vector adds nothing in its other lanes.
- */
+/* y = exp(x * scale - greatest); returns the sum. A partial vector adds nothing in its other
+ * lanes. */
 ISA_INLINE float exponentials(size_t count, float scale, float greatest, const float *x, float *y)
 {
     const wide factor = wide_set(scale), most = wide_set(-greatest);

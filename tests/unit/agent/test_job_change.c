@@ -96,8 +96,8 @@ static void change_waits_for_the_longest_session(void **state)
     }
 }
 
-/* A write that was lost, or that met another version, is repeated; the nodes leave only after it.
- */
+/* A write that was lost, or that met another version, is repeated; the nodes leave only after
+ * it. */
 static void lost_answer_is_repeated(void **state)
 {
     (void)state;
@@ -144,8 +144,8 @@ static void withdrawn_request_is_forgotten(void **state)
     assert_int_equal(read_again_as(CHANGE_WANTED, 0, 6, 0), JOB_CHANGE_CHECK);
 }
 
-/* A second request during a change is refused, and the change continues, also without its author.
- */
+/* A second request during a change is refused, and the change continues, also without its
+ * author. */
 static void second_request_is_refused(void **state)
 {
     (void)state;

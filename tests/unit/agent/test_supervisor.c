@@ -9,8 +9,8 @@ static void killed_child_restarts_at_once(void **state)
     assert_string_equal(killed(0, 5000), "spawn 0");
 }
 
-/* S1: after short runs the next restarts wait 100 ms, 200 ms, ...; a run of a second resets that.
- */
+/* S1: after short runs the next restarts wait 100 ms, 200 ms, ...; a run of a second resets
+ * that. */
 static void short_runs_delay_restarts(void **state)
 {
     (void)state;
@@ -173,8 +173,8 @@ static void frozen_process_is_killed(void **state)
     assert_string_equal(killed(1, 10502), "reap 1, spawn 1");
 }
 
-/* S5: after the job's end nodes leave by themselves, none restarts, and servers are stopped last.
- */
+/* S5: after the job's end nodes leave by themselves, none restarts, and servers are stopped
+ * last. */
 static void servers_stop_after_the_nodes(void **state)
 {
     (void)state;

@@ -101,8 +101,8 @@ static void check_complete(const struct assign_input *input, const struct assign
 
 /* ------------------------------------------------------------------ examples */
 
-/* Nodes of the tree; a lost worker loses its slices to the others, and gets a part when it returns.
- */
+/* Nodes of the tree; a lost worker loses its slices to the others, and gets a part when it
+ * returns. */
 static void slices_follow_the_ready_workers(void **state)
 {
     (void)state;

@@ -237,8 +237,8 @@ static void begin_loading(void)
     report(ROLE_PS, 0);
 }
 
-/* A generation that cannot load falls back to the previous checkpoint, then to the initial values.
- */
+/* A generation that cannot load falls back to the previous checkpoint, then to the initial
+ * values. */
 static void damaged_checkpoint_falls_back_to_the_previous(void **state)
 {
     (void)state;
@@ -407,8 +407,8 @@ static void old_checkpoints_are_deleted_after_a_commit(void **state)
     assert_int_equal(actions.deletes[0], 1);
 }
 
-/* The highest `keep` is honoured: the newest ones stay, and none is forgotten before its deletion.
- */
+/* The highest `keep` is honoured: the newest ones stay, and none is forgotten before its
+ * deletion. */
 static void as_many_checkpoints_stay_as_the_job_allows(void **state)
 {
     (void)state;

@@ -155,8 +155,8 @@ static void gate_without_workers_is_the_present_step(void **state)
     assert_int_equal(chief.run.save_step, 10);
 }
 
-/* A push that was sent before may still arrive, so no ps leaves before each has read of the gate.
- */
+/* A push that was sent before may still arrive, so no ps leaves before each has read of the
+ * gate. */
 static void every_ps_reads_of_the_gate_before_one_leaves(void **state)
 {
     (void)state;

@@ -11,8 +11,8 @@
 
 static const struct assignment all_to_0 = {.generation = 3, .slice_count = 4};
 
-/* Generation 3 began at checkpoint 5, step 50; while running, checkpoint 6 is ordered for step 70.
- */
+/* Generation 3 began at checkpoint 5, step 50; while running, checkpoint 6 is ordered for step
+ * 70. */
 static struct run former_run(enum run_phase phase)
 {
     return (struct run){.phase = phase,
@@ -127,8 +127,8 @@ static void new_chief_measures_the_rate_itself(void **state)
     assert_in_range(chief.run.save_step, 41000, 41500);
 }
 
-/* With `restore` every ps pauses and loads the committed checkpoint; the redone steps are counted.
- */
+/* With `restore` every ps pauses and loads the committed checkpoint; the redone steps are
+ * counted. */
 static void restore_policy_pauses_and_loads(void **state)
 {
     (void)state;
@@ -161,8 +161,8 @@ static void empty_ps_after_a_failover_are_a_restart(void **state)
     assert_int_equal(actions.write->run.recovery.kind, RECOVERY_RESTART);
 }
 
-/* An operator's program set /run back to forming: a new generation loads the committed checkpoint.
- */
+/* An operator's program set /run back to forming: a new generation loads the committed
+ * checkpoint. */
 static void reformed_run_loads_the_committed_checkpoint(void **state)
 {
     (void)state;
@@ -246,8 +246,8 @@ static void deposed_chief_exits(void **state)
     assert_true(actions.exits && actions.exit_code == TN_EXIT_DEPOSED);
 }
 
-/* Every ps reports the last step, but one was only passing it: it had not read the order to stop.
- */
+/* Every ps reports the last step, but one was only passing it: it had not read the order to
+ * stop. */
 static void end_moves_when_a_ps_has_passed_it(void **state)
 {
     (void)state;

@@ -98,8 +98,8 @@ static struct result run(struct tn_program *program, const float *values, uint32
     return result;
 }
 
-/* The slices [first, first + count), one by one, split at the largest power of two below `count`.
- */
+/* The slices [first, first + count), one by one, split at the largest power of two below
+ * `count`. */
 static struct result sum_slices(struct tn_program *one, const float *values, uint32_t first,
                                 uint32_t count)
 {

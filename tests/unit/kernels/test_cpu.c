@@ -378,8 +378,8 @@ static double loss_and_gradient(const struct kernels *kernels, size_t rows, size
     return sum;
 }
 
-/* Softmax and its loss agree with the reference, which is in double precision, also far from zero.
- */
+/* Softmax and its loss agree with the reference, which is in double precision, also far from
+ * zero. */
 static void test_softmax_agrees(void **state)
 {
     (void)state;

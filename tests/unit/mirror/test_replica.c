@@ -316,8 +316,8 @@ static void a_newcomer_asks_for_values(void **state)
     assert_string_equal(loaded(), "");
 }
 
-/* One that receives GONE keeps its values until others have arrived, and takes none that are older.
- */
+/* One that receives GONE keeps its values until others have arrived, and takes none that are
+ * older. */
 static void one_that_is_behind(void **state)
 {
     (void)state;

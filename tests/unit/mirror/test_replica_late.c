@@ -55,8 +55,8 @@ static void frame(enum replica_event_type type, uint32_t peer, uint32_t range, u
                                 .node = {first, count}});
 }
 
-/* Its own slices are computed at once; those of the others arrive STEP_MS later, with their sums.
- */
+/* Its own slices are computed at once; those of the others arrive STEP_MS later, with their
+ * sums. */
 static void make_step(void)
 {
     const uint64_t step = replica.step;
@@ -215,8 +215,8 @@ static void one_that_computes_does_not_judge(void **state)
     assert_true(is_late(2, 2));
 }
 
-/* Nor does one that owns no slices, as a late worker, or whose values are those of a former step.
- */
+/* Nor does one that owns no slices, as a late worker, or whose values are those of a former
+ * step. */
 static void one_that_is_behind_does_not_judge(void **state)
 {
     (void)state;

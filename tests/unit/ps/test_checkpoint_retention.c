@@ -189,8 +189,8 @@ static void expect_kept(const struct run *run, const uint64_t *ids, size_t count
     for (size_t i = 0; i < count; i++) { assert_int_equal(store.kept[i], ids[i]); }
 }
 
-/* With tables, the newest one of an earlier block of 16 ids stays: it shares no file with others.
- */
+/* With tables, the newest one of an earlier block of 16 ids stays: it shares no file with
+ * others. */
 static void test_one_of_an_earlier_chain_stays(void **state)
 {
     static struct variable_table variables;

@@ -35,8 +35,8 @@ static void the_most_used_are_found(void **state)
                               ROW_HITS_MOST * (ROW_HITS_MOST - 1) / 2);
 }
 
-/* One key of many lookups is the hottest bucket; even keys have about the share of their buckets.
- */
+/* One key of many lookups is the hottest bucket; even keys have about the share of their
+ * buckets. */
 static void a_hot_key_shows(void **state)
 {
     static struct row_hits even, skewed;

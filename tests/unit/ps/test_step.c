@@ -356,8 +356,8 @@ static void test_new_generation_drops_everything(void **state)
     assert_int_equal(number_of(PS_DO_APPLY), 0);
 }
 
-/* If the order changes during a load, the loaded arrays are discarded and the newer one is loaded.
- */
+/* If the order changes during a load, the loaded arrays are discarded and the newer one is
+ * loaded. */
 static void test_outdated_load_is_discarded(void **state)
 {
     (void)state;

@@ -77,8 +77,8 @@ static bool is_any_late(void)
     return ps_step_late(&s, now_ms, &late) > 0;
 }
 
-/* The slices that are lacking are late some time after the first one has arrived, and not before.
- */
+/* The slices that are lacking are late some time after the first one has arrived, and not
+ * before. */
 static void lacking_slices_are_late(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The ps core that continues where a former process was (P13): events and the actions they cause.
- */
+/* The ps core that continues where a former process was (P13): events and the actions they
+ * cause. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

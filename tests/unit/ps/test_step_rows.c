@@ -1,5 +1,5 @@
-/* The ps core with tables of rows: lookups, pushes whose rows come before their chunks, and saves.
- */
+/* The ps core with tables of rows: lookups, pushes whose rows come before their chunks, and
+ * saves. */
 #include "ps/step.h"
 
 #include <setjmp.h>

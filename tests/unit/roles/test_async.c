@@ -1,5 +1,5 @@
-/* Ps and workers together in async mode: each slice contributes once to each step, whatever dies.
- */
+/* Ps and workers together in async mode: each slice contributes once to each step, whatever
+ * dies. */
 #include "tests/unit/roles/together.h"
 
 static const char *const async_settings[] = {"data.type=synthetic",
@@ -69,8 +69,8 @@ static void reference(float *values)
     model_close(model);
 }
 
-/* Worker 0 owns all slices, and no value may be stale, so that the order of all updates is known.
- */
+/* Worker 0 owns all slices, and no value may be stale, so that the order of all updates is
+ * known. */
 static void begin_lock_step(uint64_t seed)
 {
     const char *settings[sizeof async_settings / sizeof *async_settings + 1];

@@ -189,8 +189,8 @@ static bool both_failed(void)
     return w.nodes[0].report.failed_load == 1 && w.nodes[1].report.failed_load == 1;
 }
 
-/* A checkpoint that cannot be read is reported with the generation; another order is carried out.
- */
+/* A checkpoint that cannot be read is reported with the generation; another order is carried
+ * out. */
 static void test_damaged_checkpoint_is_reported(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* session/server_plan.c: a decoded plan equals the encoded one; invalid bytes are refused.
- */
+/* session/server_plan.c: a decoded plan equals the encoded one; invalid bytes are
+ * refused. */
 #include "session/server_plan.h"
 
 #include "tests/unit/session/plan_fixture.h"

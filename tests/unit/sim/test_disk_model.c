@@ -206,8 +206,8 @@ static void committed_checkpoints_are_listed(void **state)
     end(&f);
 }
 
-/* A collection removes checkpoints below the id that are not kept, and counts the committed ones.
- */
+/* A collection removes checkpoints below the id that are not kept, and counts the committed
+ * ones. */
 static void collection_keeps_the_listed_checkpoints(void **state)
 {
     (void)state;

@@ -232,8 +232,8 @@ static void nodes_of_another_cluster_are_refused(void **state)
     end(&f);
 }
 
-/* The death of a process closes its connections at once, after frames in flight, or without them.
- */
+/* The death of a process closes its connections at once, after frames in flight, or without
+ * them. */
 static void death_of_a_process_closes_its_connections(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* tests/unit/support/checks.h: asserts the checks of a verdict by name, result and stated values.
- */
+/* tests/unit/support/checks.h: asserts the checks of a verdict by name, result and stated
+ * values. */
 #ifndef TESTS_UNIT_SUPPORT_CHECKS_H
 #define TESTS_UNIT_SUPPORT_CHECKS_H
 

@@ -9,8 +9,8 @@ static inline tn_tensor labels_field(struct tn_graph *graph)
     return tn_placeholder(graph, "label", TN_UINT8, TN_SHAPE(TN_BATCH));
 }
 
-/* Images of side x side, convolution, batch norm, pooling, dropout; `filters` in the first layer.
- */
+/* Images of side x side, convolution, batch norm, pooling, dropout; `filters` in the first
+ * layer. */
 static inline struct tn_graph *cnn_graph(int64_t side, int64_t filters)
 {
     struct tn_graph *graph = new_graph();

@@ -201,8 +201,8 @@ static void test_refusal_is_retried(void **state)
     assert_int_equal(find_action(&out, LOOP_DO_PULL, 0)->ps, 1);
 }
 
-/* If a ps no longer keeps the step, as after a freeze of the worker, the present one is gathered.
- */
+/* If a ps no longer keeps the step, as after a freeze of the worker, the present one is
+ * gathered. */
 static void test_missing_step_is_gathered_anew(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The training loop of the head of a group: resets, and computations that other events interrupt.
- */
+/* The training loop of the head of a group: resets, and computations that other events
+ * interrupt. */
 #include "tests/unit/worker/loop_scene.h"
 
 /* With whole pushes nothing is sent before all nodes are computed. */

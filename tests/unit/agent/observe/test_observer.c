@@ -117,8 +117,8 @@ static void number_of_ps_changes(void **state)
                      OBSERVER_MEMBER);
 }
 
-/* Entries are reported once, in the order of their numbers; those that existed at the start as old.
- */
+/* Entries are reported once, in the order of their numbers; those that existed at the start as
+ * old. */
 static void history_is_reported_in_order(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* chaos/cluster/cluster_run.h: the environment of a run is the harness's, with some variables set.
- */
+/* chaos/cluster/cluster_run.h: the environment of a run is the harness's, with some variables
+ * set. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

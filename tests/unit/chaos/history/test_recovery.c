@@ -1,5 +1,5 @@
-/* chaos/history/recovery.h: recoveries of a chief, a ps and a worker, measured on a golden history.
- */
+/* chaos/history/recovery.h: recoveries of a chief, a ps and a worker, measured on a golden
+ * history. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

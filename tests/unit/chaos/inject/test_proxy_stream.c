@@ -58,8 +58,8 @@ static void delayed_bytes_keep_their_order(void **state)
     stream_free(&stream);
 }
 
-/* Frames that arrive in pieces of any size are recognised, and leave complete: each once or twice.
- */
+/* Frames that arrive in pieces of any size are recognised, and leave complete: each once or
+ * twice. */
 static void frames_in_pieces_are_repeated(void **state)
 {
     (void)state;

@@ -41,8 +41,8 @@ static void assert_faults(const char *history, unsigned allowed_skips, const cha
     assert_check(checks, "faults", want);
 }
 
-/* A round without a fault has tested nothing: it fails unless the need that is missing is allowed.
- */
+/* A round without a fault has tested nothing: it fails unless the need that is missing is
+ * allowed. */
 static void faults_wants_a_fault(void **state)
 {
     static const char cut[] = "{'kind': 'skipped', 'lacks': 'network', 'text': 'no namespaces'}";

@@ -99,8 +99,8 @@ static void missing_history_is_a_failed_round(void **state)
     assert_int_equal(json_member_integer(campaign, "failed", 0), 1);
 }
 
-/* Faults are counted by kind, and by the failpoint or else the phase at which they were injected.
- */
+/* Faults are counted by kind, and by the failpoint or else the phase at which they were
+ * injected. */
 static void faults_are_counted_by_kind_and_moment(void **state)
 {
     const json_t *campaign = campaign_of(*state);

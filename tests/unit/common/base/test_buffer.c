@@ -37,8 +37,8 @@ static void buffer_is_aligned_and_large_enough(void **state)
     }
 }
 
-/* Every byte of each buffer can be written, at every offset in a page, and buffers do not overlap.
- */
+/* Every byte of each buffer can be written, at every offset in a page, and buffers do not
+ * overlap. */
 static void every_byte_is_usable(void **state)
 {
     enum { COUNT = 130 };

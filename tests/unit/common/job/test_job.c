@@ -112,8 +112,8 @@ static void assignments_are_read(void **state)
     set_refused("name=", "give 1 to");
 }
 
-/* The kernels of a job are portable, but those of an existing run that does not name them were not.
- */
+/* The kernels of a job are portable, but those of an existing run that does not name them were
+ * not. */
 static void default_kernels_are_portable(void **state)
 {
     (void)state;

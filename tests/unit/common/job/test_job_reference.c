@@ -38,8 +38,8 @@ static char *text_of(const char *name)
     return text;
 }
 
-/* A key is printed with its mark, the allowed values, the default and the meaning, without links.
- */
+/* A key is printed with its mark, the allowed values, the default and the meaning, without
+ * links. */
 static void key_is_explained(void **state)
 {
     (void)state;

@@ -117,8 +117,8 @@ static void space_is_announced(void **state)
     assert_true(ring_ask_for_space(&producer));
 }
 
-/* A producer that claims more than fits, or takes bytes back, is refused before a byte is read.
- */
+/* A producer that claims more than fits, or takes bytes back, is refused before a byte is
+ * read. */
 static void hostile_producer_is_refused(void **state)
 {
     (void)state;

@@ -150,8 +150,8 @@ static void workers_with_slices_are_awaited(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_following, teardown)
 
-/* A member of a group follows the ps, and the other workers, to which it makes connections itself.
- */
+/* A member of a group follows the ps, and the other workers, to which it makes connections
+ * itself. */
 static void members_of_a_group_follow_workers(void **state)
 {
     (void)state;

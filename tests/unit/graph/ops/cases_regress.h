@@ -57,8 +57,8 @@ static tn_tensor huber_of_zero(struct tn_graph *g)
     return tn_huber_error(g, outputs_of(g), targets_of(g), 0);
 }
 
-/* Example 0 is (0 - x)^2 and so on, with x from a constant; the batch comes from a field of zeros.
- */
+/* Example 0 is (0 - x)^2 and so on, with x from a constant; the batch comes from a field of
+ * zeros. */
 static tn_tensor known_loss(struct tn_graph *g,
                             tn_tensor (*loss)(struct tn_graph *, tn_tensor, tn_tensor))
 {

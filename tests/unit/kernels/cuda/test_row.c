@@ -156,8 +156,8 @@ static void smoothed_cross_entropy_has_the_bits_of_the_cpu(void **state)
     }
 }
 
-/* Numbers of which many are equal: the first of the greatest counts. A label may be out of range.
- */
+/* Numbers of which many are equal: the first of the greatest counts. A label may be out of
+ * range. */
 static void accuracy_has_the_bits_of_the_cpu(void **state)
 {
     (void)state;

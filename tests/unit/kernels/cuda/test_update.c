@@ -1,5 +1,5 @@
-/* kernels/cuda/update.c: optimizers and sums have the bits of the CPU's, for numbers of all kinds.
- */
+/* kernels/cuda/update.c: optimizers and sums have the bits of the CPU's, for numbers of all
+ * kinds. */
 #include "kernels/kernels.h"
 #include "kernels/portable/tree_rows.h"
 #include "tests/unit/kernels/cuda/device.h"

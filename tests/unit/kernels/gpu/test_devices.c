@@ -50,8 +50,8 @@ static void a_device_that_cannot_be_opened_has_a_problem(void **state)
     assert_non_null(strstr(devices.list[0].problem, "CUDA_ERROR_OUT_OF_MEMORY (2): out of memory"));
 }
 
-/* The driver fails at the first call, the second, and so on: an error or a problem, never silence.
- */
+/* The driver fails at the first call, the second, and so on: an error or a problem, never
+ * silence. */
 static void a_failure_at_any_call_is_reported(void **state)
 {
     (void)state;

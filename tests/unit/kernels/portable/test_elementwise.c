@@ -104,8 +104,8 @@ static float *values_of_all_exponents(void)
     return values;
 }
 
-/* |found - exact| in units in the last place of `exact`; a result that overflows must be infinite.
- */
+/* |found - exact| in units in the last place of `exact`; a result that overflows must be
+ * infinite. */
 static double error_in_ulp(float found, double exact, int floor)
 {
     if (isnan(exact)) { return isnan(found) ? 0 : INFINITY; }
@@ -181,8 +181,8 @@ static void test_special_values(void **state)
     }
 }
 
-/* Every function and every gradient, all exponents and every length of a tail: the bits of plain C.
- */
+/* Every function and every gradient, all exponents and every length of a tail: the bits of plain
+ * C. */
 static void test_every_class_has_the_same_bits(void **state)
 {
     (void)state;

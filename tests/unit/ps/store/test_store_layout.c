@@ -49,8 +49,8 @@ static void header_round_trip(void **state)
     assert_memory_equal(&decoded, &header, sizeof header);
 }
 
-/* Another size, another magic or fields out of range are damage; another format is not supported.
- */
+/* Another size, another magic or fields out of range are damage; another format is not
+ * supported. */
 static void wrong_headers_are_refused(void **state)
 {
     (void)state;

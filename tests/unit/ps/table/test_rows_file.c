@@ -144,8 +144,8 @@ static void write_two_steps(struct rows_file *file, uint32_t odd, bool full)
     assert_int_equal(partial_file_close(&partial, TN_OK, &error), TN_OK);
 }
 
-/* Full files and deltas whose tables are not all of one step are damaged, whichever table differs.
- */
+/* Full files and deltas whose tables are not all of one step are damaged, whichever table
+ * differs. */
 static void test_tables_of_several_steps_are_refused(void **state)
 {
     (void)state;
