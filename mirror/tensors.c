@@ -110,7 +110,7 @@ const struct range_sum *tensors_sum(const struct tensors *tensors, uint32_t rang
 }
 
 /* The term of a sum, with one reference. NULL: out of memory. */
-static struct buffer *term(const struct tensors *tensors, uint32_t range, uint64_t step,
+static struct buffer *term(struct tensors *tensors, uint32_t range, uint64_t step,
                            const struct replica_part *part, double *loss)
 {
     if (part->own != REPLICA_NOT_OWN) {

@@ -46,7 +46,7 @@ static bool share(struct value_array *array, struct value_range *range, struct b
     if (range->memory != body->memory || range->from != body->data) {
         range->memory = body->memory;
         range->from = body->data;
-        if (!port->alias(port->ctx, body, before, to + before, pages)) {
+        if (!port->alias(port->ctx, body, before, to + before, pages, false)) {
             array->cannot_alias = true;
             return false;
         }

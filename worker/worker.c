@@ -314,6 +314,9 @@ static enum tn_status open_parts(struct worker *worker, struct error *error)
     }
     gradients_open(&worker->gradients, worker->ports.buffers, worker->places,
                    worker->compute.parameters);
+    const struct gradient_places places = {worker, worker_reserve};
+    gradient_array_open(&worker->gradients.shared, &worker->ports.memory, &places, worker->places,
+                        ps_count(worker), config->identity.task.index);
     if (opened) { return TN_OK; }
     return error_set(error, TN_ENOMEM, "out of memory for %" PRIu64 " parameters",
                      worker->compute.parameters);

@@ -1,4 +1,5 @@
-/* Whether a connection to a ps is as the job demands it (transport.lane). */
+/* Memory that a ps shares: whether it does as the job demands it (transport.lane), and the places
+ * of gradients there. */
 #include <assert.h>
 #include <inttypes.h>
 
@@ -30,4 +31,13 @@ bool worker_accepts_lane(struct worker *worker, uint32_t ps, bool by_lane)
               ps, link->address);
     worker_finish(worker, TN_EXIT_INVALID_INPUT);
     return false;
+}
+
+struct buffer *worker_reserve(void *worker, uint32_t ps, uint32_t line, size_t bytes)
+{
+    const struct worker *self = worker;
+    const struct link *link = &self->links.items[ps];
+    const struct transport_port *port = &self->ports.transport;
+    if (port->reserve == NULL || !link->open || bytes > port->chunk_bytes) { return NULL; }
+    return port->reserve(port->ctx, link->conn, line, bytes);
 }

@@ -69,6 +69,8 @@ void worker_send(struct worker *worker, uint32_t ps, struct frame_header header,
 /* The connection to a ps has opened. False: the job demands shared memory, so it is being
  * closed. */
 bool worker_accepts_lane(struct worker *worker, uint32_t ps, bool by_lane);
+/* As struct gradient_places of `worker`. */
+struct buffer *worker_reserve(void *worker, uint32_t ps, uint32_t line, size_t bytes);
 /* Memory for gradients ran out: log it and leave. */
 void worker_out_of_memory(struct worker *worker);
 

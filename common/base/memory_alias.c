@@ -10,16 +10,21 @@
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 /* With an old size of 0, mremap() maps shared pages at the new address, too. */
-static bool alias(void *ctx, const struct buffer *body, size_t offset, void *to, size_t bytes)
+static bool alias(void *ctx, const struct buffer *body, size_t offset, void *to, size_t bytes,
+                  bool writable)
 {
     (void)ctx;
     assert(offset <= body->size && bytes <= body->size - offset);
     void *from = (char *)body->data + offset;
     if (mremap(from, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to) { return false; }
-    if (mprotect(to, bytes, PROT_READ) != 0) { return false; }
-    (void)madvise(to, bytes, MADV_POPULATE_READ); /* A hint: all at once instead of one by one. */
+    if (!writable && mprotect(to, bytes, PROT_READ) != 0) { return false; }
+    /* A hint: all at once instead of one by one. */
+    (void)madvise(to, bytes, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
     return true;
 }
 

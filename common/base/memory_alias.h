@@ -16,10 +16,12 @@
 struct memory_port {
     void *ctx;
     size_t page_bytes; /* 0: pages cannot be shared, and nothing below is called. */
-    /* The pages at `offset` of `body`, which is in shared memory, appear at `to` as well, to be
-     * read only, until they are replaced. They stay there when the body is released, with whatever
-     * its owner writes then. False: not possible; no memory may be at `to` until unalias(). */
-    bool (*alias)(void *ctx, const struct buffer *body, size_t offset, void *to, size_t bytes);
+    /* The pages at `offset` of `body`, which is in shared memory, appear at `to` as well, until
+     * they are replaced; to be read only, unless `writable`. They stay there when the body is
+     * released, with whatever its owner writes then. False: not possible; no memory may be at `to`
+     * until unalias(). */
+    bool (*alias)(void *ctx, const struct buffer *body, size_t offset, void *to, size_t bytes,
+                  bool writable);
     /* Pages of the array's own are at `to`, with undefined contents. False: out of memory. */
     bool (*unalias)(void *ctx, void *to, size_t bytes);
 };

@@ -69,10 +69,10 @@ static void take_chunk(struct frame_writer *writer)
     *frame = (struct flying_frame){.body = queued->body, .from = from, .body_bytes = bytes};
     header.offset += from;
     header.body_bytes = (uint32_t)bytes;
-    header.slot = 0;
+    header.slot = header.line = 0;
     if (writer->lane != NULL && bytes > 0 && may_be_lent(header.type)) {
         const char *body = (const char *)queued->body->data + from;
-        header.slot = (uint8_t)lane_put_body(writer->lane, &header, body);
+        (void)lane_put_body(writer->lane, &header, body);
     }
     wire_encode_header(&header, frame->header);
     queued->taken += bytes;

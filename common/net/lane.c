@@ -19,6 +19,7 @@ struct lane_memory {
     void *bytes;     /* LANE_BYTES. */
     uint64_t number; /* In this process, from 1 on; never used again. */
     _Atomic uint32_t references;
+    struct slots_sender sent;
     struct slots_receiver bodies;
     struct lane_lease leases[SLOTS];
 };
@@ -59,8 +60,8 @@ static void place_parts(struct lane *lane, bool accepting)
         .bytes = rings + (size_t)in * LANE_RING_BYTES,
         .capacity = LANE_RING_BYTES,
     };
-    lane->bodies = (struct slots_sender){.shared = &heads->slots[out],
-                                         .bytes = slots + (size_t)out * SLOTS_BYTES};
+    memory->sent.shared = &heads->slots[out];
+    memory->sent.bytes = slots + (size_t)out * SLOTS_BYTES;
     memory->bodies.shared = &heads->slots[in];
     memory->bodies.bytes = slots + (size_t)in * SLOTS_BYTES;
 }
@@ -158,10 +159,33 @@ bool lane_receive(struct lane *lane, const struct iovec *places, unsigned count,
     return valid;
 }
 
-unsigned lane_put_body(struct lane *lane, const struct frame_header *header, const void *body)
+bool lane_put_body(struct lane *lane, struct frame_header *header, const void *body)
 {
     assert(lane->memory != NULL);
-    return slots_put(&lane->bodies, header, body);
+    return slots_put(&lane->memory->sent, header, body);
+}
+
+static void end_reservation(void *ctx)
+{
+    struct lane_memory *memory = ctx;
+    slots_unreserve(&memory->sent);
+    release(memory);
+}
+
+struct buffer *lane_reserve_body(struct lane *lane, uint32_t line, size_t bytes)
+{
+    assert(lane->memory != NULL);
+    struct lane_memory *memory = lane->memory;
+    void *place = slots_reserve(&memory->sent, line, bytes);
+    if (place == NULL) { return NULL; }
+    struct buffer *buffer = buffer_wrap(place, bytes, end_reservation, memory);
+    if (buffer == NULL) {
+        slots_unreserve(&memory->sent);
+        return NULL;
+    }
+    buffer->memory = memory->number;
+    atomic_fetch_add(&memory->references, 1);
+    return buffer;
 }
 
 static void return_body(void *ctx)

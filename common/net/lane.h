@@ -3,7 +3,7 @@
  * slots for the bodies of frames, and the doorbell of the peer. A stream of bytes in place of the
  * connection's TCP stream, and beside it bodies that the receiver uses where the sender put them.
  *
- * The memory stays mapped as long as a body of the peer is in use, also after lane_close() and
+ * The memory stays mapped as long as a body of either end is in use, also after lane_close() and
  * after the peer's death. The other end never reuses it for another connection: bodies do
  * not change under their user.
  *
@@ -36,7 +36,6 @@ struct lane {
     struct lane_memory *memory; /* NULL: none. */
     struct ring_producer out;
     struct ring_consumer in;
-    struct slots_sender bodies;
     struct doorbell_page *peer; /* The peer's doorbell. */
 };
 
@@ -58,9 +57,14 @@ bool lane_send(struct lane *lane, const struct iovec *pieces, unsigned count, si
 /* Receive what waits, up to the size of the places. False: the peer has broken the rings. */
 bool lane_receive(struct lane *lane, const struct iovec *places, unsigned count, size_t *received);
 
-/* Copy the body of a frame to a slot; the frame follows by lane_send(). Returns the number of the
- * slot, for its header; 0: send the body behind the header. */
-unsigned lane_put_body(struct lane *lane, const struct frame_header *header, const void *body);
+/* Put the body of a frame into a slot, which its header names then; the frame follows by
+ * lane_send(). False: send the body behind the header. */
+bool lane_put_body(struct lane *lane, struct frame_header *header, const void *body);
+/* A place for a gradient of `bytes` bytes, at line `line` of a page of the shared memory, with one
+ * reference: it is written there and then sent without a copy, as often as it has to be. It does
+ * not change before its last release, also if the lane closes. NULL: no place is free, or out of
+ * memory. */
+struct buffer *lane_reserve_body(struct lane *lane, uint32_t line, size_t bytes);
 /* The body in the slot that a header names, with one reference, whose release returns the slot.
  * Only read it. `*valid`: whether the peer can have put it there; NULL although it is: out of
  * memory. */

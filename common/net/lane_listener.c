@@ -12,7 +12,7 @@
 
 #include "common/base/clock.h"
 
-enum { LANE_VERSION = 3, PATIENCE_MS = 3000, DESCRIPTORS = 2, BACKLOG = 256 };
+enum { LANE_VERSION = 4, PATIENCE_MS = 3000, DESCRIPTORS = 2, BACKLOG = 256 };
 
 /* Both ways: of one release, on one host. */
 struct message {

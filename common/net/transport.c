@@ -258,20 +258,6 @@ static void *run_maintenance(void *arg)
 
 /* ------------------------------------------------------- open and close */
 
-/* The listener's address, with the port that the system picked. */
-static void set_bound_address(struct transport *transport, const char *asked)
-{
-    nng_sockaddr bound;
-    char host_port[TRANSPORT_ADDRESS_MAX];
-    if (nng_stream_listener_get_addr(transport->listener, NNG_OPT_LOCADDR, &bound) == 0 &&
-        transport_format_address(&bound, host_port, sizeof host_port)) {
-        (void)snprintf(transport->address, sizeof transport->address, "tcp://%.*s",
-                       TRANSPORT_ADDRESS_MAX - 7, host_port);
-    } else {
-        (void)snprintf(transport->address, sizeof transport->address, "%s", asked);
-    }
-}
-
 static enum tn_status start_listening(struct transport *transport, struct error *error)
 {
     const char *address = transport->host.config.listen;
@@ -291,7 +277,8 @@ static enum tn_status start_listening(struct transport *transport, struct error 
         result = nng_stream_listener_listen(transport->listener);
     }
     if (result != 0) { return transport_explain_listen(result, address, error); }
-    set_bound_address(transport, address);
+    transport_bound_address(transport->listener, address, transport->address,
+                            sizeof transport->address);
     return TN_OK;
 }
 
@@ -480,6 +467,12 @@ static void port_send(void *ctx, conn_id conn, const struct frame_header *header
     }
 }
 
+static struct buffer *port_reserve(void *ctx, conn_id conn, uint32_t line, size_t bytes)
+{
+    struct connection *connection = slot_of(ctx, conn);
+    return connection != NULL ? connection_reserve(connection, conn.v, line, bytes) : NULL;
+}
+
 static void port_close(void *ctx, conn_id conn)
 {
     struct transport *transport = ctx;
@@ -494,6 +487,7 @@ struct transport_port transport_port_of(struct transport *transport)
         .ctx = transport,
         .dial = port_dial,
         .send = port_send,
+        .reserve = port_reserve,
         .close = port_close,
         .chunk_bytes = WIRE_CHUNK_BYTES,
     };

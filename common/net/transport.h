@@ -76,6 +76,13 @@ struct transport_port {
      * keep their order, also before OPENED.
      */
     void (*send)(void *ctx, conn_id conn, const struct frame_header *header, struct buffer *body);
+    /*
+     * A place for the body of a PUSH, where the receiver will read it: `bytes` bytes at line `line`
+     * of a page, with one reference. The caller writes the body there, then sends it once or again,
+     * also on other connections. It does not change before its last release, also if the
+     * connection closes. NULL: not possible at present. May be NULL itself: never.
+     */
+    struct buffer *(*reserve)(void *ctx, conn_id conn, uint32_t line, size_t bytes);
     /* Close; CLOSED follows unless it was delivered already. Unknown ids are ignored. */
     void (*close)(void *ctx, conn_id conn);
     uint32_t chunk_bytes; /* WIRE_CHUNK_BYTES; fewer in simulations. */

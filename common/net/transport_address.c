@@ -79,3 +79,16 @@ enum tn_status transport_explain_listen(int result, const char *address, struct 
     default: return error_set(error, TN_EIO, "listen on %s: %s", address, nng_strerror(result));
     }
 }
+
+void transport_bound_address(nng_stream_listener *listener, const char *asked, char *text,
+                             size_t size)
+{
+    nng_sockaddr bound;
+    char host_port[TRANSPORT_ADDRESS_MAX];
+    if (nng_stream_listener_get_addr(listener, NNG_OPT_LOCADDR, &bound) == 0 &&
+        transport_format_address(&bound, host_port, sizeof host_port)) {
+        (void)snprintf(text, size, "tcp://%.*s", TRANSPORT_ADDRESS_MAX - 7, host_port);
+    } else {
+        (void)snprintf(text, size, "%s", asked);
+    }
+}

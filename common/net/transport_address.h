@@ -14,6 +14,9 @@ bool transport_format_address(const nng_sockaddr *address, char *text, size_t si
 
 /* "tcp://HOST:PORT" or "ipc://PATH"; nng would accept more, and guess a missing port. TN_EINVAL. */
 MUST_CHECK enum tn_status transport_check_address(const char *address, struct error *error);
+/* The address of a listener at `asked`, with the port that the system picked. */
+void transport_bound_address(nng_stream_listener *listener, const char *asked, char *text,
+                             size_t size);
 /* The error of nng's that listening at the address has failed with. */
 MUST_CHECK enum tn_status transport_explain_listen(int result, const char *address,
                                                    struct error *error);

@@ -408,6 +408,19 @@ void connection_send(struct connection *connection, uint64_t id, const struct fr
     if (!open) { buffer_release(body); }
 }
 
+struct buffer *connection_reserve(struct connection *connection, uint64_t id, uint32_t line,
+                                  size_t bytes)
+{
+    struct buffer *place = NULL;
+    pthread_mutex_lock(&connection->mutex);
+    if (connection->id == id && connection->phase == CONNECTION_OPEN &&
+        connection->lane.state == CONNECTION_LANE_ACTIVE) {
+        place = lane_reserve_body(&connection->lane.lane, line, bytes);
+    }
+    pthread_mutex_unlock(&connection->mutex);
+    return place;
+}
+
 void connection_close(struct connection *connection, uint64_t id)
 {
     pthread_mutex_lock(&connection->mutex);

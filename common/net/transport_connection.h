@@ -131,6 +131,8 @@ bool connection_is_unknown(struct connection *connection, uint64_t *id, uint64_t
 /* The functions of the port; an outdated `id` is ignored. `body`: takes the reference. */
 void connection_send(struct connection *connection, uint64_t id, const struct frame_header *header,
                      struct buffer *body);
+struct buffer *connection_reserve(struct connection *connection, uint64_t id, uint32_t line,
+                                  size_t bytes);
 void connection_close(struct connection *connection, uint64_t id);
 /* Close whatever the id. */
 void connection_shut(struct connection *connection);

@@ -6,7 +6,7 @@
  *        4      1  version, WIRE_VERSION
  *        5      1  type, enum frame_type
  *        6      1  slot
- *        7      1  reserved, zero
+ *        7      1  line, below WIRE_PAGE_LINES
  *        8      8  cluster
  *       16      8  sender
  *       24      8  epoch
@@ -19,8 +19,6 @@
  *       68      8  loss, float64
  *       76      8  offset
  *       84      4  checksum: XXH32, seed 0, of the 84 bytes before it
- *
- * The reserved byte must be zero, so that each header has exactly one encoding.
  */
 #include "common/net/wire.h"
 
@@ -35,7 +33,7 @@ enum {
     AT_VERSION = 4,
     AT_TYPE = 5,
     AT_SLOT = 6,
-    AT_RESERVED_BYTE = 7,
+    AT_LINE = 7,
     AT_CLUSTER = 8,
     AT_SENDER = 16,
     AT_EPOCH = 24,
@@ -91,11 +89,13 @@ static double value_of(uint64_t bits)
 void wire_encode_header(const struct frame_header *header, uint8_t out[static WIRE_HEADER_BYTES])
 {
     assert(header->body_bytes <= WIRE_CHUNK_BYTES);
+    assert(header->line < WIRE_PAGE_LINES);
     memset(out, 0, WIRE_HEADER_BYTES);
     memcpy(out + AT_MAGIC, magic, sizeof magic);
     out[AT_VERSION] = WIRE_VERSION;
     out[AT_TYPE] = header->type;
     out[AT_SLOT] = header->slot;
+    out[AT_LINE] = header->line;
     put_u64(out + AT_CLUSTER, header->cluster);
     put_u64(out + AT_SENDER, header->sender);
     put_u64(out + AT_EPOCH, header->epoch);
@@ -145,8 +145,9 @@ enum tn_status wire_decode_header(const uint8_t in[static WIRE_HEADER_BYTES], ui
         return error_set(error, TN_EPROTO, "frame type is %u, expected 1 to %d", in[AT_TYPE],
                          FRAME_TYPE_END - 1);
     }
-    if (in[AT_RESERVED_BYTE] != 0) {
-        return error_set(error, TN_EPROTO, "the reserved byte of a frame is not zero");
+    if (in[AT_LINE] >= WIRE_PAGE_LINES) {
+        return error_set(error, TN_EPROTO, "frame line is %u, expected 0 to %d", in[AT_LINE],
+                         WIRE_PAGE_LINES - 1);
     }
     uint32_t body_bytes = get_u32(in + AT_BODY_BYTES);
     if (body_bytes > body_max) {
@@ -156,6 +157,7 @@ enum tn_status wire_decode_header(const uint8_t in[static WIRE_HEADER_BYTES], ui
     *out = (struct frame_header){
         .type = in[AT_TYPE],
         .slot = in[AT_SLOT],
+        .line = in[AT_LINE],
         .cluster = get_u64(in + AT_CLUSTER),
         .sender = get_u64(in + AT_SENDER),
         .epoch = get_u64(in + AT_EPOCH),

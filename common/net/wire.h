@@ -21,6 +21,8 @@ enum { WIRE_HEADER_BYTES = 88, WIRE_VERSION = 3 };
  * be shorter: frames that follow each other and differ only in `offset`, `body_bytes` and `loss`. A
  * multiple of 64, so that a chunk ends at a block of 16 floats (A15). */
 enum { WIRE_CHUNK_BYTES = 1 << 20 };
+/* The lines of 64 bytes in a page of memory. */
+enum { WIRE_PAGE_LINES = 64 };
 enum { LOSSES_MAX = 16384 }; /* In a frame LOSSES; a ps keeps as many. */
 
 enum frame_type {
@@ -32,7 +34,7 @@ enum frame_type {
                  */
     FRAME_PULL, /* Worker -> ps. `step` wanted, or STEP_LATEST. */
     FRAME_VALUES,    /* Ps -> worker. Body: the shard's values at `step`, float32. `first`: the line
-                        of a page at which a slot begins with them (common/net/slots.h). */
+                        of a page at which they are to begin in a slot (common/net/slots.h). */
     FRAME_REFUSED,   /* Ps -> worker: `generation` and `step` are the ps's own; `first` is enum
                         refusal. */
     FRAME_NORM_PART, /* Ps `first` -> ps. Body: its part of the norm of the gradient of `step`. */
@@ -84,6 +86,7 @@ enum { WIRE_LANES_SHIFT = 16 };
 struct frame_header {
     uint8_t type; /* enum frame_type. */
     uint8_t slot; /* 0: the body follows the header; else the slot of the lane that has it (T10). */
+    uint8_t line; /* The line of a page at which the body begins in that slot. */
     uint64_t cluster; /* Key of the cluster; frames of other clusters are refused. Set by the
                          transport. */
     uint64_t sender;  /* Incarnation of the sending node. Set by the transport. */

@@ -28,13 +28,15 @@ def memory_files(pid):
     return sorted(name for name in names if name.startswith("/memfd:tanist"))
 
 
-def shares_values(pid):
-    """Whether pages of lanes are those of an array of a worker, which only reads them."""
+def shares_tensors(pid):
+    """Whether pages of lanes are those of arrays of a worker, which reads values and writes gradients there."""
     try:
         maps = Path(f"/proc/{pid}/maps").read_text()
     except OSError:  # It has ended.
         return False
-    return re.search(r" r--s .*/memfd:tanist-lane", maps) is not None
+    pages = re.findall(r"^(\w+)-(\w+) (r.)-s .*/memfd:tanist-lane", maps, re.M)
+    sizes = {access: [int(end, 16) - int(begin, 16) for begin, end, other in pages if other == access] for access in ("r-", "rw")}
+    return len(sizes["r-"]) > 0 and any(size < 1 << 20 for size in sizes["rw"])
 
 
 class Lane(Cli):
@@ -57,7 +59,7 @@ class Lane(Cli):
         """Over TCP, through shared memory, and while either end is killed."""
         run = self.begin(*JOB, "--set", "transport.lane=shm")
         for name in ("worker:0", "ps:0", "worker:1", "ps:1", "ps:0"):
-            self.wait_for("worker:0 to use values where they are", lambda: shares_values(self.wait_pid("worker:0")))
+            self.wait_for("worker:0 to use tensors where they are", lambda: shares_tensors(self.wait_pid("worker:0")))
             self.kill_in_the_middle(name)
         self.succeeds("stop", *self.target)
         killed = self.check_lane("shm", run)

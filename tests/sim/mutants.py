@@ -32,6 +32,8 @@ MUTANTS = [
      "    value_array_return(old);\n", "    value_array_return(worker->current);\n"),
     ("values in shared memory do not stay in use", "worker/value_array.c",
      "    range->held = buffer_retain(body);\n", ""),
+    ("gradients are written to the memory of a former connection", "worker/gradient_array.c",
+     "(range->memory == place->memory && range->from == place->data)) {", "range->memory != 0) {"),
     ("a frozen worker keeps its slices", "coordinator/chief_late.c",
      "if (!may_evaluate(c, w)) {", "if (!may_evaluate(c, w) && c->now_ms == 0) {"),
     ("a worker that is frozen in the first evaluation keeps its slices", "coordinator/chief_late.c",

@@ -24,7 +24,7 @@ struct net_config {
     uint32_t heartbeat_ms;    /* A side that receives nothing for four of these closes. */
     /* Pushes and values are cut by it, a multiple of 64; 0: WIRE_CHUNK_BYTES. */
     uint32_t chunk_bytes;
-    bool lanes; /* Values are in memory that ps and worker share. */
+    bool lanes; /* Values and gradients are in memory that ps and worker share. */
 };
 
 /* Called for each delivered frame; `receiver` is the ctx of its endpoint. */

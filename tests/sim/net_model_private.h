@@ -37,6 +37,7 @@ struct net_link {
     struct net_side sides[2]; /* [0] is the side that dialled. */
     bool lane;                /* Values are in slots, if one is free. */
     struct net_slot *slots[SLOTS];
+    struct net_slot *reservable; /* For pushes. */
 };
 
 struct net_endpoint {
@@ -84,6 +85,13 @@ void net_report_open(struct net_link *link, struct net_side *side);
 /* Copy the body of a frame to a free slot. NULL: there is none, or such a body has none. */
 struct net_slot *net_slots_put(struct net_link *link, const struct frame_header *header,
                                const void *body, size_t size);
+/* Reserve the slot for a push. NULL: not possible. */
+struct buffer *net_slots_reserve(struct net_link *link, size_t size);
+/* A body that is about to be sent may have been written through pages of an array. */
+void net_slots_read_through(struct net_model *net, const struct buffer *body);
+/* The slot of a body that is reserved on this link, from now on used by the receiver. NULL: it is
+ * elsewhere, or the receiver has not returned it yet. */
+struct net_slot *net_slots_lend(struct net_link *link, const struct buffer *body);
 /* The body in it; its release returns the slot. */
 struct buffer *net_slots_take(struct net_slot *slot, size_t size);
 void net_slots_free(struct net_model *net);

@@ -133,7 +133,10 @@ static bool send_chunk(struct net_link *link, struct net_side *side,
     frame->header.body_bytes = (uint32_t)size;
     frame->size = size;
     if (size > 0) { memcpy(frame->bytes, (const uint8_t *)body->data + from, size); }
-    if (size > 0) { frame->slot = net_slots_put(link, header, frame->bytes, size); }
+    if (size > 0) { frame->slot = net_slots_lend(link, body); }
+    if (size > 0 && frame->slot == NULL) {
+        frame->slot = net_slots_put(link, header, frame->bytes, size);
+    }
     net_append(link, net_other(link, side), frame);
     return true;
 }
@@ -159,11 +162,22 @@ static void port_send(void *ctx, conn_id conn, const struct frame_header *header
     bool open = link != NULL && !endpoint->muted && !side->reported_closed && !side->closing;
     const size_t size = body != NULL ? body->size : 0, most = chunk_bytes(endpoint->net, header);
     const size_t chunks = size == 0 ? 1 : (size - 1) / most + 1;
+    net_slots_read_through(endpoint->net, body);
     for (size_t i = 0; i < chunks && open; i++) {
         const size_t from = (wire_is_last_first(header->type) ? chunks - 1 - i : i) * most;
         open = send_chunk(link, side, header, body, from, size_min(size - from, most));
     }
     buffer_release(body);
+}
+
+static struct buffer *port_reserve(void *ctx, conn_id conn, uint32_t line, size_t bytes)
+{
+    struct net_endpoint *endpoint = ctx;
+    struct net_side *side;
+    struct net_link *link = find_link(endpoint->net, conn.v, &side);
+    (void)line; /* Each is the first one of a page. */
+    if (link == NULL || side->reported_closed || side->closing) { return NULL; }
+    return net_slots_reserve(link, bytes);
 }
 
 static void port_close(void *ctx, conn_id conn)
@@ -191,6 +205,7 @@ struct transport_port net_endpoint_port(struct net_endpoint *endpoint)
         .ctx = endpoint,
         .dial = port_dial,
         .send = port_send,
+        .reserve = port_reserve,
         .close = port_close,
         .chunk_bytes = chunk > 0 ? chunk : WIRE_CHUNK_BYTES,
     };

@@ -1,6 +1,6 @@
-/* Memory that a ps and a worker share (T10): slots for values, and pages of slots that are in an
- * array of the worker, too. A slot changes with all its pages as soon as it is returned, because
- * its owner may fill it again at once. */
+/* Memory that a ps and a worker share (T10): slots for values and gradients, and pages of slots
+ * that are in an array of the worker, too. A slot changes with all its pages as soon as it is
+ * neither lent nor reserved, because its owner may fill it again at once. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@ enum { PAGE_BYTES = 64 }; /* Shards of the simulator are smaller than pages of a
 struct net_slot {
     struct net_model *net;
     bool lent; /* From the moment at which it is filled until its receiver returns it. */
+    bool reserved;
     uint64_t number;
     size_t capacity;
     uint8_t *bytes;
@@ -22,6 +23,7 @@ struct net_alias {
     const struct net_slot *slot;
     size_t offset, bytes;
     uint8_t *to;
+    bool writable;
 };
 
 static struct net_slot *make_slot(struct net_model *net, size_t size)
@@ -65,13 +67,59 @@ struct net_slot *net_slots_put(struct net_link *link, const struct frame_header 
     return NULL;
 }
 
+static void overwrite_free(const struct net_slot *slot)
+{
+    if (slot->lent || slot->reserved) { return; }
+    memset(slot->bytes, 0xff, slot->capacity); /* Not numbers. */
+    write_through(slot);
+}
+
 static void return_slot(void *ctx)
 {
     struct net_slot *slot = ctx;
     assert(slot->lent);
     slot->lent = false;
-    memset(slot->bytes, 0xff, slot->capacity); /* Not numbers. */
-    write_through(slot);
+    overwrite_free(slot);
+}
+
+static void unreserve_slot(void *ctx)
+{
+    struct net_slot *slot = ctx;
+    assert(slot->reserved);
+    slot->reserved = false;
+    overwrite_free(slot);
+}
+
+struct buffer *net_slots_reserve(struct net_link *link, size_t size)
+{
+    if (!link->lane || size < PAGE_BYTES) { return NULL; }
+    if (link->reservable == NULL) { link->reservable = make_slot(link->net, size); }
+    struct net_slot *slot = link->reservable;
+    if (slot->lent || slot->reserved || size > slot->capacity) { return NULL; }
+    slot->reserved = true;
+    struct buffer *body = buffer_wrap(slot->bytes, size, unreserve_slot, slot);
+    assert(body != NULL);
+    body->memory = slot->number;
+    return body;
+}
+
+void net_slots_read_through(struct net_model *net, const struct buffer *body)
+{
+    if (body == NULL || body->memory == 0) { return; }
+    const struct net_slot *slot = net->slots[body->memory - 1];
+    for (const struct net_alias *at = net->aliases; at != NULL; at = at->next) {
+        if (at->slot != slot || !at->writable) { continue; }
+        memcpy(slot->bytes + at->offset, at->to, at->bytes);
+    }
+}
+
+struct net_slot *net_slots_lend(struct net_link *link, const struct buffer *body)
+{
+    struct net_slot *slot = link->reservable;
+    if (slot == NULL || body->memory != slot->number || slot->lent) { return NULL; }
+    assert(slot->reserved);
+    slot->lent = true;
+    return slot;
 }
 
 struct buffer *net_slots_take(struct net_slot *slot, size_t size)
@@ -97,7 +145,8 @@ static void remove_aliases(struct net_model *net, const uint8_t *to, size_t byte
     }
 }
 
-static bool alias(void *ctx, const struct buffer *body, size_t offset, void *to, size_t bytes)
+static bool alias(void *ctx, const struct buffer *body, size_t offset, void *to, size_t bytes,
+                  bool writable)
 {
     struct net_model *net = ctx;
     assert(body->memory >= 1 && body->memory <= net->slot_count);
@@ -109,7 +158,8 @@ static bool alias(void *ctx, const struct buffer *body, size_t offset, void *to,
                                .slot = net->slots[body->memory - 1],
                                .offset = offset,
                                .bytes = bytes,
-                               .to = to};
+                               .to = to,
+                               .writable = writable};
     net->aliases = made;
     memcpy(to, made->slot->bytes + offset, bytes);
     return true;

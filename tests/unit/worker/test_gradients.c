@@ -87,12 +87,58 @@ static void test_last_gradient_stays(void **state)
     buffer_release(other);
 }
 
+static _Alignas(4096) uint8_t shared[8192];
+static int reserved;
+
+static void end_reservation(void *ctx)
+{
+    (void)ctx;
+    reserved--;
+}
+
+static struct buffer *reserve(void *ctx, uint32_t ps, uint32_t line, size_t bytes)
+{
+    (void)ctx;
+    if (reserved > 0) { return NULL; }
+    struct buffer *place = buffer_wrap(shared + (size_t)line * 64, bytes, end_reservation, NULL);
+    place->memory = 1 + ps;
+    reserved++;
+    return place;
+}
+
+/* Nodes that are computed while others may still have to be sent have memory of their own. */
+static void test_one_node_is_in_shared_memory(void **state)
+{
+    (void)state;
+    static const struct placement all = {0, 5};
+    const struct memory_port port = {.page_bytes = 4096}; /* The range has no whole page. */
+    const struct gradient_places places = {NULL, reserve};
+    const float first[] = {1, 2, 3, 4, 5}, second[] = {6, 7, 8, 9, 10};
+    gradients_open(&gradients, pool, &all, 5);
+    gradient_array_open(&gradients.shared, &port, &places, &all, 1, 0);
+    put(0, first);
+    put(1, second);
+    struct buffer *sent = gradients_part(&gradients, 0, 0, 0, 5);
+    assert_int_equal(sent->memory, 1);
+    expect_part(gradients_part(&gradients, 1, 0, 0, 5), second, 5);
+    expect_part(gradients_part(&gradients, 0, 0, 0, 5), first, 5);
+    expect_part(gradients_part(&gradients, 0, 0, 1, 3), first + 1, 2);
+    gradients_clear(&gradients);
+    put(0, second); /* The part is still being sent. */
+    expect_part(sent, first, 5);
+    put(0, first);
+    sent = gradients_part(&gradients, 0, 0, 0, 5);
+    assert_int_equal(sent->memory, 1);
+    expect_part(sent, first, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_last_gradient_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(test_each_ps_gets_its_range, setup, teardown),
         cmocka_unit_test_setup_teardown(test_parts_in_use_do_not_change, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_node_is_in_shared_memory, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

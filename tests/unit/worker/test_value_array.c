@@ -168,9 +168,11 @@ static void array_that_does_not_share_copies(void **state)
     assert_values(0, PAGE, 5);
 }
 
-static bool fail_alias(void *ctx, const struct buffer *body, size_t offset, void *to, size_t bytes)
+static bool fail_alias(void *ctx, const struct buffer *body, size_t offset, void *to, size_t bytes,
+                       bool writable)
 {
     (void)ctx;
+    (void)writable;
     (void)body;
     (void)offset;
     tries++;

@@ -178,9 +178,72 @@ static void body_without_a_header_is_not_seen(void **state)
 {
     (void)state;
     const uint8_t bytes[BODY] = {1};
-    const struct frame_header header = {.type = FRAME_PUSH, .body_bytes = sizeof bytes};
-    assert_int_equal(lane_put_body(&ends[0], &header, bytes), 1);
+    struct frame_header header = {.type = FRAME_PUSH, .body_bytes = sizeof bytes};
+    assert_true(lane_put_body(&ends[0], &header, bytes));
+    assert_int_equal(header.slot, 1);
     assert_null(receive());
+}
+
+static void send_again(struct buffer *body)
+{
+    const struct frame_header header = {.type = FRAME_PUSH, .cluster = CLUSTER};
+    assert_int_equal(frame_writer_push(&writer, &header, buffer_retain(body)), TN_OK);
+    assert_int_equal(send_all(), WIRE_HEADER_BYTES);
+}
+
+/* A gradient is received where it was written, and can be sent again: in place once it was
+ * returned, from a copy before. */
+static void gradient_is_sent_in_place(void **state)
+{
+    (void)state;
+    struct buffer *place = lane_reserve_body(&ends[0], 5, BODY);
+    assert_non_null(place);
+    assert_int_equal((uintptr_t)place->data % 4096, 5 * 64);
+    assert_int_not_equal(place->memory, 0);
+    assert_null(lane_reserve_body(&ends[0], 5, BODY));
+    memset(place->data, 1, BODY);
+    send_again(place);
+    struct buffer *first = receive();
+    assert_contents(first, BODY, 1);
+    send_again(place);
+    struct buffer *second = receive();
+    assert_contents(second, BODY, 1);
+    memset(place->data, 2, BODY); /* Only to see which one is in place. */
+    assert_contents(first, BODY, 2);
+    assert_contents(second, BODY, 1);
+    buffer_release(first);
+    buffer_release(second);
+    send_again(place);
+    first = receive();
+    assert_contents(first, BODY, 2);
+    buffer_release(first);
+    buffer_release(place);
+}
+
+/* The gradient stays as it is until both ends use it no longer, also when the lane has closed. */
+static void place_is_kept_for_both_ends(void **state)
+{
+    (void)state;
+    struct buffer *place = lane_reserve_body(&ends[0], 0, BODY);
+    memset(place->data, 3, BODY);
+    send_again(place);
+    struct buffer *body = receive();
+    buffer_release(place);
+    assert_null(lane_reserve_body(&ends[0], 0, BODY)); /* The receiver uses it. */
+    buffer_release(body);
+    place = lane_reserve_body(&ends[0], 0, BODY);
+    assert_non_null(place);
+    memset(place->data, 4, BODY);
+    for (int i = 0; i < SLOTS + 1; i++) {
+        queue(FRAME_PUSH, BODY, 9);
+        (void)send_all();
+        buffer_release(receive());
+    }
+    frame_reader_reset(&reader);
+    lane_close(&ends[0]);
+    lane_close(&ends[1]);
+    assert_contents(place, BODY, 4);
+    buffer_release(place);
 }
 
 static void receive_fault(struct frame_header header)
@@ -229,6 +292,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(bodies_beyond_the_slots_pass_the_ring, begin, end),
         cmocka_unit_test_setup_teardown(chunks_of_a_body_have_slots, begin, end),
         cmocka_unit_test_setup_teardown(body_outlives_the_lane, begin, end),
+        cmocka_unit_test_setup_teardown(gradient_is_sent_in_place, begin, end),
+        cmocka_unit_test_setup_teardown(place_is_kept_for_both_ends, begin, end),
         cmocka_unit_test_setup_teardown(body_without_a_header_is_not_seen, begin, end),
         cmocka_unit_test_setup_teardown(impossible_slots_are_errors, begin, end),
     };

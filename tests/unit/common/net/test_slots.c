@@ -15,6 +15,7 @@
 
 static struct slots_shared shared;
 static uint8_t *memory, *body;
+static uint8_t lines[SLOTS]; /* Where the bodies begin. */
 static struct slots_sender sender;
 static struct slots_receiver receiver;
 
@@ -37,18 +38,29 @@ static int end(void **state)
     return 0;
 }
 
+static unsigned put_body(const void *at, size_t bytes)
+{
+    struct frame_header header = {.type = FRAME_PUSH, .body_bytes = (uint32_t)bytes};
+    const bool put = slots_put(&sender, &header, at);
+    assert_int_equal(put, header.slot != 0);
+    if (put) { lines[header.slot - 1] = header.line; }
+    return header.slot;
+}
+
 static unsigned put(int contents, size_t bytes)
 {
     memset(body, contents, size_min(bytes, SLOT_BYTES));
-    const struct frame_header header = {.type = FRAME_PUSH, .body_bytes = (uint32_t)bytes};
-    return slots_put(&sender, &header, body);
+    return put_body(body, bytes);
 }
 
 /* Take a body of `bytes` bytes out of slot `number`. */
 static void *take(unsigned number, size_t bytes)
 {
-    const struct frame_header header = {
-        .type = FRAME_PUSH, .slot = (uint8_t)number, .body_bytes = (uint32_t)bytes};
+    const bool exists = number >= 1 && number <= SLOTS;
+    const struct frame_header header = {.type = FRAME_PUSH,
+                                        .slot = (uint8_t)number,
+                                        .line = exists ? lines[number - 1] : 0,
+                                        .body_bytes = (uint32_t)bytes};
     return slots_take(&receiver, &header);
 }
 
@@ -105,18 +117,63 @@ static void other_sizes_get_no_slot(void **state)
 static void values_begin_at_the_line_of_their_header(void **state)
 {
     (void)state;
-    const uint32_t lines[] = {0, 63, UINT32_MAX};
+    const uint32_t begins[] = {0, 63, UINT32_MAX};
     for (unsigned i = 0; i < 3; i++) {
         struct frame_header header = {
-            .type = FRAME_VALUES, .first = lines[i], .body_bytes = SLOT_BYTES};
+            .type = FRAME_VALUES, .first = begins[i], .body_bytes = SLOT_BYTES};
         memset(body, (int)i, SLOT_BYTES);
-        header.slot = (uint8_t)slots_put(&sender, &header, body);
+        assert_true(slots_put(&sender, &header, body));
         assert_int_equal(header.slot, i + 1);
         const uint8_t *taken = slots_take(&receiver, &header);
         assert_body(taken, (int)i, SLOT_BYTES);
-        assert_int_equal((uintptr_t)taken % 4096, (lines[i] % 64) * 64);
+        assert_int_equal((uintptr_t)taken % 4096, (begins[i] % 64) * 64);
         assert_true(taken + SLOT_BYTES <= memory + (size_t)(i + 1) * SLOT_APART_BYTES);
     }
+}
+
+/* A body that was written into the reserved slot is received there, without a copy. */
+static void reserved_slot_is_written_in_place(void **state)
+{
+    (void)state;
+    uint8_t *place = slots_reserve(&sender, 63, SLOT_BYTES);
+    assert_non_null(place);
+    assert_int_equal((uintptr_t)place % 4096, 63 * 64);
+    memset(place, 7, SLOT_BYTES);
+    assert_true(place + SLOT_BYTES <= memory + SLOTS_BYTES);
+    const unsigned number = put_body(place, SLOT_BYTES);
+    assert_int_equal(number, SLOT_RESERVABLE + 1);
+    assert_ptr_equal(take(number, SLOT_BYTES), place);
+    slots_return(&receiver, number);
+    assert_int_equal(put_body(place, SLOT_BYTES), number); /* It may be sent again. */
+}
+
+/* A body that is sent again while the receiver uses it is copied. */
+static void reserved_slot_in_use_is_copied(void **state)
+{
+    (void)state;
+    uint8_t *place = slots_reserve(&sender, 1, SLOT_LEAST_BYTES);
+    memset(place, 7, SLOT_LEAST_BYTES);
+    assert_ptr_equal(take(put_body(place, SLOT_LEAST_BYTES), SLOT_LEAST_BYTES), place);
+    const unsigned again = put_body(place, SLOT_LEAST_BYTES);
+    assert_int_equal(again, 1);
+    assert_body(take(again, SLOT_LEAST_BYTES), 7, SLOT_LEAST_BYTES);
+}
+
+/* No other body is put into a reserved slot, and none is reserved that is in use. */
+static void reserved_slot_has_one_body(void **state)
+{
+    (void)state;
+    assert_null(slots_reserve(&sender, 0, SLOT_LEAST_BYTES - 1));
+    assert_null(slots_reserve(&sender, 0, (size_t)SLOT_BYTES + 1));
+    assert_non_null(slots_reserve(&sender, 0, SLOT_LEAST_BYTES));
+    assert_null(slots_reserve(&sender, 0, SLOT_LEAST_BYTES));
+    for (unsigned i = 0; i < SLOT_RESERVABLE; i++) {
+        assert_int_equal(put(1, SLOT_LEAST_BYTES), i + 1);
+    }
+    assert_int_equal(put(1, SLOT_LEAST_BYTES), 0);
+    slots_unreserve(&sender);
+    assert_int_equal(put(1, SLOT_LEAST_BYTES), SLOT_RESERVABLE + 1);
+    assert_null(slots_reserve(&sender, 0, SLOT_LEAST_BYTES));
 }
 
 /* A slot that does not exist, of an impossible size, or that is in use already is not taken. */
@@ -168,6 +225,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(returned_slots_are_lent_again, begin, end),
         cmocka_unit_test_setup_teardown(other_sizes_get_no_slot, begin, end),
         cmocka_unit_test_setup_teardown(values_begin_at_the_line_of_their_header, begin, end),
+        cmocka_unit_test_setup_teardown(reserved_slot_is_written_in_place, begin, end),
+        cmocka_unit_test_setup_teardown(reserved_slot_in_use_is_copied, begin, end),
+        cmocka_unit_test_setup_teardown(reserved_slot_has_one_body, begin, end),
         cmocka_unit_test_setup_teardown(impossible_slots_are_not_taken, begin, end),
         cmocka_unit_test_setup_teardown(wrong_counts_only_lose_slots, begin, end),
         cmocka_unit_test_setup_teardown(counts_wrap_around, begin, end),

@@ -110,8 +110,12 @@ static void errors_name_the_field(void **state)
         unsigned offset;
         uint8_t value;
         const char *word;
-    } cases[] = {{0, 'X', "magic"}, {4, 1, "version"},  {5, 0, "type"},
-                 {5, 200, "type"},  {7, 1, "reserved"}, {67, 1, "body_bytes"}};
+    } cases[] = {{0, 'X', "magic"},
+                 {4, 1, "version"},
+                 {5, 0, "type"},
+                 {5, 200, "type"},
+                 {7, WIRE_PAGE_LINES, "line"},
+                 {67, 1, "body_bytes"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint8_t bytes[WIRE_HEADER_BYTES];
         wire_encode_header(&in, bytes);
