@@ -3,9 +3,14 @@
 add_library(tanist_warnings INTERFACE)
 add_library(tanist_options INTERFACE)
 target_link_libraries(tanist_options INTERFACE tanist_warnings)
+# Reports of sanitizers name functions and lines, not variables, without which the build and its links take less time.
+set(debug_information -g)
+if(TANIST_SANITIZE)
+  set(debug_information -g1)
+endif()
 target_compile_options(tanist_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wvla
-  -Wformat=2 -Werror -fno-omit-frame-pointer -g
+  -Wformat=2 -Werror -fno-omit-frame-pointer ${debug_information}
   # Clang's enums are unsigned; gcc, which builds the release, does not warn about them.
   $<$<C_COMPILER_ID:Clang>:-Wno-sign-conversion>
   # The same bits everywhere: no implicit contraction into fused multiply-add.
