@@ -167,7 +167,9 @@ enum tn_status run_record_read(const char *dir, struct run_record *out, struct e
     if (json_integer_value(json_object_get(root, "version")) == RECORD_VERSION) {
         status = decode_record(root, out, error);
     } else {
-        status = error_set(error, TN_ECORRUPT, "it was not written by this version of tanist");
+        status = error_set(error, TN_ECORRUPT,
+                           "it is damaged, or was written by another version of tanist; a run that "
+                           "continues writes it again");
     }
     json_decref(root);
     return status == TN_OK ? TN_OK : error_context(error, "%s", path);

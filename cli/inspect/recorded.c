@@ -14,8 +14,15 @@ enum tn_status recorded_read(const struct target_options *given, enum tn_status 
     if (given->dir == NULL || (status != TN_EUNHEALTHY && status != TN_ECONNECT)) { return status; }
     const bool active = run_folder_in_use(given->dir);
     if (active && !run_folder_is_local(given->dir)) { return status; }
-    enum tn_status found = run_record_read(given->dir, out, NULL);
-    if (found != TN_OK) { return status; }
+    struct error problem = {0};
+    enum tn_status found = run_record_read(given->dir, out, &problem);
+    /* For a run of a cluster, the error of `status` contains the remedy. */
+    const bool explained = found == TN_ENOENT || !run_folder_is_local(given->dir);
+    if (found != TN_OK && explained) { return status; }
+    if (found != TN_OK) {
+        if (error != NULL) { *error = problem; }
+        return found;
+    }
     clock_format(out->wall_ms, time);
     fprintf(stderr, "the run in %s is %s; this is the record of %s\n", given->dir,
             active ? "in one process" : "not active", time);

@@ -81,14 +81,14 @@ int status_print_json(const struct status_view *view)
     for (uint32_t i = 0; i < view->count; i++) {
         json_array_append_new(tasks, task_json(view, &view->tasks[i]));
     }
-    json_t *root =
-        json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:{s:I, s:I}, s:{s:o}}", "version",
-                  1, "cluster", view->target.cluster, "phase", status_phase(view), "mode",
-                  cluster_mode_name(&view->job), "generation", (json_int_t)run->generation, "epoch",
-                  (json_int_t)(view->has_chief ? view->chief.epoch : run->epoch), "step",
-                  (json_int_t)view->step, "chief", chief_json(view), "tasks", tasks, "checkpoint",
-                  "id", (json_int_t)run->committed_checkpoint, "step",
-                  (json_int_t)run->committed_step, "zookeeper", "servers", servers_json(view));
+    json_t *root = json_pack(
+        "{s:i, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:{s:I, s:I}, s:{s:o}}", "version", 1,
+        "cluster", view->target.cluster, "phase", status_phase(view), "mode",
+        cluster_mode_name(&view->job), "generation", (json_int_t)run->generation, "epoch",
+        (json_int_t)status_epoch(view), "step", (json_int_t)view->step, "chief", chief_json(view),
+        "tasks", tasks, "checkpoint", "id", (json_int_t)run->committed_checkpoint, "step",
+        (json_int_t)run->committed_step, "zookeeper", "servers", servers_json(view));
+    json_object_set_new(root, "reason", *run->reason ? json_text(run->reason) : json_null());
     json_object_set_new(root, "skipped_checkpoints",
                         json_integer((json_int_t)run->skipped_checkpoints));
     rate_changes_add(root, &view->job, view->step);

@@ -32,7 +32,7 @@ static void print_head(const struct status_view *view)
     printf("%s: %s (%s), step %" PRIu64 " of %" PRIu64 ", generation %" PRIu64 ", epoch %" PRIu64
            "\n",
            view->target.cluster, status_phase(view), cluster_mode_name(&view->job), view->step,
-           view->job.train.steps, run->generation, view->has_chief ? view->chief.epoch : 0);
+           view->job.train.steps, run->generation, status_epoch(view));
     if (*run->reason) { printf("reason: %s\n", run->reason); }
     held_shards_print(&view->held);
     spare_hosts_print(&view->spares);

@@ -198,6 +198,11 @@ const char *status_task_state(const struct status_view *view, const struct statu
     return is_chief(view, state) ? "chief" : "candidate";
 }
 
+uint64_t status_epoch(const struct status_view *view)
+{
+    return view->has_chief ? view->chief.epoch : view->run.epoch;
+}
+
 bool status_has_chief(const struct status_view *view)
 {
     for (uint32_t i = 0; i < view->count; i++) {

@@ -217,14 +217,16 @@ const struct dataset *prediction_rows_dataset(const struct prediction_rows *rows
 
 /* --------------------------------------------------------------------- text */
 
-/* The end of the cell at `at`; sets `*value`. NULL: it is not a finite number. */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+/* The end of the cell at `at`; sets `*value`, infinite if no float has it. NULL: it is a text. */
 static char *parse_cell(char *at, float *value)
 {
     char *end = at;
     const double number = strtod(at, &end);
-    if (end == at || !isfinite(number)) { return NULL; }
-    end += strspn(end, " ");
+    if (end == at) { return NULL; }
     *value = (float)number;
+    end += strspn(end, " ");
     return strchr(",\t\r\n", *end) != NULL ? end : NULL; /* Also the zero. */
 }
 
@@ -247,10 +249,13 @@ static enum tn_status parse_line(const struct prediction_rows *rows, struct erro
     char *at = rows->line;
     uint32_t column = 0;
     float value = 0;
+    if (rows->line_number == 1 && strncmp(at, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0) {
+        at += strlen(BYTE_ORDER_MARK);
+    }
     for (;; column++) {
         char *end = parse_cell(at, &value);
         if (end == NULL && column == 0 && rows->line_number == 1) { return TN_ENOENT; }
-        if (end == NULL) { return refuse_cell(rows, at, column, error); }
+        if (end == NULL || !isfinite(value)) { return refuse_cell(rows, at, column, error); }
         if (column < rows->inputs) { rows->row[column] = value; }
         at = end + 1;
         if (is_end(*end)) { break; }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,11 +34,16 @@ static void write_csv_header(const struct prediction_writer *writer)
     fputc('\n', writer->out);
 }
 
-/* Nine digits give the same float again. */
+/* Nine digits give the same float again. JSON has no infinities and NaNs: they are null. */
 static void write_list(const struct prediction_writer *writer, const float *row)
 {
     for (uint32_t i = 0; i < writer->shape.width; i++) {
-        fprintf(writer->out, "%s%.9g", i > 0 ? "," : "", (double)row[i]);
+        if (i > 0) { fputc(',', writer->out); }
+        if (isfinite(row[i]) || writer->format != PREDICTION_JSON) {
+            fprintf(writer->out, "%.9g", (double)row[i]);
+        } else {
+            fputs("null", writer->out);
+        }
     }
 }
 

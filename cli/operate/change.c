@@ -133,7 +133,9 @@ static enum tn_status check_wanted(const struct change *change, struct error *er
 {
     const uint32_t wanted = change->request.ps, present = change->job.cluster.ps;
     const enum change_strategy strategy = change->request.strategy;
+    const uint32_t members = change->request.members;
     const bool in_group = strategy_members(&change->job) > 1;
+    const bool keeps_members = members == 0 || members == change->job.strategy.members;
     if (change->request.workers > 0) { return TN_OK; }
     if (strategy == CHANGE_BY_PS && present == 0) {
         return error_set(error, TN_EINVAL,
@@ -141,8 +143,9 @@ static enum tn_status check_wanted(const struct change *change, struct error *er
                          "ps=%" PRIu32 "` gives it ps",
                          change->target.cluster, job_strategy_text(&change->job), wanted);
     }
-    const bool is_same = present > 0 && ((strategy == CHANGE_TO_PS && !in_group) ||
-                                         (strategy == CHANGE_TO_GROUP && in_group));
+    const bool is_same =
+        present > 0 && ((strategy == CHANGE_TO_PS && !in_group) ||
+                        (strategy == CHANGE_TO_GROUP && in_group && keeps_members));
     if (is_same && wanted != present) {
         return error_set(error, TN_EINVAL,
                          "%s has strategy.type %s already, with %" PRIu32 " ps: `tanist resize "
@@ -219,12 +222,6 @@ static enum tn_status read_request(struct change *change, int32_t *version, stru
     return status;
 }
 
-/* The key that a start with --resume can change instead. */
-static const char *key_of(const struct change *change)
-{
-    return change->request.workers > 0 ? "cluster.workers" : "cluster.ps";
-}
-
 /* TN_OK: withdrawn. TN_EREFUSED: accepted at the last moment. */
 static enum tn_status withdraw(struct change *change, int32_t version, struct error *error)
 {
@@ -234,11 +231,11 @@ static enum tn_status withdraw(struct change *change, int32_t version, struct er
     return error_set(error, TN_EUNHEALTHY,
                      "no agent of `tanist run` takes the request, and it was withdrawn. Nodes that "
                      "`tanist agent` or other programs have started are changed between two runs: "
-                     "`tanist stop`, then start them all with --resume --set %s=%s",
-                     key_of(change),
-                     change->request.workers > 0 ? "N, or with a range, such as 1-N, which "
+                     "`tanist stop`, then start them all with --resume --set %s%s",
+                     change_setting(&change->request),
+                     change->request.workers > 0 ? ", or with a range, such as 1-N, which "
                                                    "`tanist scale` changes at any time"
-                                                 : "N");
+                                                 : "");
 }
 
 static enum tn_status fail_agent_gone(const struct change *change, struct error *error)
@@ -253,9 +250,9 @@ static enum tn_status fail_agent_gone(const struct change *change, struct error 
     }
     return error_set(error, TN_EUNHEALTHY,
                      "the agent of the run in %s ended before it reported the change: `tanist run "
-                     "JOB.json --dir %s --resume --set %s=N` continues the run with this number, "
-                     "whether the change was made or not",
-                     dir, dir, key_of(change));
+                     "JOB.json --dir %s --resume --set %s` continues the run with this change, "
+                     "whether it was made before or not",
+                     dir, dir, change_setting(&change->request));
 }
 
 static bool agent_is_gone(const struct change *change)

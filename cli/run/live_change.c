@@ -31,8 +31,8 @@ static enum tn_status make_wanted(const struct local_run *run, const struct chan
     live_plan_job(&(*out)->job, request);
     enum tn_status status = job_check(&(*out)->job, error);
     if (status == TN_EINVAL) {
-        return error_context(error, "not while the job runs, but with `tanist stop` and then "
-                                    "`tanist run --resume`");
+        return error_context(error, "the changed job would not be valid (`tanist stop` and then "
+                                    "`tanist run --resume` can change further keys)");
     }
     if (status == TN_OK) { status = job_resume_check(&run->job, &(*out)->job, error); }
     return status == TN_OK ? model_describe(&(*out)->job, &(*out)->variables, error) : status;

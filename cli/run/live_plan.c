@@ -61,19 +61,6 @@ static bool ends_early(const struct job *job, const struct run *now)
     return now->ending && now->until < job->train.steps;
 }
 
-/* The same change of a run that is continued. */
-static const char *setting_of(const struct change_request *request)
-{
-    if (request->workers > 0) { return "cluster.workers=N"; }
-    switch (request->strategy) {
-    case CHANGE_TO_PS: return "strategy.type=ps --set cluster.ps=N";
-    case CHANGE_TO_MIRROR: return "strategy.type=mirror";
-    case CHANGE_TO_GROUP: return "strategy.type=group --set cluster.ps=N";
-    case CHANGE_BY_PS: break;
-    }
-    return "cluster.ps=N";
-}
-
 static enum tn_status check_phase(const struct job *job, const struct change_request *request,
                                   const struct run *now, struct error *error)
 {
@@ -81,7 +68,7 @@ static enum tn_status check_phase(const struct job *job, const struct change_req
         return error_set(error, TN_EUNHEALTHY,
                          "the run ends (phase %s): make the change when it continues, with `tanist "
                          "run --resume --set %s`",
-                         run_phase_name(now->phase), setting_of(request));
+                         run_phase_name(now->phase), change_setting(request));
     }
     if (now->phase == RUN_FORMING || now->generation == 0) {
         return error_set(error, TN_EUNHEALTHY,

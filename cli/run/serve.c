@@ -93,15 +93,12 @@ static void serve(struct serving *serving, const volatile int *stopped)
     log_info("leaving on request sessions=%" PRIu32 " plans=%" PRIu32, facts.sessions, facts.plans);
 }
 
-static enum tn_status check(const char *listen, uint64_t memory_mib, struct error *error)
+static enum tn_status check(const char *listen, struct error *error)
 {
-    if (listen == NULL) {
-        return error_set(error, TN_EINVAL,
-                         "--listen is missing: give the address that clients and the other servers "
-                         "reach, HOST:PORT");
-    }
-    if (memory_mib >= 1 && memory_mib <= MEMORY_MIB_MOST) { return TN_OK; }
-    return error_set(error, TN_EINVAL, "--memory: give from 1 to %d MiB", MEMORY_MIB_MOST);
+    if (listen != NULL) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "--listen is missing: give the address that clients and the other servers "
+                     "reach, HOST:PORT");
 }
 
 int command_serve(int argc, char **argv)
@@ -121,14 +118,14 @@ int command_serve(int argc, char **argv)
     fault_signals_handle();
     options_text(&options, "listen", &listen, "HOST:PORT",
                  "Address to listen at; port 0 picks a free one.");
-    options_number(&options, "memory", &memory, "MIB",
-                   "Limit of all sessions together, default 4096 MiB.");
+    options_range(&options, "memory", &memory, "MIB", 1, MEMORY_MIB_MOST,
+                  "Limit of all sessions together, default 4096 MiB.");
     log_options_add(&options, &log, "Lowest level of messages that are logged; default info.");
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     struct error error = {0};
     struct serving serving = {.mailbox = NULL};
     char address[TRANSPORT_ADDRESS_MAX];
-    enum tn_status status = check(listen, memory.value, &error);
+    enum tn_status status = check(listen, &error);
     if (status != TN_OK) { return command_failed(&error); }
     log_options_start(&log, LOG_INFO, "serve");
     const volatile int *stopped = stop_on_signals();

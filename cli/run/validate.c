@@ -127,7 +127,7 @@ enum tn_status validate_job(const struct job *job, struct variable_table *variab
     if (status == TN_OK) { status = model_describe(job, variables, error); }
     if (status == TN_OK) { status = variable_rules_check(job, variables, error); }
     if (status == TN_OK) { status = table_rules_check(job, variables, error); }
-    if (status == TN_OK) {
+    if (status == TN_OK && strategy_of_job(job)->on_cluster) {
         status = variable_table_check_ps(variables, strategy_shards(job), error);
     }
     if (status == TN_OK) { status = validate_placement(job, variables, error); }

@@ -199,7 +199,9 @@ static enum tn_status make_folder(const char *path, struct error *error)
     struct stat info;
     if (mkdir(path, 0700) == 0) { return TN_OK; }
     int failed = errno; /* Also EROFS or EACCES of the parent, though the folder exists. */
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) { return TN_OK; }
+    const bool exists = stat(path, &info) == 0;
+    if (exists && S_ISDIR(info.st_mode)) { return TN_OK; }
+    if (exists) { failed = ENOTDIR; } /* A file: more helpful than EEXIST. */
     return files_error(error, failed, "make the folder", path);
 }
 

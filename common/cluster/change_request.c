@@ -48,6 +48,18 @@ const char *change_state_name(enum change_state state)
     return state_names[state];
 }
 
+const char *change_setting(const struct change_request *request)
+{
+    if (request->workers > 0) { return "cluster.workers=N"; }
+    switch (request->strategy) {
+    case CHANGE_TO_PS: return "strategy.type=ps --set cluster.ps=N";
+    case CHANGE_TO_MIRROR: return "strategy.type=mirror";
+    case CHANGE_TO_GROUP: return "strategy.type=group --set cluster.ps=N";
+    case CHANGE_BY_PS: break;
+    }
+    return "cluster.ps=N";
+}
+
 void change_request_path(char path[static 256], const char *cluster)
 {
     znode_path(path, cluster, "change");

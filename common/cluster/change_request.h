@@ -57,6 +57,10 @@ struct change_request {
 /* "wanted", "accepted", ... Static storage. */
 const char *change_state_name(enum change_state state);
 
+/* The keys, for --set, with which a start with --resume makes the same change: "cluster.ps=N".
+ * Static storage. */
+const char *change_setting(const struct change_request *request);
+
 /* The znode: at most one change is made at a time. */
 void change_request_path(char path[static 256], const char *cluster);
 

@@ -163,11 +163,12 @@ enum tn_status variable_table_check_ps(const struct variable_table *table, uint3
     if (table->shard_count != 0 && table->shard_count == ps_count) { return TN_OK; }
     uint64_t most = placement_ps_max(table->parameter_count);
     if (ps_count >= 1 && ps_count <= most) { return TN_OK; }
-    return error_set(
-        error, TN_EINVAL,
-        "cluster.ps is %" PRIu32 ", but the model's %" PRIu64
-        " parameters can be divided among 1 to %" PRIu64 " ps in blocks of %d: use %s ps",
-        ps_count, table->parameter_count, most, PLACEMENT_BLOCK, ps_count == 0 ? "more" : "fewer");
+    if (ps_count == 0) { return error_set(error, TN_EINVAL, "cluster.ps is 0: give at least 1"); }
+    return error_set(error, TN_EINVAL,
+                     "cluster.ps is %" PRIu32 ", but the model's %" PRIu64
+                     " parameters, in blocks of %d, are enough for %" PRIu64
+                     " ps: give at most that, --set cluster.ps=%" PRIu64,
+                     ps_count, table->parameter_count, PLACEMENT_BLOCK, most, most);
 }
 
 static void fill(uint64_t count, float value, float *out)

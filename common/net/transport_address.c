@@ -58,7 +58,8 @@ enum tn_status transport_check_address(const char *address, struct error *error)
         if (number && strtol(port + 1, NULL, 10) <= UINT16_MAX) { return TN_OK; }
     }
     return error_set(error, TN_EINVAL,
-                     "address \"%s\" is malformed: write tcp://HOST:PORT or ipc://PATH", address);
+                     "address \"%s\" is malformed: give HOST:PORT, with a port from 0 to 65535",
+                     address);
 }
 
 enum tn_status transport_explain_listen(int result, const char *address, struct error *error)

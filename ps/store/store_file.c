@@ -29,6 +29,12 @@ static enum tn_status reserve_space(const struct store_file *file, struct error 
         code = posix_fallocate(file->fd, 0, (off_t)file->bytes);
     } while (code == EINTR);
     if (code == 0) { return TN_OK; }
+    if (code == EFBIG) {
+        return error_set(error, TN_ENOSPC,
+                         "%s needs %" PRIu64 " bytes, more than a file may have: raise the limit "
+                         "(ulimit -f), or use another file system",
+                         file->path, file->bytes);
+    }
     if (files_status_of(code) != TN_ENOSPC) {
         return files_error(error, code, "reserve space for", file->path);
     }

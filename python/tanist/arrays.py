@@ -1,7 +1,6 @@
 """Arrays in the files of numpy, with numpy or without it."""
 
 import ast
-import re
 import struct
 import sys
 import zipfile
@@ -57,12 +56,14 @@ def parse_npy(data):
 
 
 def load_npz(path):
-    """The arrays of a .npz file by name, in the order of the file."""
-    if numpy is not None:
-        with numpy.load(path) as file:
-            return {name: file[name] for name in file.files}
+    """The arrays of a .npz file by name, in the order of the file. Other members, such as the columns of a model's
+    inputs, are left out."""
     with zipfile.ZipFile(path) as file:
-        return {re.sub(r"\.npy$", "", name): parse_npy(file.read(name)) for name in file.namelist()}
+        names = [name[:-len(".npy")] for name in file.namelist() if name.endswith(".npy")]
+        if numpy is None:
+            return {name: parse_npy(file.read(f"{name}.npy")) for name in names}
+    with numpy.load(path) as file:
+        return {name: file[name] for name in names}
 
 
 def npy_header(descr, shape):

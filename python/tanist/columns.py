@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import struct
 from pathlib import Path
 
 from tanist import arrays
@@ -32,7 +33,10 @@ def encode(name, column, vocabularies):
 def write_column(path, column):
     """By numpy if it is installed, which keeps the type of an array; otherwise by arrays.write_npy()."""
     if arrays.numpy is None:
-        arrays.write_npy(path, column)
+        try:
+            arrays.write_npy(path, column)
+        except (OverflowError, TypeError, struct.error) as problem:
+            raise ValueError(f"the column {path.stem} has a value that is not a number of 64 bits: {problem}") from None
         return
     values = arrays.numpy.asarray(column)
     if values.dtype == object:
@@ -47,7 +51,6 @@ def replace_folder(partial, folder):
     if folder.exists():
         stray = [path.name for path in folder.iterdir() if path.suffix != ".npy"]
         if stray:
-            shutil.rmtree(partial)
             raise FileExistsError(f"{folder} contains other files ({stray[0]}): give another folder")
         shutil.rmtree(folder)
     os.rename(partial, folder)
@@ -68,10 +71,14 @@ def from_columns(columns, folder, vocabularies=None):
     partial = folder.with_name(folder.name + PARTIAL)
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    for name, column in columns.items():
-        texts = name in found or is_text(column)
-        write_column(partial / f"{name}.npy", encode(name, column, found) if texts else column)
-    replace_folder(partial, folder)
+    try:
+        for name, column in columns.items():
+            texts = name in found or is_text(column)
+            write_column(partial / f"{name}.npy", encode(name, column, found) if texts else column)
+        replace_folder(partial, folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
     if found:
         folder.with_name(folder.name + ".vocabularies.json").write_text(json.dumps(found, indent=1))
     return found

@@ -236,9 +236,10 @@ class Run:
         options = ["--checkpoint", checkpoint] if checkpoint is not None else []
         with tempfile.TemporaryDirectory(prefix="tanist-predict.") as folder:
             if not isinstance(data, (str, Path)):
-                path = Path(folder) / "rows.csv"
-                _write_rows(path, list(data))
-                data = path
+                rows, data = list(data), Path(folder) / "rows.csv"
+                if not rows:
+                    return []
+                _write_rows(data, rows)
             out = call(["predict", self.dir, "--data", data, "-o", "json", *options], self._program)
         return [json.loads(line) for line in out.splitlines()]
 

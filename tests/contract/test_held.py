@@ -53,6 +53,7 @@ class Held(Cli):
                                             "folder": f"{self.folder}/{folder}", "checkpoint": checkpoint}])
         for text in ("ps:0", f"checkpoint {checkpoint} ", "tanist restore"):
             self.assertIn(text, held["reason"])
+            self.assertIn(text, status["reason"])
         self.assertEqual(max(self.committed()), checkpoint)
 
 

@@ -6,6 +6,7 @@ Real processes and disks, and for two tests a real cluster; every wait is bounde
 
 import json
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -273,6 +274,32 @@ class Damage(Local):
         self.refused(3, ["job.json"], "run", "--local", QUICK, "--dir", "run")
         (self.folder / "file").write_text("")
         self.refused(3, ["--dir"], "run", "--local", QUICK, "--dir", "file")
+
+    def test_cluster_has_no_effect(self):
+        """A model that is too small for cluster.ps trains in one process; a cluster refuses it."""
+        job = self.job(json.dumps({"model": {"type": "linear", "inputs": 8, "outputs": 1},
+                                   "data": {"type": "synthetic", "examples": 64, "test_examples": 8},
+                                   "train": {"steps": 3, "batch": 8}, "cluster": {"ps": 5}}))
+        self.succeeds("run", "--local", job, "--dir", "run", "--quiet")
+        self.refused(3, ["cluster.ps is 5", "--set cluster.ps=1"], "run", job, "--dir", "other")
+
+    def test_size_of_files_is_limited(self):
+        """A file above the limit of the process (ulimit -f) is an error as on a full disk, not the signal SIGXFSZ."""
+        for limit, expected in ((0, "File too large"), (10240, "ulimit -f")):
+            result = self.tanist("run", "--local", QUICK, "--dir", f"limit-{limit}", "--quiet",
+                                 preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE,
+                                                                                   (limit, limit)))
+            self.assertEqual(result.returncode, 6, result.stderr)
+            self.assertIn(expected, result.stderr.splitlines()[-1])
+
+    def test_damaged_record_is_named(self):
+        """`status` names the file and the remedy; a run that continues writes it again."""
+        self.succeeds("run", "--local", QUICK, "--dir", "run", "--quiet")
+        record = self.folder / "run/record.json"
+        record.write_text(record.read_text()[:100])
+        self.refused(6, ["record.json", "is damaged"], "status", "run")
+        self.succeeds("run", "--local", QUICK, "--dir", "run", "--quiet", "--resume")
+        self.assertIn("epoch 2\n", self.succeeds("status", "run"))
 
     def test_disk_fails_for_a_while(self):
         """Checkpoints that cannot be written are skipped and counted; at the end that is an error."""

@@ -136,6 +136,19 @@ class Use(Cli):
         result = self.tanist("predict", "run", "--data", "-", "--to", "out.csv", input="1,2\n")
         self.assertEqual((result.returncode, list(self.folder.glob("out*"))), (3, []))
 
+    def test_numbers_that_are_not_finite_are_null_in_json(self):
+        """An input that no float can have is refused; an output that overflows is null, as JSON has no infinity."""
+        self.train(QUICK)
+        row = ",1" * 7
+        for first in ("1e39", "-1e39", "nan"):
+            result = self.tanist("predict", "run", "--data", "-", input=f"{first}{row}\n")
+            self.assertEqual(result.returncode, 3, result.stderr)
+            self.assertIn(f"stdin:1: column 1: '{first}' is not a number", result.stderr)
+        marked = self.succeeds("predict", "run", "--data", "-", input=f"\ufeff1{row}\n1{row}\n").splitlines()
+        self.assertEqual((len(marked), marked[1]), (3, marked[2]))
+        largest = self.succeeds("predict", "run", "--data", "-", "-o", "json", input="3.4e38," * 7 + "3.4e38\n")
+        self.assertEqual(json.loads(largest), {"outputs": [None]})
+
     def test_images_are_predicted_without_labels(self):
         """An IDX file alone, and the folder of the test set, have the accuracy of the run."""
         result = self.train(FASHION, "--set", "train.steps=30")

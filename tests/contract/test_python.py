@@ -121,10 +121,27 @@ class Runs(Cli):
         finally:
             arrays.numpy = with_numpy
         self.assertEqual(sum(math.prod(value.shape) for value in plain.values()), 9)
+        self.assertEqual(run.predict([]), [])
         if with_numpy is not None:
             found = run.weights()
             self.assertEqual({name: value.tolist() for name, value in found.items()},
                              {name: value.tolist() for name, value in plain.items()})
+
+    def test_weights_of_a_model_with_columns(self):
+        """The file also has the columns, which are not an array."""
+        data = self.folder / "rows.csv"
+        data.write_text("a,y\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
+        run = tanist.start({"model": {"type": "softmax", "outputs": 2},
+                            "data": {"format": "csv", "train": str(data), "split": {"test": 0.2}, "label": "y"},
+                            "train": {"steps": 2, "batch": 8}}, dir=self.folder / "run", local=True)
+        run.wait(60)
+        for numpy in {arrays.numpy, None}:
+            with_numpy, arrays.numpy = arrays.numpy, numpy
+            try:
+                self.assertEqual({name: tuple(value.shape) for name, value in run.weights().items()},
+                                 {"output/weights": (1, 2), "output/bias": (2,)})
+            finally:
+                arrays.numpy = with_numpy
 
     def test_plots(self):
         """A notebook gets SVG; two runs, two metrics."""
@@ -192,6 +209,8 @@ class Columns(unittest.TestCase):
         self.assertRaises(ValueError, tanist.from_columns, {"a": [1], "b": [1, 2]}, self.folder / "t")
         self.assertRaises(ValueError, tanist.from_columns, {"../a": [1]}, self.folder / "t")
         self.assertRaises(ValueError, tanist.from_columns, {}, self.folder / "t")
+        for values in ([2**64, 1], [b"x", 1], [[1], 2]):
+            self.assertRaises(ValueError, tanist.from_columns, {"a": values}, self.folder / "t")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["mine"])
 
     def test_header(self):

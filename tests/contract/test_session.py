@@ -208,7 +208,7 @@ class Session(Cli):
 
     def test_options_are_checked(self):
         self.refused(3, ["--listen is missing"], "serve")
-        self.refused(3, ["--memory: give from 1"], "serve", "--listen", "127.0.0.1:0", "--memory", "0")
+        self.refused(128, ["--memory is \"0\"", "from 1 to"], "serve", "--listen", "127.0.0.1:0", "--memory", "0")
         one = Server(self)
         result = subprocess.run([PROGRAM, "serve", "--listen", one.address], capture_output=True, text=True, check=False,
                                 timeout=patience(120))

@@ -35,6 +35,20 @@ static void text_comes_back(void **state)
     }
 }
 
+/* A start with --resume makes the same change, not that of the number of ps. */
+static void setting_is_that_of_the_change(void **state)
+{
+    (void)state;
+    const struct change_request mirror = {.strategy = CHANGE_TO_MIRROR};
+    const struct change_request group = {.strategy = CHANGE_TO_GROUP, .ps = 2, .members = 2};
+    const struct change_request workers = {.ps = 2, .workers = 3};
+    const struct change_request ps = {.ps = 3};
+    assert_string_equal(change_setting(&mirror), "strategy.type=mirror");
+    assert_string_equal(change_setting(&group), "strategy.type=group --set cluster.ps=N");
+    assert_string_equal(change_setting(&workers), "cluster.workers=N");
+    assert_string_equal(change_setting(&ps), "cluster.ps=N");
+}
+
 static void check_damaged(const char *text)
 {
     struct change_request out;
@@ -68,6 +82,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_comes_back),
+        cmocka_unit_test(setting_is_that_of_the_change),
         cmocka_unit_test(damage_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

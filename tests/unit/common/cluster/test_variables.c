@@ -144,7 +144,8 @@ static void too_many_ps_are_refused(void **state)
     struct error error;
     assert_int_equal(variable_table_check_ps(&table, 664, &error), TN_OK);
     assert_int_equal(variable_table_check_ps(&table, 665, &error), TN_EINVAL);
-    assert_non_null(strstr(error.text, "1 to 664 ps in blocks of 16: use fewer ps"));
+    assert_non_null(
+        strstr(error.text, "are enough for 664 ps: give at most that, --set cluster.ps=664"));
     assert_int_equal(variable_table_check_ps(&table, 0, &error), TN_EINVAL);
 }
 
