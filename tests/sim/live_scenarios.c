@@ -52,8 +52,7 @@ static void on_one_host(struct sim_setup *setup, struct random *random, bool has
     setup->ledger = false;
     job->train.mode = TRAIN_SYNC;
     job->train.steps = has_ps ? STEPS : FASTER * STEPS;
-    job->train.learning_rate =
-        0.0625 / 16; /* With this number of steps, the model diverges otherwise. */
+    job->train.learning_rate = 0.0625 / 16; /* A higher one diverges. */
     job->checkpoint.best = BEST_NONE;
     job->checkpoint.every_steps = between(random, 10, 80);
     job->cluster.workers = (uint32_t)between(random, 2, WORKERS_MOST);

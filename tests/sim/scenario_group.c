@@ -38,8 +38,7 @@ static void with_groups(struct sim_setup *setup, struct random *random)
     struct error error;
     setup->ledger = false;
     job->train.mode = TRAIN_SYNC;
-    job->train.learning_rate =
-        0.0625 / 4; /* With this number of steps, the model diverges otherwise. */
+    job->train.learning_rate = 0.0625 / 4; /* A higher one diverges. */
     job->train.optimizer = optimizers[random_below(random, 3)];
     job->train.ema = job->train.clip_norm = 0; /* Norms need placement ranges. */
     job->train.rule_count = 0;

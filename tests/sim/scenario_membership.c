@@ -87,8 +87,7 @@ void scenario_switch_strategy(struct sim_setup *setup, struct random *random)
     without_ps(setup, random);
     setup->ps_most = PS_MOST;
     setup->job.train.steps = 8 * SCENARIO_STEPS; /* Not all are made before the second change. */
-    setup->job.train.learning_rate /=
-        16; /* With this number of steps, the model diverges otherwise. */
+    setup->job.train.learning_rate /= 16;        /* A higher one diverges. */
     if (random_below(random, 2) == 0) {
         setup->job.strategy.type = STRATEGY_TYPE_PS;
         setup->job.cluster.ps = (uint32_t)scenario_between(random, 1, PS_MOST);
@@ -213,8 +212,7 @@ void scenario_scale(struct sim_setup *setup, struct random *random)
 {
     without_ps(setup, random);
     setup->job.train.steps = 8 * SCENARIO_STEPS;
-    setup->job.train.learning_rate /=
-        16; /* With this number of steps, the model diverges otherwise. */
+    setup->job.train.learning_rate /= 16; /* A higher one diverges. */
     change_workers(setup, random);
 }
 

@@ -48,8 +48,7 @@ static void draw(struct sim_setup *setup, struct random *random)
     job->zookeeper.session_timeout_ms = SESSION_MS;
     job->train.mode = TRAIN_SYNC;
     job->train.optimizer = OPTIMIZER_MOMENTUM;
-    job->train.learning_rate =
-        0.0625 / 4; /* With this number of steps, the model diverges otherwise. */
+    job->train.learning_rate = 0.0625 / 4; /* A higher one diverges. */
     job->train.clip_norm = random_below(random, 2) == 0 ? 0 : 0.01;
     job->train.rule_count = 0; /* Its optimizer may be lamb, which no job has with clip_norm. */
     job->train.steps = 700;

@@ -92,8 +92,8 @@ static void swap_needs_all_own_values(void **state)
     value_labels_answered(&labels, 1, first);
     value_labels_answered(&labels, 3, first);
     assert_true(value_labels_take(&labels, 1, first));
-    assert_false(value_labels_swap(
-        &labels, first)); /* The values of ps:3 have arrived, but were not taken. */
+    /* The values of ps:3 have arrived, but were not taken. */
+    assert_false(value_labels_swap(&labels, first));
     assert_true(value_labels_take(&labels, 3, first));
     assert_false(value_labels_swap(&labels, second));
     assert_false(value_labels_swap(&labels, other_generation));
