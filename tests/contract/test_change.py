@@ -15,7 +15,7 @@ from case import LONG, QUICK, Cli
 JOB = ["--set", "train.optimizer=adam", "--set", "train.learning_rate=0.00001", "--set", "checkpoint.every_steps=500",
        "--set", "model.inputs=64", "--set", "cluster.ps=2"]
 FASTER = ["--set", "train.learning_rate=0.00003"]
-END = 40000
+END = 8000
 FALLING = ["--set", "train.schedule.type=cosine", "--set", "train.decay_steps=50000"]
 
 

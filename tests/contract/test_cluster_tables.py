@@ -253,7 +253,7 @@ class Limits(ClusterTables):
     def test_a_limit_of_memory_ends_the_job(self):
         """A ps that exceeds it ends the job with an error that names a table, its rows and the key."""
         self.json["data"]["options"] = {"values": 100000}
-        self.json["train"].update({"steps": 300, "batch": 256})
+        self.json["train"].update({"steps": 100, "batch": 256})  # More than one pass over the examples.
         limited = self.tanist("run", self.write(), "--dir", "run", "--set", "cluster.table_mib=1", timeout=patience(120))
         self.assertEqual(limited.returncode, 3, limited.stderr)
         for text in ("ps:", "cluster.table_mib, 1 MiB", "the table 'columns/", " rows in "):
