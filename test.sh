@@ -187,6 +187,7 @@ release_labels=$(for p in unit contract sim tidy; do if has $p; then echo -n "$p
 if [ -n "$release_labels" ]; then
   if build_or_fail build all -DCMAKE_BUILD_TYPE=Release; then
     run_ctest build "${release_labels%|}"
+    export TANIST_REFERENCE=$PWD/build/tanist # Observes the runs of the sanitized builds (tests/contract/case.py).
   fi
 fi
 

@@ -33,8 +33,7 @@ class ClusterTables(Cli):
         return self.spawn("run", self.write(), "--dir", "run", "-o", "json", *options)
 
     def local(self, *options):
-        return json.loads(self.succeeds("run", self.write(), "--local", "--dir", "local", "-o", "json", *options,
-                                        timeout=patience(120)))
+        return self.alone(self.write(), "local", *options)
 
     def check_same(self, result, wanted, tables=56):
         for key in ("status", "parameters_digest", "checkpoint_digest", "loss", "auc", "metrics", "evaluations"):
@@ -161,8 +160,7 @@ class Expiry(ClusterTables):
         out = self.succeeds("run", self.write(), "--dir", "run", "-o", "json", timeout=patience(120))
         self.check_same(json.loads(out), wanted)
         self.json["train"]["tables"] = []
-        kept = json.loads(self.succeeds("run", self.write(), "--local", "--dir", "kept", "-o", "json",
-                                        timeout=patience(120)))
+        kept = self.alone(self.write(), "kept")
         rows, all_rows = [sum(table["rows"] for table in result["tables"]) for result in (wanted, kept)]
         self.assertLess(rows, all_rows / 3)
         self.assertNotEqual(wanted["parameters_digest"], kept["parameters_digest"])

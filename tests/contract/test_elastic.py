@@ -62,8 +62,7 @@ class Changes(Cli):
     def end_as_local(self, run):
         """The run is stopped; one process computes the same in as many steps. Returns the result."""
         result = self.end(run)
-        wanted = json.loads(self.succeeds("run", self.job_file, "--dir", "local", "--local", "--set",
-                                          f"train.steps={result['steps']}", "-q", "-o", "json", timeout=240))
+        wanted = self.alone(self.job_file, "local", "--set", f"train.steps={result['steps']}")
         for key in ("parameters_digest", "checkpoint_digest", "loss", "accuracy"):
             self.assertEqual(result[key], wanted[key], key)
         self.succeeds("checkpoints", "verify", "--dir", "run")

@@ -37,13 +37,9 @@ class Group(Cli):
             job[section][name] = value
         return self.job(json.dumps(job))
 
-    def local(self, job, *options):
-        run = self.spawn("run", job, "--local", "--dir", "local", "-o", "json", *options)
-        return self.result(run)
-
     def check_as_local(self, job):
         """The parameters and the evaluations are those of one process."""
-        expected = self.local(job)
+        expected = self.alone(job, "local")
         result = self.result(self.spawn("run", job, "--dir", "run", "-o", "json", *STEADY))
         self.assertEqual(result["parameters_digest"], expected["parameters_digest"])
         self.assertEqual(result["checkpoint_digest"], expected["parameters_digest"])
@@ -59,7 +55,7 @@ class Group(Cli):
     def end_as_local(self, run, job):
         """The run is stopped; one process computes the same parameters in as many steps. Returns the result."""
         result = self.end(run)
-        expected = self.local(job, "--set", f"train.steps={result['steps']}")["parameters_digest"]
+        expected = self.alone(job, "local", "--set", f"train.steps={result['steps']}")["parameters_digest"]
         self.assertEqual((result["parameters_digest"], result["checkpoint_digest"]), (expected, expected))
         return result
 
@@ -126,7 +122,7 @@ class Group(Cli):
         """From one process to a group, and between a group, ps and mirror: each reads the order of the other, with all state."""
         adam = {"train_optimizer": "adam", "train_learning_rate": 0.001, "train_steps": 250}
         job = self.job_with(**adam)
-        expected = self.local(job)
+        expected = self.alone(job, "local")
         placed = ["--set", "strategy.type=group", "--set", "placement.strategy=greedy"]
         ranges = ["--set", "placement.strategy=ranges"]
         self.result(self.spawn("run", job, "--local", "--dir", "run", "-o", "json", "--set", "train.steps=30"))
@@ -205,7 +201,7 @@ class Group(Cli):
     def test_groups_with_and_without_ps(self):
         """A run continues as groups without ps, with ps, and again without."""
         job = self.without_ps(train_optimizer="adam", train_learning_rate=0.001, train_steps=120)
-        expected = self.local(job)["parameters_digest"]
+        expected = self.alone(job, "local")["parameters_digest"]
         placed = ["--set", "placement.strategy=greedy", "--set", "cluster.ps=3"]
         for steps, options in ((30, []), (60, placed), (90, ["--set", "strategy.type=mirror"]), (120, [])):
             resume = ["--resume"] if steps > 30 else []

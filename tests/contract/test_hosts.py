@@ -168,7 +168,7 @@ class Resume(Agents):
                     "agent", job, "--tasks", workers[1], "--dir", "second", "--zk", self.zookeeper, "--set",
                     "zookeeper.session_timeout_ms=10000", "--resume", *options)
             self.end_all()
-        self.result(self.spawn("run", job, "--local", "--dir", "local", "-o", "json", "--set", "train.steps=1300"))
+        self.alone(job, "local", "--set", "train.steps=1300")
         self.assertEqual(self.evaluated("first"), self.evaluated("local"))
         self.succeeds("checkpoints", "verify", "--dir", "first")
 

@@ -23,8 +23,7 @@ NORMALISED = """{"name": "normalised", "data": {"type": "synthetic", "examples":
 
 class Mirror(Cli):
     def local(self, *options, job=QUICK):
-        run = self.spawn("run", job, "--local", "--dir", "local", "-o", "json", *options)
-        return self.result(run)["parameters_digest"]
+        return self.alone(job, "local", *options)["parameters_digest"]
 
     def begin_mirror(self, *options):
         """A run without an end that has reached its first step."""

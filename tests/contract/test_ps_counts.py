@@ -16,10 +16,7 @@ JOB = ["--set", "model.inputs=100", "--set", f"train.steps={STEPS}", "--set", "c
 
 class PsCounts(Cli):
     def local(self, *options, directory="local"):
-        result = self.tanist("run", "--local", QUICK, "--dir", directory, "-o", "json", *JOB, *options)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        result = json.loads(result.stdout)
-        return result["parameters_digest"], result["evaluations"]
+        return self.outcome(self.alone(QUICK, directory, *JOB, *options))
 
     def cluster(self, ps, *options):
         """The digest of a cluster and its evaluations."""

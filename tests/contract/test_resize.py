@@ -59,8 +59,7 @@ class Live(Cli):
     def end_as_local(self, run, shards, keys=("loss", "accuracy")):
         """The run is stopped; one process computes the same in as many steps. Returns the result."""
         result = self.end(run)
-        wanted = json.loads(self.succeeds("run", self.job_file, "--dir", "local", "--local", *self.job_options, "--set",
-                                          f"train.steps={result['steps']}", "-q", "-o", "json", timeout=240))
+        wanted = self.alone(self.job_file, "local", *self.job_options, "--set", f"train.steps={result['steps']}")
         for key in ("parameters_digest", "checkpoint_digest", *keys):
             self.assertEqual(result[key], wanted[key], key)
         self.succeeds("checkpoints", "verify", "--dir", "run")

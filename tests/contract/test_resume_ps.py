@@ -85,7 +85,7 @@ class Dense(ResumePs):
                 self.check_intact(count)
         self.succeeds("stop", "--dir", "run")
         result = self.result(run, timeout=240)
-        wanted = self.train("local", "--local", *ADAM, *steps(result["steps"]))
+        wanted = self.alone(self.job_file, "local", *ADAM, *steps(result["steps"]))
         for key in ("status", "parameters_digest", "checkpoint_digest", "loss", "accuracy"):
             self.assertEqual(result[key], wanted[key], key)
         self.assertEqual(self.changes(), ["cluster.ps 3 -> 2", "cluster.ps 2 -> 5"])
@@ -93,7 +93,7 @@ class Dense(ResumePs):
         self.assertIn("loss", self.succeeds("evaluate", "run"))
 
     def test_a_damaged_checkpoint_falls_back_to_one_of_the_former_ps(self):
-        wanted = self.train("local", "--local", *ADAM, *steps(2000))
+        wanted = self.alone(self.job_file, "local", *ADAM, *steps(2000))
         self.train("run", *ADAM, *steps(1000), *ps(3))
         newest = self.checkpoints()[0]["id"]
         path = self.folder / f"run/checkpoints/{newest:010}/shard-1-of-3/data.mdb"
@@ -106,8 +106,8 @@ class Dense(ResumePs):
 
     def test_rate_and_number_change_together(self):
         rate = ["--set", "train.learning_rate=0.001"]
-        self.train("local", "--local", *ADAM, *steps(1000))
-        wanted = self.train("local", "--local", *ADAM, *steps(2000), "--resume", *rate)
+        self.alone(self.job_file, "local", *ADAM, *steps(1000))
+        wanted = self.alone(self.job_file, "local", *ADAM, *steps(2000), "--resume", *rate)
         self.train("run", *ADAM, *steps(1000), *ps(1))
         result = self.train("run", *ADAM, *steps(2000), *ps(4), "--resume", *rate)
         self.assertEqual(result["parameters_digest"], wanted["parameters_digest"])
@@ -122,7 +122,7 @@ class Dense(ResumePs):
 
     def test_zookeeper_has_lost_everything(self):
         """The disks and the job are enough."""
-        wanted = self.train("local", "--local", *ADAM, *steps(2000))
+        wanted = self.alone(self.job_file, "local", *ADAM, *steps(2000))
         self.train("run", *ADAM, *steps(1000), *ps(2))
         shutil.rmtree(self.folder / "run/zookeeper")
         result = self.train("run", *ADAM, *steps(2000), *ps(3), "--resume")
@@ -150,7 +150,7 @@ class Strategies(ResumePs):
                 self.check_intact(shards)
         result = self.end(run)
         self.check_intact(3)
-        wanted = self.train("local", "--local", *ADAM, *steps(result["steps"]))
+        wanted = self.alone(self.job_file, "local", *ADAM, *steps(result["steps"]))
         for key in ("parameters_digest", "checkpoint_digest", "loss", "accuracy"):
             self.assertEqual(result[key], wanted[key], key)
         self.assertEqual(self.changes(), ["strategy.type ps -> mirror", "strategy.type mirror -> ps"])
@@ -199,7 +199,7 @@ class Refusals(ResumePs):
         self.train("run", *job, *steps(300), *MIRROR, "--resume")
         result = self.train("run", *job, *greedy, *steps(400), *ps(4), "--resume")
         self.assertEqual(result["parameters_digest"],
-                         self.train("local", "--local", *job, *steps(400))["parameters_digest"])
+                         self.alone(self.job_file, "local", *job, *steps(400))["parameters_digest"])
         self.check_intact(4)
 
     def test_a_missing_shard_is_named(self):
@@ -250,7 +250,7 @@ class Tables(ResumePs):
                 self.check_intact(2)
         self.succeeds("stop", "--dir", "run")
         result = self.result(run, timeout=240)
-        wanted = self.train("local", "--local", *steps(result["steps"]))
+        wanted = self.alone(self.job_file, "local", *steps(result["steps"]))
         for key in ("status", "parameters_digest", "checkpoint_digest", "loss", "auc"):
             self.assertEqual(result[key], wanted[key], key)
         rows = [[(table["name"], table["rows"]) for table in each["tables"]] for each in (result, wanted)]

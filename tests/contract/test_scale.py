@@ -36,9 +36,8 @@ class Scaling(Cli):
     def end_as_local(self, run, restarts=False):
         """The run is stopped; one process computes the same parameters in as many steps. Returns the result."""
         result = self.end(run)
-        local = self.spawn("run", QUICK, "--local", "--dir", "local", "-o", "json", "--set",
-                           f"train.steps={result['steps']}", "--set", "cluster.workers=1-4", *FEW)
-        expected = self.result(local)["parameters_digest"]
+        expected = self.alone(QUICK, "local", "--set", f"train.steps={result['steps']}", "--set", "cluster.workers=1-4",
+                              *FEW)["parameters_digest"]
         self.assertEqual((result["parameters_digest"], result["checkpoint_digest"]), (expected, expected))
         if not restarts:
             self.assertEqual([each["steps_redone"] for each in result["recoveries"] if each["steps_redone"]], [])

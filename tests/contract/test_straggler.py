@@ -54,9 +54,8 @@ class Straggler(Cli):
     def end_as_local(self, run, workers, *options):
         """The run is stopped; one process computes the same in as many steps. No step was made twice."""
         result = self.end(run)
-        local = self.spawn("run", QUICK, "--local", "--dir", "local", "-o", "json", *JOB, *options,
-                           "--set", f"train.steps={result['steps']}", "--set", f"cluster.workers={workers}")
-        wanted = self.result(local, timeout=120)
+        wanted = self.alone(QUICK, "local", *JOB, *options, "--set", f"train.steps={result['steps']}", "--set",
+                            f"cluster.workers={workers}")
         expected = wanted["parameters_digest"]
         self.assertEqual((result["parameters_digest"], result["checkpoint_digest"]), (expected, expected))
         self.assertEqual((result["loss"], result["accuracy"]), (wanted["loss"], wanted["accuracy"]))
