@@ -145,6 +145,12 @@ class Cli(unittest.TestCase):
         self.wait_step()
         return run
 
+    def start_ensemble(self):
+        """The address of the servers of another run, for agents. The run does not take the processors: it is paused."""
+        self.begin("--set", "name=other")
+        self.succeeds("pause", *self.target)
+        return self.zookeeper_of_run()
+
     def end(self, run):
         """The run is stopped and ends without an error; returns its result."""
         self.succeeds("stop", *self.target)

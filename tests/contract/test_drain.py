@@ -69,9 +69,7 @@ class Agents(Cli):
 
     def setUp(self):
         super().setUp()
-        self.spawn("run", QUICK, "--dir", "other", "--set", "name=other", *LONG)
-        status = self.wait_step(target=["--dir", "other"])
-        self.zk = ["--zk", status["zookeeper"]["servers"][0]["address"]]
+        self.zk = ["--zk", self.start_ensemble()]
         self.target = ["--cluster", "quick", *self.zk]
 
     def agent(self, folder, host, tasks):

@@ -37,9 +37,7 @@ class Agents(Cli):
                           "zookeeper.session_timeout_ms=10000", *LONG, *options, stdout=log, stderr=log)
 
     def start_ensemble(self):
-        """A run of another name, whose servers the agents use."""
-        self.begin("--set", "name=other")
-        self.zookeeper = self.zookeeper_of_run()
+        self.zookeeper = super().start_ensemble()
         self.target = ["--zk", self.zookeeper, "--cluster", "quick"]
 
     def details(self):

@@ -103,9 +103,8 @@ class Metrics(Cli):
 
     def test_agents_of_several_hosts(self):
         """Each agent writes the whole curve into its own folder."""
-        calm = self.run_to_end("calm")
-        self.begin("--set", "name=other")
-        zookeeper = self.zookeeper_of_run()
+        calm = self.run_to_end("calm", "--local")
+        zookeeper = self.start_ensemble()
         tasks = {"first": "coordinator:0-1,ps:0", "second": "ps:1,worker:0-1"}
         agents = [self.spawn("agent", QUICK, "--dir", name, "--tasks", tasks[name], "--zk", zookeeper, *JOB)
                   for name in tasks]

@@ -380,16 +380,13 @@ class Refusals(Live):
 
     def test_agents_of_many_hosts(self):
         """No agent has all nodes: the request is withdrawn."""
-        other = self.start(*LONG, "--set", "name=other")
-        status = self.wait_step()
-        zk = ["--zk", status["zookeeper"]["servers"][0]["address"]]
+        zk = ["--zk", self.start_ensemble()]
         self.spawn("agent", QUICK, *LONG, *ADAM, "--dir", "agent", "--tasks",
                    "coordinator:0-1,ps:0,worker:0-1", *ps(1), *zk)
         target = ["--cluster", "quick", *zk]
         self.wait_step(target=target)
         self.refused(5, ["no agent of `tanist run`", "--resume --set cluster.ps=N"], "resize", "ps=2", *target)
         self.wait_step(target=target)
-        self.end(other)
 
 
 if __name__ == "__main__":
