@@ -20,14 +20,16 @@ SERVERS = ["--set", "zookeeper.servers=1"]
 NO_FILES = ["--set", "data.type=synthetic", "--set", "data.examples=1024", "--set", "data.test_examples=256"]
 
 
-class Installed(Cli):
-    """`build`: the examples."""
+def setUpModule():
+    """Once for all classes."""
+    unittest.addModuleCleanup(Installed.doClassCleanups)
+    install(Installed)
+    Installed.build = Installed.folder / "examples"
+    build_project(ROOT / "examples/c", Installed.build, Installed.prefix)
 
-    @classmethod
-    def setUpClass(cls):
-        install(cls)
-        cls.build = cls.folder / "examples"
-        build_project(ROOT / "examples/c", cls.build, cls.prefix)
+
+class Installed(Cli):
+    """`build`: the examples, built with the installed library."""
 
     def call(self, program, *arguments, **environment):
         return subprocess.run([program, *arguments], capture_output=True, text=True,
