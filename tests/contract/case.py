@@ -18,6 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = os.environ.get("TANIST_PROGRAM", str(ROOT / "build/tanist"))
+# The program that observes a run, and that computes in one process what its result is compared with. test.sh names the
+# release build when the run itself is sanitized: `status`, which waits repeat, would take one of two cores from the run.
+REFERENCE = os.environ.get("TANIST_REFERENCE", PROGRAM)
 ZNODE = os.environ.get("TANIST_ZNODE", str(ROOT / "build/bin/znode"))
 QUICK = str(ROOT / "examples/quick.json")
 FASHION = str(ROOT / "examples/fashion-mnist.json")
@@ -35,6 +38,17 @@ MARK = "TANIST_TEST_MARK"
 def patience(seconds):
     """The bound of a wait: builds with sanitizers are several times slower (tests/CMakeLists.txt)."""
     return seconds * int(os.environ.get("TANIST_TEST_PATIENCE", "1"))
+
+
+def long(case):
+    """A case, or a class of cases, that takes long and has little of its own to find under a sanitizer: it is left out where
+    test.sh leaves out the tests with the label "long" (tests/CMakeLists.txt). All others run it."""
+    return None if os.environ.get("TANIST_TEST_WITHOUT") == "long" else case
+
+
+def some(rounds, count):
+    """The rounds of a loop in a case; the first `count` of them where long cases are left out."""
+    return rounds[:count] if os.environ.get("TANIST_TEST_WITHOUT") == "long" else rounds
 
 
 class Cli(unittest.TestCase):
@@ -78,11 +92,11 @@ class Cli(unittest.TestCase):
 
     # Commands.
 
-    def tanist(self, *arguments, timeout=300, **more):
+    def tanist(self, *arguments, timeout=300, program=PROGRAM, **more):
         """A command that the machine, or its ZooKeeper, was too busy for during seconds is given again."""
         environment = dict(self.environment, **more.pop("env", {}))
         for _ in range(20):
-            result = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=patience(timeout),
+            result = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=patience(timeout),
                                     cwd=self.folder, env=environment, check=False, **more)
             if "ZooKeeper did not answer within" not in result.stderr:
                 break
@@ -93,6 +107,11 @@ class Cli(unittest.TestCase):
         result = self.tanist(*arguments, **more)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
+
+    def alone(self, job, directory, *options, **more):
+        """The result of a run to its end in one process: the bits that a cluster must reach."""
+        return json.loads(self.succeeds("run", job, "--local", "--dir", directory, "-q", "-o", "json", *options,
+                                        program=REFERENCE, **more))
 
     def refused(self, code, expected, *arguments, **more):
         """The command exits with `code`; its only message contains each of `expected`."""
@@ -137,6 +156,12 @@ class Cli(unittest.TestCase):
         self.wait_step()
         return run
 
+    def start_ensemble(self):
+        """The address of the servers of another run, for agents. The run does not take the processors: it is paused."""
+        self.begin("--set", "name=other")
+        self.succeeds("pause", *self.target)
+        return self.zookeeper_of_run()
+
     def end(self, run):
         """The run is stopped and ends without an error; returns its result."""
         self.succeeds("stop", *self.target)
@@ -172,7 +197,7 @@ class Cli(unittest.TestCase):
 
     def status(self, target=None):
         """None: the command failed."""
-        result = self.tanist("status", *(target or self.target), "-o", "json")
+        result = self.tanist("status", *(target or self.target), "-o", "json", program=REFERENCE)
         return json.loads(result.stdout) if result.returncode == 0 else None
 
     def live_status(self):

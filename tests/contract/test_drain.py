@@ -36,8 +36,7 @@ class Run(Cli):
         result = json.loads(end.stdout)
         self.assertEqual([entry["steps_redone"] for entry in result["recoveries"]], [0, 0], end.stdout)
         self.assertIn(f"running again from step {reached}", end.stderr)
-        whole = json.loads(self.succeeds("run", QUICK, "--local", "--dir", "whole", "-o", "json", "--set",
-                                         f"train.steps={result['steps']}"))
+        whole = self.alone(QUICK, "whole", "--set", f"train.steps={result['steps']}")
         self.assertEqual(result["parameters_digest"], whole["parameters_digest"])
 
     def test_paused_run_is_saved(self):
@@ -70,9 +69,7 @@ class Agents(Cli):
 
     def setUp(self):
         super().setUp()
-        self.spawn("run", QUICK, "--dir", "other", "--set", "name=other", *LONG)
-        status = self.wait_step(target=["--dir", "other"])
-        self.zk = ["--zk", status["zookeeper"]["servers"][0]["address"]]
+        self.zk = ["--zk", self.start_ensemble()]
         self.target = ["--cluster", "quick", *self.zk]
 
     def agent(self, folder, host, tasks):

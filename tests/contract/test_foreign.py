@@ -4,7 +4,6 @@
 A real run; every wait is bounded. TANIST_PROGRAM: the program. TANIST_ZNODE: a client that changes znodes.
 """
 
-import json
 import os
 import signal
 import unittest
@@ -138,8 +137,7 @@ class Foreign(Cli):
             self.znode("delete", self.path(name))
         self.check_it_continues()
         result = self.end(run)
-        calm = json.loads(self.succeeds("run", QUICK, "--local", "--dir", "calm", "-o", "json", "--set",
-                                        f"train.steps={result['steps']}"))
+        calm = self.alone(QUICK, "calm", "--set", f"train.steps={result['steps']}")
         self.assertEqual(result["parameters_digest"], calm["parameters_digest"])
 
 

@@ -37,9 +37,7 @@ class Agents(Cli):
                           "zookeeper.session_timeout_ms=10000", *LONG, *options, stdout=log, stderr=log)
 
     def start_ensemble(self):
-        """A run of another name, whose servers the agents use."""
-        self.begin("--set", "name=other")
-        self.zookeeper = self.zookeeper_of_run()
+        self.zookeeper = super().start_ensemble()
         self.target = ["--zk", self.zookeeper, "--cluster", "quick"]
 
     def details(self):
@@ -168,7 +166,7 @@ class Resume(Agents):
                     "agent", job, "--tasks", workers[1], "--dir", "second", "--zk", self.zookeeper, "--set",
                     "zookeeper.session_timeout_ms=10000", "--resume", *options)
             self.end_all()
-        self.result(self.spawn("run", job, "--local", "--dir", "local", "-o", "json", "--set", "train.steps=1300"))
+        self.alone(job, "local", "--set", "train.steps=1300")
         self.assertEqual(self.evaluated("first"), self.evaluated("local"))
         self.succeeds("checkpoints", "verify", "--dir", "first")
 

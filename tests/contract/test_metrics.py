@@ -11,7 +11,8 @@ import unittest
 
 from case import COLD, Cli, QUICK
 
-JOB = ["--set", "train.steps=6000", "--set", "checkpoint.every_steps=700", "--set", "evaluate.every_steps=1000",
+STEPS = 3000
+JOB = ["--set", f"train.steps={STEPS}", "--set", "checkpoint.every_steps=350", "--set", "evaluate.every_steps=500",
        "--set", "model.inputs=64", "--set", "cluster.ps=2", "--set", "train.learning_rate=0.001"]
 
 
@@ -57,10 +58,10 @@ class Metrics(Cli):
 
         The killed one has no end, so that it is running at each kill on any machine; the others end where it is compared."""
         calm = self.run_to_end("calm")
-        self.assertEqual(sorted(calm), [*range(100, 6001, 100)])
+        self.assertEqual(sorted(calm), [*range(100, STEPS + 1, 100)])
         self.assertTrue(all("loss_steps" not in point for point in calm.values()))
         for name in ("accuracy", "mae", "rmse", "r2"):
-            self.assertEqual([step for step, point in calm.items() if name in point], [*range(1000, 6001, 1000)])
+            self.assertEqual([step for step, point in calm.items() if name in point], [*range(500, STEPS + 1, 500)])
         self.assertEqual(self.run_to_end("local", "--local"), calm)
         run = self.start(*JOB, *COLD, "--set", "train.steps=500000000")
         self.wait_step(500)
@@ -68,11 +69,11 @@ class Metrics(Cli):
         for name in ("worker:0", "ps:1"):
             self.kill(name)
         self.succeeds("resume", "--dir", "run")
-        self.wait_step(1500)
+        self.wait_step(self.wait_step()["step"] + 200)
         self.kill("ps:0")
-        self.wait_for("the last point", lambda: "accuracy" in values(self.folder / "run").get(6000, {}))
+        self.wait_for("the last point", lambda: "accuracy" in values(self.folder / "run").get(STEPS, {}))
         self.end(run)
-        self.assertEqual({step: point for step, point in values(self.folder / "run").items() if step <= 6000}, calm)
+        self.assertEqual({step: point for step, point in values(self.folder / "run").items() if step <= STEPS}, calm)
         self.assertIn("done", [entry.get("event") for entry in lines(self.folder / "calm")])
         events = [entry for entry in lines(self.folder / "run") if "event" in entry]
         loaded = [entry for entry in events if entry["event"] == "loaded"]
@@ -102,9 +103,8 @@ class Metrics(Cli):
 
     def test_agents_of_several_hosts(self):
         """Each agent writes the whole curve into its own folder."""
-        calm = self.run_to_end("calm")
-        self.begin("--set", "name=other")
-        zookeeper = self.zookeeper_of_run()
+        calm = self.run_to_end("calm", "--local")
+        zookeeper = self.start_ensemble()
         tasks = {"first": "coordinator:0-1,ps:0", "second": "ps:1,worker:0-1"}
         agents = [self.spawn("agent", QUICK, "--dir", name, "--tasks", tasks[name], "--zk", zookeeper, *JOB)
                   for name in tasks]
@@ -117,8 +117,8 @@ class Metrics(Cli):
     def test_program_and_async(self):
         """Async runs have curves, too; intervals are those of the job."""
         found = self.run_to_end("async", "--set", "train.mode=async", "--set", "metrics.every_steps=250")
-        self.assertTrue(set(range(250, 6001, 250)) <= set(found))
-        self.assertTrue(found[6000]["loss"] < found[250]["loss"])
+        self.assertTrue(set(range(250, STEPS + 1, 250)) <= set(found))
+        self.assertTrue(found[STEPS]["loss"] < found[250]["loss"])
 
     def test_where_the_time_goes(self):
         """The shares of a worker and of a ps make up its time; one process does not wait."""

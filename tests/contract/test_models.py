@@ -20,14 +20,16 @@ SERVERS = ["--set", "zookeeper.servers=1"]
 NO_FILES = ["--set", "data.type=synthetic", "--set", "data.examples=1024", "--set", "data.test_examples=256"]
 
 
-class Installed(Cli):
-    """`build`: the examples."""
+def setUpModule():
+    """Once for all classes."""
+    unittest.addModuleCleanup(Installed.doClassCleanups)
+    install(Installed)
+    Installed.build = Installed.folder / "examples"
+    build_project(ROOT / "examples/c", Installed.build, Installed.prefix)
 
-    @classmethod
-    def setUpClass(cls):
-        install(cls)
-        cls.build = cls.folder / "examples"
-        build_project(ROOT / "examples/c", cls.build, cls.prefix)
+
+class Installed(Cli):
+    """`build`: the examples, built with the installed library."""
 
     def call(self, program, *arguments, **environment):
         return subprocess.run([program, *arguments], capture_output=True, text=True,
@@ -199,9 +201,7 @@ class Libraries(Installed):
                   for path in (*builds, other)]
         self.assertEqual(hashes[0], hashes[1])
         self.assertNotEqual(hashes[0], hashes[2])
-        self.start("--set", "train.steps=50000000")
-        self.wait_step()
-        zookeeper = json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
+        zookeeper = self.start_ensemble()
         first = self.agent(zookeeper, job, builds[0], "coordinator:0,ps:0,worker:0")
         self.wait_for("the cluster", lambda: self.status(["--zk", zookeeper, "--cluster", "line"]))
         _, errors = (refused := self.agent(zookeeper, job, other, "worker:1")).communicate(timeout=patience(120))
@@ -232,9 +232,7 @@ class Libraries(Installed):
                   for path in (*builds, newer)]
         self.assertEqual(hashes[0], hashes[1])
         self.assertNotEqual(hashes[0], hashes[2])
-        self.start("--set", "train.steps=50000000")
-        self.wait_step()
-        zookeeper = json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
+        zookeeper = self.start_ensemble()
         agents = [self.agent(zookeeper, job, builds[0], "coordinator:0,ps:0,worker:0"),
                   self.agent(zookeeper, job, builds[1], "worker:1")]
         for agent in agents:
@@ -369,9 +367,7 @@ class Nodes(Installed):
 
     def test_tasks_of_the_environment_and_of_flags(self):
         alone = self.digest(self.build / "linear")
-        self.start("--set", "train.steps=50000000")
-        self.wait_step()
-        zookeeper = json.loads((self.folder / "run/run.json").read_text())["zookeeper"]
+        zookeeper = self.start_ensemble()
         chief, ps, worker = (f"127.0.0.1:{port}" for port in self.free_ports(3))
         cluster = {"chief": [chief], "ps": [ps], "worker": [worker]}
         nodes = [self.node(zookeeper, TF_CONFIG=json.dumps({"cluster": cluster, "task": {"type": kind, "index": 0}}))

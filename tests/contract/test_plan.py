@@ -176,7 +176,7 @@ class Plan(Cli):
         run = self.spawn("run", "job.json", "--dir", "run", "-o", "json", "--set", "placement.strategy=greedy", *LONG)
         self.kill_in_the_middle("ps:2")
         killed = self.end(run)
-        one = self.train("--local", "--dir", "one", "--set", f"train.steps={killed['steps']}")["parameters_digest"]
+        one = self.alone("job.json", "one", "--set", f"train.steps={killed['steps']}")["parameters_digest"]
         self.assertGreaterEqual(len(killed["recoveries"]), 1)
         self.assertEqual((killed["parameters_digest"], killed["checkpoint_digest"]), (one, one))
 

@@ -9,17 +9,14 @@ import unittest
 
 from case import LONG, QUICK, STEADY, Cli
 
-STEPS = 8000
-JOB = ["--set", "model.inputs=100", "--set", f"train.steps={STEPS}", "--set", "checkpoint.every_steps=500",
+STEPS = 2000
+JOB = ["--set", "model.inputs=100", "--set", f"train.steps={STEPS}", "--set", "checkpoint.every_steps=300",
        *STEADY]
 
 
 class PsCounts(Cli):
     def local(self, *options, directory="local"):
-        result = self.tanist("run", "--local", QUICK, "--dir", directory, "-o", "json", *JOB, *options)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        result = json.loads(result.stdout)
-        return result["parameters_digest"], result["evaluations"]
+        return self.outcome(self.alone(QUICK, directory, *JOB, *options))
 
     def cluster(self, ps, *options):
         """The digest of a cluster and its evaluations."""
@@ -35,8 +32,8 @@ class PsCounts(Cli):
         """The last of three ps is killed: the bits are those of a local run that ends at the same step."""
         self.target = ("--dir", "killed")
         run = self.start_in("killed", 3, *options, *LONG)
-        self.wait_step(1000)
-        self.kill_in_the_middle("ps:2", steps=1000)
+        self.wait_step(500)
+        self.kill_in_the_middle("ps:2", steps=500)
         result = self.end(run)
         self.assertEqual(len(result["recoveries"]), 1)
         same_step = self.local(*options, "--set", f"train.steps={result['steps']}", directory="same-step")

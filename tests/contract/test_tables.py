@@ -159,7 +159,7 @@ class Limits(Tables):
     def test_a_limit_of_memory_ends_the_job(self):
         """The error names a table, its rows and the key; with a higher limit the run continues to the same digest."""
         self.json["data"]["options"]["values"] = 100000
-        self.json["train"].update({"steps": 300, "batch": 256})
+        self.json["train"].update({"steps": 100, "batch": 256})  # More than one pass over the examples.
         wanted = self.local("whole")
         self.refused(3, ["cluster.table_mib, 1 MiB", "the table 'columns/C", " rows in "], "run", self.write(), "--dir",
                      "run", "--set", "cluster.table_mib=1")

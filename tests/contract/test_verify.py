@@ -20,9 +20,7 @@ JOB = [option for key in ("cluster.ps=2", "model.inputs=64", "checkpoint.every_s
 class Verify(Cli):
     def setUp(self):
         super().setUp()
-        self.begin()
-        self.succeeds("pause", *self.target)
-        self.zookeeper = self.zookeeper_of_run()
+        self.zookeeper = self.start_ensemble()
         self.target = ["--zk", self.zookeeper, "--cluster", NAME]
 
     def agent(self, host, address, tasks):

@@ -10,7 +10,7 @@ import os
 import signal
 import unittest
 
-from case import Cli, LONG, ROOT, STEADY, patience, pids
+from case import Cli, LONG, ROOT, STEADY, pids
 
 JOB = {
     "name": "warm",
@@ -88,8 +88,7 @@ class Tables(Warm):
         self.JOB["strategy"] = {"type": "ps"}
 
     def check_local(self, killed):
-        calm = json.loads(self.succeeds("run", "job.json", "--local", "--dir", "local", "-o", "json", "--set",
-                                        f"train.steps={killed['steps']}", timeout=patience(240)))
+        calm = self.alone("job.json", "local", "--set", f"train.steps={killed['steps']}")
         for key in ("parameters_digest", "checkpoint_digest", "loss"):
             self.assertEqual(killed[key], calm[key], key)
         rows = [[(table["name"], table["rows"]) for table in result["tables"]] for result in (killed, calm)]

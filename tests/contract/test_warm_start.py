@@ -66,7 +66,7 @@ class WarmStart(Cli):
         for name in ("ps:0", "worker:0"):
             self.kill_in_the_middle(name)
         result = self.end(run)
-        alone = self.train("--local", "--dir", "alone", *options, "--set", f"train.steps={result['steps']}")
+        alone = self.alone(QUICK, "alone", *options, "--set", f"train.steps={result['steps']}")
         self.assertEqual(result["parameters_digest"], alone["parameters_digest"])
 
     def test_other_values_do_not_continue_a_run(self):
