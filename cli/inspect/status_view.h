@@ -56,8 +56,7 @@ const char *status_phase(const struct status_view *view);
 const char *status_task_state(const struct status_view *view, const struct status_task *state);
 const char *status_server_mode(const struct target_server *server);
 
-/* The epoch of the chief; of a run without one, such as a run in one process, that of its orders.
- */
+/* The epoch of the chief, or of the orders in a run without one, such as a run in one process. */
 uint64_t status_epoch(const struct status_view *view);
 
 /* The node of the chief record still holds its task. */

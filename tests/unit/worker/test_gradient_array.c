@@ -24,8 +24,8 @@ enum {
 static const struct placement shards[] = {{0, FIRST}, {FIRST, COUNT - FIRST}};
 static uint8_t *memory; /* A half for each ps. */
 static int fd;
-static bool available[2];    /* The ps has a place, ... */
-static size_t place_page[2]; /* ... in this page of its half. */
+static bool available[2];    /* The ps has a place. */
+static size_t place_page[2]; /* The page of that place in the half of the ps. */
 static int reserved[2];
 static struct gradient_array array;
 
@@ -104,8 +104,7 @@ static void assert_range(uint32_t ps, float from)
     buffer_release(range);
 }
 
-/* Each ps finds its range in the memory that it shares, also the part in a page with another one.
- */
+/* Each ps finds its range in the memory that it shares, also where a page is in two ranges. */
 static void each_range_is_in_its_place(void **state)
 {
     (void)state;
