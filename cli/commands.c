@@ -153,8 +153,7 @@ int cli_main(int argc, char **argv)
     if (argc >= 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
         argv[1] = version;
     }
-    /* A file above RLIMIT_FSIZE is an error of its writer, as on a full disk; nodes inherit this.
-     */
+    /* A file above RLIMIT_FSIZE is an error of its writer, as on a full disk. Nodes inherit it. */
     (void)signal(SIGXFSZ, SIG_IGN);
     const bool is_option = argc >= 2 && argv[1][0] == '-';
     if (is_option && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {

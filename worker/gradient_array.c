@@ -14,7 +14,9 @@ void gradient_array_open(struct gradient_array *array, const struct memory_port 
     *array = (struct gradient_array){.port = *port, .places = *places, .shards = shards, .ps = ps};
     if (port->page_bytes == 0 || places->reserve == NULL) { return; }
     for (uint32_t p = 0; p < ps; p++) {
-        if (shards[p].first * sizeof(float) % SLOT_LINE_BYTES != 0) { return; }
+        const uint64_t bytes = shards[p].count * sizeof(float);
+        const bool begins_line = shards[p].first * sizeof(float) % SLOT_LINE_BYTES == 0;
+        if (!begins_line || bytes > SLOT_BYTES) { return; }
         array->parameters += shards[p].count;
     }
     const uint32_t line = (1 + 13 * (number % SLOT_PAGE_LINES)) % SLOT_PAGE_LINES;

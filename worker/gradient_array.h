@@ -51,7 +51,7 @@ struct gradient_array {
 /* An array for the `ps` ranges in `shards`, which outlive it; together they are all parameters.
  * Arrays of different `number` begin at different lines of a page, so that a ps which adds
  * gradients of several workers does not read the same sets of its cache. It stays closed if pages
- * cannot be shared, or memory is missing. */
+ * cannot be shared, a range is too large for a place, or memory is missing. */
 void gradient_array_open(struct gradient_array *array, const struct memory_port *port,
                          const struct gradient_places *places, const struct placement *shards,
                          uint32_t ps, uint32_t number);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/memory_file.h"
+#include "common/net/slots.h"
 
 enum {
     PAGE = 4096,
@@ -214,6 +215,18 @@ static void failures_close_the_array(void **state)
     assert_null(gradient_array_begin(&array));
 }
 
+/* A range of several chunks has no place, and its array takes no memory. */
+static void large_ranges_have_no_array(void **state)
+{
+    (void)state;
+    const struct placement large = {0, SLOT_BYTES / sizeof(float) + 16};
+    const struct memory_port port = memory_port_of_machine();
+    gradient_array_close(&array);
+    gradient_array_open(&array, &port, &places, &large, 1, 0);
+    assert_null(array.memory);
+    assert_null(gradient_array_begin(&array));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +238,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(new_memory_replaces_pages, begin, end),
         cmocka_unit_test_setup_teardown(complete_ranges_are_not_written, begin, end),
         cmocka_unit_test_setup_teardown(failures_close_the_array, begin, end),
+        cmocka_unit_test_setup_teardown(large_ranges_have_no_array, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
