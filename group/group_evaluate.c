@@ -73,19 +73,6 @@ static uint64_t elements_of(const struct tn_view *view)
     return elements;
 }
 
-static double sum_squares(const struct tn_view *outputs, const float *targets)
-{
-    const float *values = outputs->data;
-    double sum = 0;
-    if (values == NULL || targets == NULL) { return sum; }
-    const uint64_t count = elements_of(outputs);
-    for (uint64_t i = 0; i < count; i++) {
-        const double difference = (double)values[i] - (double)targets[i];
-        sum += difference * difference;
-    }
-    return sum;
-}
-
 static bool is_classifier(const struct group_worker *worker)
 {
     for (uint32_t i = 0; i < worker->evaluation_cut.result_count; i++) {
@@ -125,6 +112,7 @@ static enum tn_status read_truth(struct group_worker *worker, uint32_t count, st
         status = group_examples_test(&worker->examples, first, count, "targets", targets,
                                      &worker->error);
         fields->targets = targets.data;
+        fields->targets_each = (uint32_t)(elements_of(&targets) / count);
     }
     return status;
 }
@@ -134,7 +122,7 @@ static enum tn_status take_results(struct group_worker *worker)
 {
     struct group_evaluating *evaluating = &worker->evaluating;
     const uint32_t count = group_evaluation_examples(worker->evaluator, evaluating->chunk);
-    struct evaluation_outputs outputs = {.is_classifier = is_classifier(worker)};
+    struct evaluation_outputs outputs = {.logits = {.data = NULL}};
     struct fields fields;
     const enum tn_status status = read_truth(worker, count, &fields);
     if (status != TN_OK) { return status; }
@@ -153,7 +141,7 @@ static enum tn_status take_results(struct group_worker *worker)
         }
     }
     evaluating->sum.loss += loss;
-    evaluating->sum.squares += sum_squares(&outputs.outputs, fields.targets);
+    evaluating->sum.squares += training_squares(&outputs.outputs, &fields, count);
     evaluating->sum.count += count;
     evaluation_details_add(&evaluating->details, &outputs, &fields);
     return TN_OK;
@@ -340,7 +328,7 @@ static void set_result(struct group_worker *worker)
     for (uint32_t i = 0; worker->metrics[i] != NULL; i++) {
         metrics_add(&evaluation->metrics, worker->metrics[i], sum->metrics[i] / (double)sum->count);
     }
-    evaluation_details_metrics(&evaluating->details, &evaluation->metrics);
+    evaluation_details_metrics(&evaluating->details, evaluation);
     const struct evaluation_details_source source = {
         .dir = worker->config.details,
         .variables = &worker->config.model->table,

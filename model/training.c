@@ -1,6 +1,7 @@
 #include "model/training.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,6 @@ struct sized {
     uint32_t examples; /* 0: not compiled. */
     struct tn_program *program;
     struct fields fields;
-    uint64_t outputs; /* Elements of the output "outputs"; 0: the model has none. */
 };
 
 /* The program of several slices. */
@@ -85,6 +85,7 @@ static enum tn_status bind_fields(struct sized *sized, struct error *error)
         .keys = keys.data,
         .keys_each = (uint32_t)(elements_of(&keys.shape) / sized->examples),
         .labels_each = (uint32_t)(elements_of(&labels.shape) / sized->examples),
+        .targets_each = (uint32_t)(elements_of(&targets.shape) / sized->examples),
     };
     return TN_OK;
 }
@@ -114,10 +115,8 @@ static enum tn_status open_program(struct training *training, enum tn_mode mode,
     if (status != TN_OK) { return failed(status, &text, error); }
     assert(tn_program_parameters(out->program) == table->parameter_count);
     out->examples = examples;
-    struct tn_view outputs = tn_program_output(out->program, "outputs");
     if (mode == TN_EVALUATE) {
         training->is_classifier = tn_program_output(out->program, "accuracy").data != NULL;
-        out->outputs = outputs.data == NULL ? 0 : elements_of(&outputs.shape);
     }
     return bind_fields(out, error);
 }
@@ -345,13 +344,19 @@ static double sum_metric(const struct tn_program *program, const char *name, uin
     return sum;
 }
 
-static double sum_squares(const struct sized *sized)
+double training_squares(const struct tn_view *outputs, const struct fields *fields,
+                        uint32_t examples)
 {
-    const float *outputs = tn_program_output(sized->program, "outputs").data;
+    const float *values = outputs->data;
+    const uint64_t count = (uint64_t)examples * fields->targets_each;
     double sum = 0;
-    if (sized->fields.targets == NULL || outputs == NULL) { return 0; }
-    for (uint64_t i = 0; i < sized->outputs; i++) {
-        double difference = (double)outputs[i] - (double)sized->fields.targets[i];
+    assert(examples >= 1);
+    if (fields->targets == NULL) { return 0; }
+    if (values == NULL || outputs->type != TN_FLOAT32 || elements_of(&outputs->shape) != count) {
+        return (double)NAN;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const double difference = (double)values[i] - (double)fields->targets[i];
         sum += difference * difference;
     }
     return sum;
@@ -370,7 +375,8 @@ enum tn_status training_evaluate(struct training *training, const float *values,
     for (uint32_t i = 0; training->metrics[i] != NULL; i++) {
         add_to->metrics[i] += sum_metric(sized->program, training->metrics[i], examples);
     }
-    add_to->squares += sum_squares(sized);
+    const struct tn_view outputs = tn_program_output(sized->program, "outputs");
+    add_to->squares += training_squares(&outputs, &sized->fields, examples);
     add_to->count += examples;
     return TN_OK;
 }

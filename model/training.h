@@ -34,7 +34,7 @@ struct training_config {
 };
 
 /* Memory for examples, row by row: inputs [count][inputs], as floats or as bytes, labels
- * [count][labels_each], as bytes or wide, targets [count][outputs], keys of tables
+ * [count][labels_each], as bytes or wide, targets [count][targets_each], keys of tables
  * [count][keys_each]. NULL: the model does not read this field. */
 struct fields {
     float *inputs;
@@ -44,6 +44,7 @@ struct fields {
     float *targets;
     int64_t *keys;
     uint32_t labels_each; /* 1, or one for each element of a sequence. */
+    uint32_t targets_each;
     uint32_t keys_each;
 };
 
@@ -67,8 +68,8 @@ struct slice_run {
 /* Sums over examples; zeroed at the start. */
 struct evaluation_sum {
     double loss;
-    double correct; /* The metric "accuracy"; 0 without one. */
-    double squares; /* Squared differences of the output "outputs" and the targets; 0 without. */
+    double correct;                  /* The metric "accuracy"; 0 without one. */
+    double squares;                  /* Of the output "outputs": training_squares(). */
     double metrics[METRICS_OWN_MAX]; /* Those of training_metric(). */
     uint64_t count;
 };
@@ -119,6 +120,11 @@ MUST_CHECK enum tn_status training_list_rows(struct training *training, enum tn_
  * has none. */
 struct tn_view training_output(const struct training *training, uint32_t examples,
                                const char *name);
+
+/* The sum of the squared differences of `outputs` and the targets; 0 without targets. NAN: there
+ * are no such outputs, or not one for each target. */
+double training_squares(const struct tn_view *outputs, const struct fields *fields,
+                        uint32_t examples);
 
 /* Add the examples in the fields of an evaluation of `examples`. Errors as training_gradient(). */
 MUST_CHECK enum tn_status training_evaluate(struct training *training, const float *values,

@@ -150,6 +150,20 @@ static void regressions_sum_squares(void **state)
     assert_false(training_is_classifier(training));
 }
 
+/* A model in C may name any value "outputs"; nothing is read behind the targets. */
+static void squares_need_an_output_for_each_target(void **state)
+{
+    (void)state;
+    float outputs[] = {1, 2, 3, 4}, targets[] = {1, 1};
+    const struct tn_view equal = {TN_FLOAT32, TN_SHAPE(2), outputs};
+    const struct tn_view wider = {TN_FLOAT32, TN_SHAPE(2, 2), outputs};
+    const struct tn_view none = {TN_FLOAT32, TN_SHAPE(2), NULL};
+    const struct fields fields = {.targets = targets, .targets_each = 1};
+    assert_true(training_squares(&equal, &fields, 2) == 1);
+    assert_true(isnan(training_squares(&wider, &fields, 2)));
+    assert_true(isnan(training_squares(&none, &fields, 2)));
+}
+
 /* The field "inputs" of data sets has floats. */
 static void fields_of_other_types_are_refused(void **state)
 {
@@ -189,6 +203,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(empty_slices_are_zeros, setup, close_all),
         cmocka_unit_test_setup_teardown(evaluations_add_up, setup, close_all),
         cmocka_unit_test_setup_teardown(regressions_sum_squares, setup_regression, close_all),
+        cmocka_unit_test(squares_need_an_output_for_each_target),
         cmocka_unit_test(fields_of_other_types_are_refused),
         cmocka_unit_test_setup_teardown(unknown_kernels_are_refused, setup, close_all),
     };
