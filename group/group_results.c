@@ -50,6 +50,7 @@ static enum tn_status read_truth(struct group_worker *worker, uint32_t count, st
         status = group_examples_test(&worker->examples, first, count, "targets", targets,
                                      &worker->error);
         fields->targets = targets.data;
+        fields->targets_each = (uint32_t)((uint64_t)shape_elements(&targets.shape) / count);
     }
     return status;
 }
@@ -58,7 +59,7 @@ enum tn_status group_results_add(struct group_worker *worker)
 {
     struct group_evaluating *evaluating = &worker->evaluating;
     const uint32_t count = group_evaluation_examples(worker->evaluator, evaluating->chunk);
-    struct evaluation_outputs outputs = {.is_classifier = is_classifier(worker)};
+    struct evaluation_outputs outputs = {.logits = {.data = NULL}};
     struct fields fields;
     const enum tn_status status = read_truth(worker, count, &fields);
     if (status != TN_OK) { return status; }
@@ -79,8 +80,8 @@ enum tn_status group_results_add(struct group_worker *worker)
         }
     }
     evaluating->sum.loss += loss;
-    evaluating->sum.squares += evaluation_sum_squares(
-        outputs.outputs.data, fields.targets, (uint64_t)shape_elements(&outputs.outputs.shape));
+    evaluating->sum.squares += evaluation_sum_squares(&outputs.outputs, fields.targets,
+                                                      (uint64_t)count * fields.targets_each);
     evaluating->sum.count += count;
     evaluation_details_add(&evaluating->details, &outputs, &fields);
     return TN_OK;
@@ -108,7 +109,7 @@ void group_results_end(struct group_worker *worker)
     for (uint32_t i = 0; worker->metrics[i] != NULL; i++) {
         metrics_add(&evaluation->metrics, worker->metrics[i], sum->metrics[i] / (double)sum->count);
     }
-    evaluation_details_metrics(&evaluating->details, &evaluation->metrics);
+    evaluation_details_metrics(&evaluating->details, evaluation);
     const struct evaluation_details_source source = {
         .dir = worker->config.details,
         .variables = &worker->config.model->table,

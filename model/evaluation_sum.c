@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "graph/core/shape.h"
+
 double evaluation_sum_floats(const float *values, uint64_t count)
 {
     double sum = 0;
@@ -12,12 +14,17 @@ double evaluation_sum_floats(const float *values, uint64_t count)
     return sum;
 }
 
-double evaluation_sum_squares(const float *outputs, const float *targets, uint64_t count)
+double evaluation_sum_squares(const struct tn_view *outputs, const float *targets, uint64_t count)
 {
+    const float *values = outputs->data;
     double sum = 0;
-    if (outputs == NULL || targets == NULL) { return sum; }
+    if (targets == NULL) { return sum; }
+    if (values == NULL || outputs->type != TN_FLOAT32 ||
+        (uint64_t)shape_elements(&outputs->shape) != count) {
+        return (double)NAN;
+    }
     for (uint64_t i = 0; i < count; i++) {
-        const double difference = (double)outputs[i] - (double)targets[i];
+        const double difference = (double)values[i] - (double)targets[i];
         sum += difference * difference;
     }
     return sum;

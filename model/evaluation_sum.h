@@ -11,12 +11,13 @@
 #include <stdint.h>
 
 #include "common/cluster/metrics.h"
+#include "tanist/tensor.h"
 
 /* Zeroed at the start. */
 struct evaluation_sum {
     double loss;
-    double correct; /* The metric "accuracy"; 0 without one. */
-    double squares; /* Squared differences of the output "outputs" and the targets; 0 without. */
+    double correct;                  /* The metric "accuracy"; 0 without one. */
+    double squares;                  /* evaluation_sum_squares() of the output "outputs". */
     double metrics[METRICS_OWN_MAX]; /* Sums of the metrics that training_metric() names. */
     uint64_t count;
 };
@@ -24,8 +25,9 @@ struct evaluation_sum {
 /* The sum of the values, in ascending order. 0 if `values` is NULL. */
 double evaluation_sum_floats(const float *values, uint64_t count);
 
-/* The sum of the squared differences, in ascending order. 0 if an argument is NULL. */
-double evaluation_sum_squares(const float *outputs, const float *targets, uint64_t count);
+/* The sum of the squared differences of `outputs` and `count` targets, in ascending order; 0 if
+ * `targets` is NULL. NaN: the outputs are no floats, or not one for each target. */
+double evaluation_sum_squares(const struct tn_view *outputs, const float *targets, uint64_t count);
 
 /*
  * The accuracy of at least one example: the share of correct examples of a classifier, otherwise R

@@ -16,7 +16,6 @@ struct sized {
     uint32_t examples; /* 0: not compiled. */
     struct tn_program *program;
     struct fields fields;
-    uint64_t outputs; /* Elements of the output "outputs"; 0: the model has none. */
 };
 
 /* The program of several slices. */
@@ -85,6 +84,7 @@ static enum tn_status bind_fields(struct sized *sized, struct error *error)
         .keys = keys.data,
         .keys_each = (uint32_t)(elements_of(&keys.shape) / sized->examples),
         .labels_each = (uint32_t)(elements_of(&labels.shape) / sized->examples),
+        .targets_each = (uint32_t)(elements_of(&targets.shape) / sized->examples),
     };
     return TN_OK;
 }
@@ -114,10 +114,8 @@ static enum tn_status open_program(struct training *training, enum tn_mode mode,
     if (status != TN_OK) { return failed(status, &text, error); }
     assert(tn_program_parameters(out->program) == table->parameter_count);
     out->examples = examples;
-    struct tn_view outputs = tn_program_output(out->program, "outputs");
     if (mode == TN_EVALUATE) {
         training->is_classifier = tn_program_output(out->program, "accuracy").data != NULL;
-        out->outputs = outputs.data == NULL ? 0 : elements_of(&outputs.shape);
     }
     return bind_fields(out, error);
 }
@@ -355,8 +353,9 @@ enum tn_status training_evaluate(struct training *training, const float *values,
     for (uint32_t i = 0; training->metrics[i] != NULL; i++) {
         add_to->metrics[i] += sum_output(sized->program, training->metrics[i], examples);
     }
-    add_to->squares += evaluation_sum_squares(tn_program_output(sized->program, "outputs").data,
-                                              sized->fields.targets, sized->outputs);
+    const struct tn_view outputs = tn_program_output(sized->program, "outputs");
+    add_to->squares += evaluation_sum_squares(&outputs, sized->fields.targets,
+                                              (uint64_t)examples * sized->fields.targets_each);
     add_to->count += examples;
     return TN_OK;
 }

@@ -34,7 +34,7 @@ struct training_config {
 };
 
 /* Memory for examples, row by row: inputs [count][inputs], as floats or as bytes, labels
- * [count][labels_each], as bytes or wide, targets [count][outputs], keys of tables
+ * [count][labels_each], as bytes or wide, targets [count][targets_each], keys of tables
  * [count][keys_each]. NULL: the model does not read this field. */
 struct fields {
     float *inputs;
@@ -44,6 +44,7 @@ struct fields {
     float *targets;
     int64_t *keys;
     uint32_t labels_each; /* 1, or one for each element of a sequence. */
+    uint32_t targets_each;
     uint32_t keys_each;
 };
 

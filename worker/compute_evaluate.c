@@ -13,7 +13,6 @@ static void add_details(const struct training *training, const struct fields *fi
                         uint32_t count, struct evaluation_details *details)
 {
     const struct evaluation_outputs outputs = {
-        .is_classifier = training_is_classifier(training),
         .logits = training_output(training, count, "logits"),
         .outputs = training_output(training, count, "outputs"),
     };
@@ -41,13 +40,13 @@ static enum tn_status evaluate_all(const struct compute *compute, const float *v
 
 /* The metrics of the model come first: they replace others of the same name. */
 static void set_metrics(const struct compute *compute, const struct evaluation_sum *sum,
-                        const struct evaluation_details *details, struct metrics *metrics)
+                        const struct evaluation_details *details, struct evaluation *evaluation)
 {
     const char *name;
     for (uint32_t i = 0; (name = training_metric(compute->training, i)) != NULL; i++) {
-        metrics_add(metrics, name, sum->metrics[i] / (double)sum->count);
+        metrics_add(&evaluation->metrics, name, sum->metrics[i] / (double)sum->count);
     }
-    evaluation_details_metrics(details, metrics);
+    evaluation_details_metrics(details, evaluation);
 }
 
 static void write_details(const struct compute *compute, const struct evaluation_details *details,
@@ -98,7 +97,7 @@ struct evaluation compute_evaluate(const struct compute *compute, const float *v
         evaluation.loss = sum.loss / (double)sum.count;
         evaluation.accuracy = evaluation_sum_accuracy(
             &sum, training_is_classifier(compute->training), compute->target_spread);
-        set_metrics(compute, &sum, &details, &evaluation.metrics);
+        set_metrics(compute, &sum, &details, &evaluation);
         write_details(compute, &details, averages, &evaluation);
     }
     evaluation_details_close(&details);

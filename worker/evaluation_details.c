@@ -65,17 +65,28 @@ static bool add_classes(struct evaluation_details *details, const float *logits,
     return true;
 }
 
+/* A model in C may name an output of any shape: there must be a label for each row, or a target for
+ * each number. */
+static bool has_truth(const struct fields *fields, bool classes, uint64_t examples, uint64_t rows,
+                      uint32_t last)
+{
+    if (last == 0) { return false; }
+    if (classes) { return rows == examples * fields->labels_each; }
+    return rows * last == examples * fields->targets_each;
+}
+
 static bool add(struct evaluation_details *details, const struct evaluation_outputs *given,
                 const struct fields *fields)
 {
-    const bool classes =
-        given->is_classifier && (fields->labels != NULL || fields->wide_labels != NULL);
+    const bool classes = fields->labels != NULL || fields->wide_labels != NULL;
     const struct tn_view view = classes ? given->logits : given->outputs;
-    if (view.data == NULL || (!classes && fields->targets == NULL)) { return true; }
     const struct tn_shape *shape = &view.shape;
+    if (view.data == NULL || (!classes && fields->targets == NULL)) { return true; }
+    if (view.type != TN_FLOAT32 || shape->rank == 0) { return true; }
     const uint32_t last = shape->rank > 1 ? (uint32_t)shape->dims[shape->rank - 1] : 1;
     uint64_t rows = shape->rank > 1 ? 1 : (uint64_t)shape->dims[0];
     for (uint32_t d = 0; d + 1 < shape->rank; d++) { rows *= (uint64_t)shape->dims[d]; }
+    if (!has_truth(fields, classes, (uint64_t)shape->dims[0], rows, last)) { return true; }
     if (details->width == 0 && !open_metrics(details, classes, classes && last == 1 ? 2 : last)) {
         return false;
     }
@@ -96,13 +107,16 @@ void evaluation_details_add(struct evaluation_details *details,
 
 /* ----------------------------------------------------------------- metrics */
 
-static void add_class_metrics(const struct evaluation_details *details, struct metrics *metrics)
+static void add_class_metrics(const struct evaluation_details *details,
+                              struct evaluation *evaluation)
 {
+    struct metrics *metrics = &evaluation->metrics;
     struct class_summary summary;
     struct error error = {0};
     struct class_result *results = calloc(details->width, sizeof *results);
     if (results != NULL &&
         class_metrics_results(details->classes, &summary, results, &error) == TN_OK) {
+        if (isnan(evaluation->accuracy)) { evaluation->accuracy = summary.accuracy; }
         metrics_add(metrics, "precision", summary.precision);
         metrics_add(metrics, "recall", summary.recall);
         metrics_add(metrics, "f1", summary.f1);
@@ -112,11 +126,13 @@ static void add_class_metrics(const struct evaluation_details *details, struct m
     free(results);
 }
 
-void evaluation_details_metrics(const struct evaluation_details *details, struct metrics *metrics)
+void evaluation_details_metrics(const struct evaluation_details *details,
+                                struct evaluation *evaluation)
 {
-    assert(details != NULL && metrics != NULL);
+    assert(details != NULL && evaluation != NULL);
+    struct metrics *metrics = &evaluation->metrics;
     if (details->failed) { return; }
-    if (details->classes != NULL) { add_class_metrics(details, metrics); }
+    if (details->classes != NULL) { add_class_metrics(details, evaluation); }
     if (details->numbers == NULL) { return; }
     const struct number_result all = number_metrics_all(details->numbers);
     metrics_add(metrics, "mae", all.mae);

@@ -30,7 +30,6 @@ struct evaluation_details {
 
 /* The outputs of an evaluation of some examples. */
 struct evaluation_outputs {
-    bool is_classifier;             /* The model has a metric "accuracy". */
     struct tn_view logits, outputs; /* The outputs of these names; without data: none. */
 };
 
@@ -38,8 +37,10 @@ struct evaluation_outputs {
 void evaluation_details_add(struct evaluation_details *details,
                             const struct evaluation_outputs *given, const struct fields *fields);
 
-/* Add the metrics of all examples, by their names. */
-void evaluation_details_metrics(const struct evaluation_details *details, struct metrics *metrics);
+/* Add the metrics of all examples, by their names, and the accuracy of classes if that is NAN: the
+ * model has no metric of its own for it. */
+void evaluation_details_metrics(const struct evaluation_details *details,
+                                struct evaluation *evaluation);
 
 struct evaluation_details_source {
     const char *dir; /* The run's folder. */

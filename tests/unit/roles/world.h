@@ -226,7 +226,11 @@ static inline void world_open(struct world *w, uint64_t seed, const char *const 
         node->index = i;
         node->ports = (struct node_ports){
             .zk = {node, world_write, world_read, world_list},
-            .transport = {node, world_dial, world_send, world_close, WORLD_CHUNK_BYTES},
+            .transport = {.ctx = node,
+                          .dial = world_dial,
+                          .send = world_send,
+                          .close = world_close,
+                          .chunk_bytes = WORLD_CHUNK_BYTES},
             .buffers = w->pool,
             .stopwatch = no_stopwatch};
         node->store = (struct roles_store){.answer = world_store_answer, .world = w, .node = i};
