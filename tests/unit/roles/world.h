@@ -224,15 +224,14 @@ static inline void world_open(struct world *w, uint64_t seed, const char *const 
         struct world_node *node = &w->nodes[i];
         node->world = w;
         node->index = i;
-        node->ports = (struct node_ports){
-            .zk = {node, world_write, world_read, world_list},
-            .transport = {.ctx = node,
-                          .dial = world_dial,
-                          .send = world_send,
-                          .close = world_close,
-                          .chunk_bytes = WORLD_CHUNK_BYTES},
-            .buffers = w->pool,
-            .stopwatch = no_stopwatch};
+        node->ports = (struct node_ports){.zk = {node, world_write, world_read, world_list},
+                                          .transport = {.ctx = node,
+                                                        .dial = world_dial,
+                                                        .send = world_send,
+                                                        .close = world_close,
+                                                        .chunk_bytes = WORLD_CHUNK_BYTES},
+                                          .buffers = w->pool,
+                                          .stopwatch = no_stopwatch};
         node->store = (struct roles_store){.answer = world_store_answer, .world = w, .node = i};
     }
     w->nodes[CHIEF].session = UINT64_MAX;
