@@ -72,7 +72,8 @@ class Server:
         self.errors = open(workspace.folder / "server.err", "w+", encoding="utf-8")
         self.name = Path(command[0]).name
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-                                        text=True, env=workspace.environment, cwd=workspace.folder)
+                                        text=True, env=dict(workspace.environment, TMPDIR=str(workspace.folder)),
+                                        cwd=workspace.folder)
         self.greeting = self.line() if greets else None
 
     def line(self):
