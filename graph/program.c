@@ -104,6 +104,15 @@ static uint64_t round_to_lines(uint64_t bytes)
     return (bytes + PLAN_LINE - 1) / PLAN_LINE * PLAN_LINE;
 }
 
+/* Packed variables are a second copy of them, in each program. So much of it pays, for it stays in
+ * the caches from slice to slice; a product packs more than that within the call, part by part. */
+static bool has_room(const struct tn_program *program, uint64_t packed)
+{
+    enum { ROOM = 8 << 20, PART_OF_VALUES = 32 };
+    const uint64_t room = u64_max(ROOM, program->parameters * sizeof(float) / PART_OF_VALUES);
+    return program->packed_bytes + packed <= room;
+}
+
 /* The needs of the kernel, and a place for what it packs. */
 static void collect_needs(struct tn_program *program, struct instruction *instruction)
 {
@@ -116,6 +125,11 @@ static void collect_needs(struct tn_program *program, struct instruction *instru
     }
     if (instruction->backend->needs == NULL) { return; }
     instruction->needs = instruction->backend->needs(call);
+    if (!has_room(program, round_to_lines(instruction->needs.packed))) {
+        call->steady = 0;
+        instruction->needs = instruction->backend->needs(call);
+        assert(instruction->needs.packed == 0);
+    }
     instruction->packed = program->packed_bytes;
     program->packed_bytes += round_to_lines(instruction->needs.packed);
 }

@@ -314,8 +314,7 @@ bool compute_joins(const struct job *job, const struct variable_table *variables
 {
     *examples = slices_positions(job->train.slices, job->train.batch, node.first).count;
     if (node.count == 1 || *examples == 0 || clips_slices(job) || variables->row_table_count > 0 ||
-        *examples * (uint64_t)node.count > COMPUTE_JOINED_EXAMPLES ||
-        variables->parameter_count > COMPUTE_JOINED_PARAMETERS) {
+        *examples * (uint64_t)node.count > COMPUTE_JOINED_EXAMPLES) {
         return false;
     }
     for (uint32_t v = node.first; v < node.first + node.count; v++) {

@@ -177,6 +177,13 @@ def read_files_ms(folder):
     return 1000 * (time.monotonic() - start)
 
 
+def seconds_after(moment, points):
+    """From `moment` to each later point of the curves, whose times are those of a day. Points of steps that ended before may
+    be written after it."""
+    ages = [(time_of_day - moment) % DAY_S for _, time_of_day in points]
+    return [age for age in ages if age < DAY_S / 2]
+
+
 def restart_warm_once(context, cluster):
     """From SIGKILL of a ps to the end of the second step: the first may end without that ps, which has sent its values."""
     limit = 2000 / cluster.rate(context.window_s)
@@ -184,10 +191,10 @@ def restart_warm_once(context, cluster):
     cluster.new_points()
     killed = time.time()
     os.kill(next(task["pid"] for task in before["tasks"] if task["role"] == "ps"), signal.SIGKILL)
-    points = cluster.wait_point()
-    while len(points) < 2:
-        points += cluster.wait_point()
-    value = 1000 * ((points[1][1] - killed) % DAY_S)
+    ended = []
+    while len(ended) < 2:
+        ended += seconds_after(killed, cluster.wait_point())
+    value = 1000 * ended[1]
     status = cluster.wait("all tasks", lambda status: all(task["pid"] for task in status["tasks"]))
     if status["generation"] != before["generation"]:
         raise Missing("the ps had lost its values: a checkpoint was loaded")

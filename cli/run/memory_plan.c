@@ -54,22 +54,53 @@ static uint32_t nodes_of(const struct job *job, const struct assignment *assignm
     return slices_cover(job->train.slices, &set, nodes);
 }
 
-/* The nodes that worker `index` pushes in a step, and the levels below the largest of them. */
-static uint32_t pushes_of(const struct job *job, const struct assignment *assignment,
-                          uint32_t index, uint32_t *levels)
+static enum tn_status plan_program(const struct job *job, const struct model *model,
+                                   enum tn_mode mode, uint32_t examples, uint32_t slices,
+                                   uint64_t *bytes, struct error *error)
+{
+    uint64_t offsets[VARIABLES_MAX], needed = 0;
+    for (uint32_t i = 0; i < model->table.count; i++) {
+        offsets[model->table.variables[i].number] = model->table.variables[i].offset;
+    }
+    const struct tn_program_options options = {.struct_size = sizeof options,
+                                               .variable_offsets = offsets,
+                                               .mode = mode,
+                                               .examples = examples,
+                                               .kernels = job_programs_on_cpu(job)};
+    const enum tn_status status = program_bytes(model->graph, &options, slices, &needed, error);
+    *bytes += needed;
+    return status;
+}
+
+/* Whether the slices of a node are computed in one run, by a program of so many bytes more. A model
+ * that is not known computes them one by one. */
+static bool joins(const struct job *job, const struct model *model, struct slice_node node,
+                  uint64_t *bytes)
+{
+    uint32_t examples;
+    if (model == NULL || job->train.kernels == JOB_KERNELS_CUDA) { return false; }
+    if (!compute_joins(job, &model->table, node, &examples)) { return false; }
+    return plan_program(job, model, TN_TRAIN, examples * node.count, node.count, bytes, NULL) ==
+           TN_OK;
+}
+
+/* The nodes that worker `index` pushes in a step, and the levels below the largest of those whose
+ * slices are computed one by one. */
+static uint32_t pushes_of(const struct job *job, const struct model *model,
+                          const struct assignment *assignment, uint32_t index, uint32_t *levels)
 {
     struct slice_node nodes[SLICES_MAX];
     const struct slice_set set = slices_of(assignment, index);
     const uint32_t count = nodes_of(job, assignment, index, nodes);
-    *levels = 0;
+    uint64_t ignored = 0;
+    *levels = 0; /* A slice that is an update is computed by itself. */
+    if (strategy_of_job(job)->slice_updates) { return slice_set_count(&set); }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t depth = 0;
         while ((1U << depth) < nodes[i].count) { depth++; }
-        *levels = u32_max(*levels, depth);
+        if (depth > *levels && !joins(job, model, nodes[i], &ignored)) { *levels = depth; }
     }
-    if (!strategy_of_job(job)->slice_updates) { return count; }
-    *levels = 0; /* One slice is computed at a time. */
-    return slice_set_count(&set);
+    return count;
 }
 
 static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint32_t arrays,
@@ -105,18 +136,26 @@ static void plan_replicas(const struct job *job, const struct variable_table *va
     if (job->transport.lane != LANE_TCP) { plan->lanes_bytes = lanes * LANE_BYTES; }
 }
 
-/* The pushes of a step, of all workers and of the one with the most, with what it keeps beside. */
-static void count_pushes(const struct job *job, uint32_t workers, uint32_t *all, uint32_t *most)
+/* The pushes of a step, of all workers and of the one with the most, with what it keeps beside.
+ * `model` may be NULL: it is not known. */
+static void count_pushes(const struct job *job, const struct model *model, uint32_t workers,
+                         uint32_t *all, uint32_t *most)
 {
     struct assignment assignment;
     uint32_t levels;
     *all = *most = 0;
     assign_all(job, workers, &assignment);
     for (uint32_t w = 0; w < workers; w++) {
-        const uint32_t pushes = pushes_of(job, &assignment, w, &levels);
+        const uint32_t pushes = pushes_of(job, model, &assignment, w, &levels);
         *all += pushes;
         *most = u32_max(*most, pushes + levels);
     }
+}
+
+/* The workers, or groups of them, that have slices. */
+static uint32_t groups_of(const struct job *job, uint32_t workers)
+{
+    return u32_min(workers / strategy_members(job), job->train.slices);
 }
 
 /* The values that a worker task has: in a group with ps, those of its ps. */
@@ -154,9 +193,8 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
     /* Members of a group also keep the values that a ps has sent until the head takes them. */
     const uint64_t copies = members > 1 ? 3 : 2 * (job->train.ema > 0 ? 2 : 1);
     uint32_t all, least_all, ignored, most;
-    count_pushes(job, u32_min(job->cluster.workers / members, job->train.slices), &all, &ignored);
-    count_pushes(job, u32_min(job_workers_least(job) / members, job->train.slices), &least_all,
-                 &most);
+    count_pushes(job, NULL, groups_of(job, job->cluster.workers), &all, &ignored);
+    count_pushes(job, NULL, groups_of(job, job_workers_least(job)), &least_all, &most);
     *plan = (struct memory_plan){
         .ps_count = job->cluster.ps,
         .workers = job->cluster.workers,
@@ -191,24 +229,6 @@ static uint64_t bytes_of_data(const struct dataset *data)
     return data->examples * each;
 }
 
-static enum tn_status plan_program(const struct job *job, const struct model *model,
-                                   enum tn_mode mode, uint32_t examples, uint32_t slices,
-                                   uint64_t *bytes, struct error *error)
-{
-    uint64_t offsets[VARIABLES_MAX], needed = 0;
-    for (uint32_t i = 0; i < model->table.count; i++) {
-        offsets[model->table.variables[i].number] = model->table.variables[i].offset;
-    }
-    const struct tn_program_options options = {.struct_size = sizeof options,
-                                               .variable_offsets = offsets,
-                                               .mode = mode,
-                                               .examples = examples,
-                                               .kernels = job_programs_on_cpu(job)};
-    const enum tn_status status = program_bytes(model->graph, &options, slices, &needed, error);
-    *bytes += needed;
-    return status;
-}
-
 /* The programs that compute all slices of a node in one run: one for each size of node. A model
  * whose operations cannot do that has none. */
 static uint64_t joined_programs(const struct job *job, const struct model *model,
@@ -218,14 +238,9 @@ static uint64_t joined_programs(const struct job *job, const struct model *model
     const uint32_t count = nodes_of(job, assignment, worker, nodes);
     bool counted[SLICES_MAX + 1] = {false};
     uint64_t bytes = 0;
-    uint32_t examples;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t slices = nodes[i].count;
-        if (counted[slices] || !compute_joins(job, &model->table, nodes[i], &examples)) {
-            continue;
-        }
-        (void)plan_program(job, model, TN_TRAIN, examples * slices, slices, &bytes, NULL);
-        counted[slices] = true;
+        if (!counted[slices]) { counted[slices] = joins(job, model, nodes[i], &bytes); }
     }
     return bytes;
 }
@@ -233,15 +248,24 @@ static uint64_t joined_programs(const struct job *job, const struct model *model
 /* The bytes of the worker that needs most. */
 static uint64_t plan_joined(const struct job *job, const struct model *model)
 {
-    const uint32_t workers = u32_min(job->cluster.workers, job->train.slices);
+    const uint32_t workers = groups_of(job, job->cluster.workers);
     struct assignment assignment;
     uint64_t most = 0;
-    if (job->train.kernels == JOB_KERNELS_CUDA) { return 0; } /* Slices run one by one. */
     assign_all(job, workers, &assignment);
     for (uint32_t w = 0; w < workers; w++) {
         most = u64_max(most, joined_programs(job, model, &assignment, w));
     }
     return most;
+}
+
+/* The gradients that a worker does not need because its slices are computed in one run. */
+static uint64_t unneeded_gradients(const struct job *job, const struct model *model)
+{
+    const uint32_t workers = groups_of(job, job_workers_least(job));
+    uint32_t all, one_by_one, most;
+    count_pushes(job, NULL, workers, &all, &one_by_one);
+    count_pushes(job, model, workers, &all, &most);
+    return (one_by_one - most) * model->table.parameter_count * sizeof(float);
 }
 
 /* A worker that has the whole model. */
@@ -253,8 +277,10 @@ static enum tn_status plan_whole(const struct job *job, const struct model *mode
         status = plan_program(job, model, (enum tn_mode)mode, compute_slice_examples(job), 0,
                               &worker->programs, error);
     }
-    if (status == TN_OK) { worker->programs += plan_joined(job, model); }
-    return status;
+    if (status != TN_OK) { return status; }
+    worker->programs += plan_joined(job, model);
+    worker->gradients -= unneeded_gradients(job, model);
+    return TN_OK;
 }
 
 /* The members of a group, each of which has the programs of its parts. Without ps it evaluates by

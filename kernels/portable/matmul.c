@@ -2,22 +2,33 @@
 
 #include <assert.h>
 
+#include "common/base/minmax.h"
+
+/* The floats of a right operand that are packed at a time within a call: a part of so many places
+ * of k, and of the columns that fit, stays in the L2 cache. */
+enum { PART_FLOATS = 1 << 16, PART_PLACES = 512 };
+
+/* Rows at most so far apart fit into the nearest caches, those of one panel, also in place. */
+enum { NEAR_FLOATS = 128 };
+
 /* Is `b` packed within the call? A product reads it in place only if its columns are neighbours.
  * Rows a multiple of 4096 bytes apart share one set of L1, so packing pays if many tiles read them.
+ * Those of an operand larger than L2 are read again from farther away, so some rows suffice.
  */
-static bool is_packed_in_call(const struct matmul *task)
+static bool is_packed_in_call(const struct portable *kernels, const struct matmul *task)
 {
-    enum { ROWS_WORTH = 48, PAGE_FLOATS = 1024 };
+    enum { ROWS_WORTH = 48, PAGE_FLOATS = 1024, ROWS_WORTH_FAR = 6, FAR_FLOATS = 1 << 18 };
     if (task->packed != NULL) { return false; }
     if (task->b.column != 1) { return true; }
-    return task->m >= ROWS_WORTH && task->b.row % PAGE_FLOATS == 0;
+    if (task->b.row <= NEAR_FLOATS || task->n <= kernels->product->panel_columns) { return false; }
+    const size_t rows = task->b.batch == 0 ? task->m * task->batch : task->m;
+    if (task->k * task->n > FAR_FLOATS) { return rows >= ROWS_WORTH_FAR; }
+    return rows >= ROWS_WORTH && task->b.row % PAGE_FLOATS == 0;
 }
 
 bool matmul_packing_pays(const struct portable *kernels, const struct matmul *task)
 {
-    /* The rows of one panel, so far apart, still fit into the nearest caches, and a panel is read
-     * by few tiles. */
-    enum { NEAR_FLOATS = 128, ROWS_FEW = 256 };
+    enum { ROWS_FEW = 256 }; /* They are few tiles, which read a panel. */
     if (task->b.column != 1) { return true; }
     if (task->n <= kernels->product->panel_columns) { return false; }
     return task->b.row > NEAR_FLOATS || task->m * task->batch > ROWS_FEW;
@@ -42,9 +53,18 @@ void matmul_pack(const struct portable *kernels, size_t k, size_t n, const struc
     kernels->product->pack(k, n, b->data, b->row, b->column, packed);
 }
 
+/* Between two parts of k, accumulators rest in `out`: it may be the addend. The runs of k are added
+ * in one product. */
+static bool cuts_places(const struct matmul *task)
+{
+    return task->runs <= 1 && task->addend == NULL;
+}
+
 size_t matmul_workspace(const struct portable *kernels, const struct matmul *task)
 {
-    return is_packed_in_call(task) ? matmul_packed_size(kernels, task->k, task->n) : 0;
+    if (!is_packed_in_call(kernels, task)) { return 0; }
+    const size_t panel = cuts_places(task) ? 0 : task->k * kernels->product->panel_columns;
+    return size_min(matmul_packed_size(kernels, task->k, task->n), size_max(PART_FLOATS, panel));
 }
 
 static void run_rows(const struct portable *kernels, const struct matmul *task, size_t m,
@@ -71,23 +91,68 @@ static void run_rows(const struct portable *kernels, const struct matmul *task, 
     kernels->product->run(&product);
 }
 
-void matmul_run(const struct portable *kernels, const struct matmul *task, float *workspace)
+/* All pairs. `workspace`: for the packed `b`; NULL: it was packed before, or is read in place. */
+static void run_pairs(const struct portable *kernels, const struct matmul *task, float *workspace)
 {
-    assert(task->batch >= 1);
-    assert(task->packed == NULL || task->b.batch == 0);
-    bool packs = is_packed_in_call(task);
-    assert(!packs || workspace != NULL);
-    const float *packed = packs ? workspace : task->packed;
+    const float *packed = workspace != NULL ? workspace : task->packed;
     bool is_one = is_one_product(task);
     struct matmul part = *task;
     for (size_t i = 0; i < (is_one ? 1 : task->batch); i++) {
-        if (packs && (i == 0 || part.b.batch != 0)) {
+        if (workspace != NULL && (i == 0 || part.b.batch != 0)) {
             matmul_pack(kernels, part.k, part.n, &part.b, workspace);
         }
         run_rows(kernels, &part, is_one ? part.m * part.batch : part.m, packed);
         part.a.data += part.a.batch;
-        part.b.data = packed == NULL || packs ? part.b.data + part.b.batch : NULL;
+        part.b.data = task->packed == NULL ? part.b.data + part.b.batch : NULL;
         part.out += part.out_batch;
         if (part.addend != NULL) { part.addend += part.out_batch; }
+    }
+}
+
+/* The places [place, place + places) of k, and the columns [column, column + columns). */
+static struct matmul part_of(const struct matmul *task, size_t place, size_t places, size_t column,
+                             size_t columns)
+{
+    struct matmul part = *task;
+    part.k = size_min(task->k - place, places);
+    part.n = size_min(task->n - column, columns);
+    part.a.data += place * task->a.column;
+    part.b.data += place * task->b.row + column * task->b.column;
+    part.out += column;
+    part.accumulate = task->accumulate || place > 0;
+    const bool is_last = place + part.k == task->k;
+    part.bias = is_last && task->bias != NULL ? task->bias + column : NULL;
+    part.addend = is_last && task->addend != NULL ? task->addend + column : NULL;
+    part.relu = is_last && task->relu;
+    return part;
+}
+
+/* Pack and multiply part by part. */
+static void run_parts(const struct portable *kernels, const struct matmul *task, float *workspace)
+{
+    const size_t panel = kernels->product->panel_columns;
+    size_t places = task->k, columns = task->n;
+    if (matmul_packed_size(kernels, task->k, task->n) > PART_FLOATS) {
+        const size_t blocks = cuts_places(task) ? (task->k - 1) / PART_PLACES + 1 : 1;
+        places = (task->k - 1) / blocks + 1;
+        columns = size_max(PART_FLOATS / (places * panel), 1) * panel;
+    }
+    for (size_t p = 0; p < task->k; p += places) {
+        for (size_t j = 0; j < task->n; j += columns) {
+            const struct matmul part = part_of(task, p, places, j, columns);
+            run_pairs(kernels, &part, workspace);
+        }
+    }
+}
+
+void matmul_run(const struct portable *kernels, const struct matmul *task, float *workspace)
+{
+    assert(task->batch >= 1);
+    assert(task->packed == NULL || task->b.batch == 0);
+    if (is_packed_in_call(kernels, task)) {
+        assert(workspace != NULL);
+        run_parts(kernels, task, workspace);
+    } else {
+        run_pairs(kernels, task, NULL);
     }
 }

@@ -3,7 +3,8 @@
  * all transposes and permuted heads. The bits are those of product.h.
  *
  * A weight that many products of a step share is packed once (matmul_pack()) where that pays; any
- * other right operand is packed within the call where that is necessary or pays.
+ * other right operand is packed within the call where that is necessary or pays, a part of about
+ * 256 KiB at a time, so a call needs little memory for a large operand.
  *
  * Threads: any, each on its own memory. Nothing allocates, blocks or fails.
  */

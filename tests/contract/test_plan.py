@@ -102,6 +102,17 @@ class Plan(Cli):
                                'model.layers=[{"dense": 10}]')
         self.assertIn("data 0.0 (unknown: they cannot be opened here)", absent)
 
+    def test_plan_of_a_large_model(self):
+        """Slices that are computed in one run need one gradient, and programs no copy of the weights."""
+        large = ["--set", "model.layers=[{\"dense\": 4000}, {\"dense\": 4000}]", "--set", "model.loss=squared_error",
+                 "--set", "model.outputs=4000", "--set", "cluster.workers=1"]
+        plan = self.plan(*large)
+        worker, model = plan["memory"]["worker"], 4 * plan["parameters"]
+        self.assertEqual((worker["values"], worker["gradients"]), (2 * model, model))
+        self.assertLess(worker["programs"], model // 2)
+        one_by_one = self.plan(*large, "--set", "train.batch=1024")["memory"]["worker"]
+        self.assertEqual(one_by_one["gradients"], 3 * model)
+
     def test_plan_counts_joined_programs(self):
         """A worker with several slices has a program that computes them together."""
         alone = self.plan("--set", "cluster.workers=4")["memory"]["worker"]["programs"]

@@ -164,6 +164,26 @@ static void facts_describe_the_program(void **state)
     tn_graph_destroy(graph);
 }
 
+/* Two dense layers whose weights have 32 MiB in all: they are not copied to be packed. */
+static void large_weights_are_not_packed_as_a_whole(void **state)
+{
+    (void)state;
+    struct tn_graph *graph = new_graph();
+    tn_tensor x = tn_placeholder(graph, "x", TN_FLOAT32, TN_SHAPE(TN_BATCH, 64));
+    tn_tensor up = weights_of(graph, "up", TN_SHAPE(64, 4096));
+    tn_tensor down = weights_of(graph, "down", TN_SHAPE(4096, 1984));
+    x = tn_matmul(graph, tn_matmul(graph, x, up, false, false), down, false, false);
+    tn_loss(graph, tn_mean(graph, tn_power(graph, x, 2), (uint32_t[]){1}, 1), 1);
+    for (int mode = TN_TRAIN; mode <= TN_EVALUATE; mode++) {
+        const struct tn_program_options options = {
+            .struct_size = sizeof options, .mode = (enum tn_mode)mode, .examples = 16};
+        uint64_t bytes = 0;
+        assert_int_equal(program_bytes(graph, &options, 0, &bytes, NULL), TN_OK);
+        assert_true(bytes > 0 && bytes < 10 << 20);
+    }
+    tn_graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +193,7 @@ int main(void)
         cmocka_unit_test(initial_values_follow_the_options),
         cmocka_unit_test(unused_variables_have_zero_gradients),
         cmocka_unit_test(facts_describe_the_program),
+        cmocka_unit_test(large_weights_are_not_packed_as_a_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

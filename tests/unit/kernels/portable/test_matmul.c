@@ -114,6 +114,57 @@ static void test_page_strides_do_not_change_the_bits(void **state)
     check(1, 3, 5, 1024, TRANSPOSE_B);
 }
 
+/* Large operands are packed part by part of their columns and, where there is no addend, of k. */
+static void test_parts_do_not_change_the_bits(void **state)
+{
+    (void)state;
+    check(1, 49, 300, 1100, 0);
+    check(1, 3, 300, 1100, TRANSPOSE_B | GAPS);
+    check(3, 2, 290, 1000, TRANSPOSE_B | SHARED_B);
+    check(2, 1, 290, 1000, TRANSPOSE_B | EPILOGUE);
+}
+
+/* Two runs of k are added, in the parts of a large operand as well. */
+static void test_parts_add_runs(void **state)
+{
+    (void)state;
+    enum { M = 49, N = 300, K = 1100 };
+    float *a = random_floats(1, M * K), *b = random_floats(2, K * N);
+    float *left = random_floats(3, M * N), *right = random_floats(4, M * N);
+    struct matmul task = {.batch = 1, .m = M, .n = N, .k = K / 2, .out_batch = M * N, .out_row = N};
+    task.a = operand(a, M, K, false, 0);
+    task.b = operand(b, K, N, false, 0);
+    fill_expected(&task, left);
+    task.a.data += K / 2;
+    task.b.data += K / 2 * N;
+    fill_expected(&task, right);
+    for (size_t i = 0; i < M * N; i++) { left[i] += right[i]; }
+    task.a.data = a;
+    task.b.data = b;
+    task.k = K;
+    task.runs = 2;
+    for (size_t c = 0; c < class_count; c++) {
+        task.out = right;
+        run(classes[c], task, 0);
+        assert_same_bits(right, left, M * N, classes[c]->name, "two runs");
+    }
+    free(a), free(b), free(left), free(right);
+}
+
+/* A call needs little memory for a large operand. */
+static void test_workspace_is_that_of_a_part(void **state)
+{
+    (void)state;
+    const size_t k = 4096, n = 4096;
+    struct matmul task = {.batch = 1, .m = 1, .n = n, .k = k};
+    task.b = operand(NULL, k, n, true, 0);
+    for (size_t c = 0; c < class_count; c++) {
+        assert_true(matmul_workspace(classes[c], &task) <= k * n / 32);
+    }
+    task.b = operand(NULL, k, n, false, 0);
+    assert_int_equal(matmul_workspace(classes[0], &task), 0);
+}
+
 static bool packing_pays(size_t batch, size_t m, size_t n, bool turned)
 {
     const size_t k = 100;
@@ -139,6 +190,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_operands_have_the_bits_of_the_textbook),
         cmocka_unit_test(test_page_strides_do_not_change_the_bits),
+        cmocka_unit_test(test_parts_do_not_change_the_bits),
+        cmocka_unit_test(test_parts_add_runs),
+        cmocka_unit_test(test_workspace_is_that_of_a_part),
         cmocka_unit_test(test_packing_pays_for_wide_and_for_turned_operands),
     };
     return cmocka_run_group_tests(tests, find_classes, NULL);
