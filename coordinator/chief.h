@@ -76,12 +76,12 @@ enum {
     CHIEF_DELETE_MAX = 8,                    /* Checkpoints deleted in one step. */
     CHIEF_SOFT_MS = 200,                     /* Between two writes that no node waits for. */
     CHIEF_RETRY_MS = 50,                     /* After a write without an answer. */
-    CHIEF_AHEAD_MS = 250,  /* A checkpoint is ordered this far ahead of the fastest ps ... */
-    CHIEF_AHEAD_STEPS = 2, /* ... and these steps more. */
-    CHIEF_RATE_MS = 500,   /* The interval over which steps per second are measured. */
-    CHIEF_EARLY_MAX = 4,   /* Early reports of one task, each of another incarnation. */
-    CHIEF_DEPART_MS = 200, /* Reports after it were sent by workers that live. */
-    CHIEF_FETCH_MS = 5000, /* A worker without values has so long to fetch them at a gate. */
+    CHIEF_AHEAD_MS = 250,   /* A checkpoint is ordered this far ahead of the fastest ps ... */
+    CHIEF_AHEAD_STEPS = 2,  /* ... and these steps more. */
+    CHIEF_RATE_MS = 500,    /* The interval over which steps per second are measured. */
+    CHIEF_EARLY_MAX = 4,    /* Early reports of one task, each of another incarnation. */
+    CHIEF_DEPART_MS = 200,  /* Reports after it were sent by workers that live. */
+    CHIEF_FETCH_MS = 10000, /* A worker has so long to fetch the values of one that leaves. */
     CHIEF_BALANCE_MS =
         2000, /* Slices that were moved stay this long, unless a worker leaves; ... */
     CHIEF_BALANCE_MAX_MS = 300000, /* ... doubles, up to this, each time they move for speed. */

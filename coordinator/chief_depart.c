@@ -18,6 +18,22 @@ bool chief_stays(const struct chief *c, const struct run *run, uint32_t worker)
     return chief_keeps(c, run, worker) && c->strategy->may_own(c, run, worker);
 }
 
+bool chief_waits_for_fetch(const struct chief *c)
+{
+    return c->now_ms < c->departs_ms + CHIEF_FETCH_MS;
+}
+
+uint64_t chief_fetch_deadline_ms(const struct chief *c)
+{
+    bool any_leaves = false;
+    if (!c->strategy->survives_losses || !chief_waits_for_fetch(c)) { return UINT64_MAX; }
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        const struct chief_peer *peer = &c->workers[i];
+        any_leaves = any_leaves || (peer->present && peer->reported && peer->report.leaving != 0);
+    }
+    return any_leaves ? c->departs_ms + CHIEF_FETCH_MS : UINT64_MAX;
+}
+
 /* Whether a worker keeps the values, and all that do are known to live since the last one began to
  * leave. `computes`: one of them can compute steps as well. */
 static bool others_remain(const struct plan *p, bool computes)

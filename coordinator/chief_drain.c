@@ -18,7 +18,7 @@
 static bool waits_for_others(const struct chief *c, const struct run *run)
 {
     /* In a pause none fetches values or makes a step. */
-    return run->phase == RUN_RUNNING && c->now_ms < c->departs_ms + CHIEF_FETCH_MS;
+    return run->phase == RUN_RUNNING && chief_waits_for_fetch(c);
 }
 
 /* Whether the holder has to confirm the gate. Without ps, one that has no values makes no step; but
@@ -56,13 +56,6 @@ static bool is_at_gate(const struct chief *c, const struct run *run)
     }
     return c->strategy->survives_losses ? is_reached_by_all(c, run)
                                         : c->strategy->has_reached(c, run, run->gate);
-}
-
-uint64_t chief_gate_deadline_ms(const struct chief *c)
-{
-    const uint64_t at_ms = c->departs_ms + CHIEF_FETCH_MS;
-    const bool awaits = c->strategy->survives_losses && c->run.gate != 0 && c->now_ms < at_ms;
-    return awaits ? at_ms : UINT64_MAX;
 }
 
 /* Whether no worker is present that could go on from `step`. */

@@ -72,21 +72,25 @@ static bool has_successor(const struct chief *c, const struct run *run, uint32_t
     return false;
 }
 
-/* Whether the worker leaves, and needs a gate. Those that are not wanted leave without one: a
- * wanted one is on its way, and they stay until it has the values (C22); but not in a pause. */
+/* Whether a worker without values may still get those of one that leaves: not in a pause (M8). With
+ * a gate, it is awaited there. */
+static bool may_fetch(const struct chief *c, const struct run *run)
+{
+    return !run->pause_requested && run->gate == 0 && chief_waits_for_fetch(c);
+}
+
+/* Whether the worker leaves, and needs a gate. Those that are not wanted leave without one as long
+ * as a wanted one may be on its way: they stay until it has the values (C22). */
 static bool needs_gate(const struct chief *c, const struct run *run, uint32_t worker)
 {
-    if (c->workers[worker].report.leaving == 0) { return false; }
-    if (run->pause_requested) {
-        if (!chief_holds(c, run, worker)) { return false; }
-    } else if (!run_wants_worker(run, worker)) {
-        return false;
-    }
+    const bool may_need =
+        may_fetch(c, run) ? run_wants_worker(run, worker) : chief_holds(c, run, worker);
+    if (c->workers[worker].report.leaving == 0 || !may_need) { return false; }
     return run->gate != 0 || !has_successor(c, run, worker);
 }
 
 /* The values of one that leaves are those of the others, unless all leave that can compute and are
- * in time. One that has no values yet gets them, unless an operator has paused the run (M8). */
+ * in time. One that has no values yet counts as long as it may get them. */
 static bool find_leaving_worker(const struct chief *c, const struct run *run, uint32_t *worker)
 {
     bool found = false;
@@ -95,8 +99,10 @@ static bool find_leaving_worker(const struct chief *c, const struct run *run, ui
         const struct chief_peer *peer = &c->workers[i - 1];
         if (!peer->present) { continue; }
         const bool computes = peer->report.leaving == 0 && peer->report.ready != 0;
-        const bool stays = computes && !peer->straggler.is_late && !run->pause_requested;
-        if (!peer->reported || stays) { return false; }
+        const bool has_values = chief_holds(c, run, i - 1) && !run->pause_requested;
+        const bool counts = computes && !peer->straggler.is_late;
+        if (!peer->reported) { return false; }
+        if (counts && (has_values || may_fetch(c, run))) { return false; }
         if (!needs_gate(c, run, i - 1)) { continue; }
         *worker = i - 1;
         found = true;

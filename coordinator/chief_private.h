@@ -64,8 +64,6 @@ void plan_drained(struct plan *p);
 /* The run is paused, and a ps that holds its values leaves. True: this determines the next
  * phase. */
 bool plan_watch_leaving(struct plan *p);
-/* When a worker without values is no longer awaited at the gate; UINT64_MAX: none is. */
-uint64_t chief_gate_deadline_ms(const struct chief *c);
 
 /* chief_save.c: the orders for checkpoints. */
 void plan_checkpoints(struct plan *p);
@@ -155,6 +153,10 @@ void chief_assigned(struct chief *c, const struct plan *p);
 bool chief_keeps(const struct chief *c, const struct run *run, uint32_t worker);
 /* Whether it can compute steps as well: a member of a group that is not its head cannot (M13). */
 bool chief_stays(const struct chief *c, const struct run *run, uint32_t worker);
+/* Whether workers that stay are waited for until they have the values, and until when; UINT64_MAX:
+ * they are not. */
+bool chief_waits_for_fetch(const struct chief *c);
+uint64_t chief_fetch_deadline_ms(const struct chief *c);
 /* Whether workers stay that have the values and can compute, and are known to live since the last
  * worker began to leave. With ps: always. */
 bool plan_may_depart(const struct plan *p);

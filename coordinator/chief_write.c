@@ -302,5 +302,5 @@ void chief_pursue(struct chief *c, struct chief_actions *out)
         c->wake_at_ms = overdue ? c->now_ms + CHIEF_SOFT_MS : due_ms;
     }
     c->wake_at_ms = u64_min(c->wake_at_ms, chief_late_deadline_ms(c));
-    c->wake_at_ms = u64_min(c->wake_at_ms, chief_gate_deadline_ms(c));
+    c->wake_at_ms = u64_min(c->wake_at_ms, chief_fetch_deadline_ms(c));
 }

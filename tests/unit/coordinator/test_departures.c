@@ -247,6 +247,30 @@ static void a_member_is_released_while_its_head_waits(void **state)
     assert_true(is_released(2));
 }
 
+/* C22: the wanted worker is absent, or gets no values. The others do not lose them when their time
+ * is over. */
+static void unwanted_workers_leave_at_a_gate_in_the_end(void **state)
+{
+    (void)state;
+    config.workers_least = 1;
+    chief.config.workers_least = 1;
+    feed((struct chief_event){
+        .type = CHIEF_EV_REQUEST,
+        .request = {.id = 3, .kind = REQUEST_SCALE, .by = "operator", .step = 1}});
+    write_all();
+    member(ROLE_WORKER, 0, 0, "signal 9 (Killed)");
+    leaves(1);
+    write_soon();
+    assert_int_equal(chief.run.workers, 1);
+    assert_int_equal(chief.run.gate, 0);
+    restarts(0);
+    pass(CHIEF_FETCH_MS);
+    write_soon();
+    assert_true(chief.run.gate > 0);
+    saves_gate();
+    assert_int_equal(chief.run.phase, RUN_PAUSED);
+}
+
 /* C23: the worker that leaves computes until the other one is in time again. */
 static void a_late_worker_gets_no_slices_of_one_that_leaves(void **state)
 {
@@ -283,6 +307,7 @@ int main(void)
         cmocka_unit_test_setup(a_resume_ends_the_gate_of_a_pause, setup),
         cmocka_unit_test_setup(all_heads_leave_at_a_gate, setup),
         cmocka_unit_test_setup(a_member_is_released_while_its_head_waits, setup),
+        cmocka_unit_test_setup(unwanted_workers_leave_at_a_gate_in_the_end, setup),
         cmocka_unit_test_setup(a_late_worker_gets_no_slices_of_one_that_leaves, setup),
         cmocka_unit_test_setup(a_late_worker_does_not_keep_the_last_one, setup),
     };
