@@ -79,9 +79,10 @@ enum {
     /* A checkpoint is ordered this far ahead of the fastest ps, and these steps more. */
     CHIEF_AHEAD_MS = 250,
     CHIEF_AHEAD_STEPS = 2,
-    CHIEF_RATE_MS = 500,   /* The interval over which steps per second are measured. */
-    CHIEF_EARLY_MAX = 4,   /* Early reports of one task, each of another incarnation. */
-    CHIEF_DEPART_MS = 200, /* Reports after it were sent by workers that live. */
+    CHIEF_RATE_MS = 500,    /* The interval over which steps per second are measured. */
+    CHIEF_EARLY_MAX = 4,    /* Early reports of one task, each of another incarnation. */
+    CHIEF_DEPART_MS = 200,  /* Reports after it were sent by workers that live. */
+    CHIEF_FETCH_MS = 10000, /* A worker has this time to fetch the values of one that leaves. */
     /* Slices that were moved stay this long, unless a worker leaves. The time doubles, up to the
      * second number, each time they move for speed. */
     CHIEF_BALANCE_MS = 2000,
@@ -219,6 +220,7 @@ struct chief_event {
 /* One transaction. */
 struct chief_write {
     uint64_t op;
+    uint64_t first_revision; /* That of the first attempt; `run` has that of the last one. */
     struct run run;
     uint32_t history_count;
     struct history_entry history[CHIEF_HISTORY_MAX];
@@ -349,5 +351,8 @@ void chief_step(struct chief *c, const struct chief_event *event, struct chief_a
 const char *chief_refuses_report(const struct chief *c, const struct report *report);
 
 uint64_t chief_deadline_ms(const struct chief *c); /* UINT64_MAX: none. */
+
+/* Whether /run, as it was read, is that of an attempt of the write: it was carried out. */
+bool chief_write_is_done(const struct chief_write *write, const struct run *seen);
 
 #endif

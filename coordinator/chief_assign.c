@@ -5,35 +5,61 @@
 #include "coordinator/assign.h"
 #include "coordinator/chief_private.h"
 
-/* The workers that are to run (C22); with `late` also those that were late (C23). False:
- * none of them is ready. */
+/* Whether the worker can compute, with `late` also if it was late (C23). */
+static bool is_able(const struct plan *p, uint32_t worker, bool late)
+{
+    const struct chief *c = p->c;
+    assert(worker < c->config.workers);
+    return (late || !c->workers[worker].straggler.is_late) &&
+           c->strategy->may_own(c, p->run, worker);
+}
+
+/* The workers that the run shall have (C22) and that do not leave. False: none of them is able. */
 static bool choose_wanted(const struct plan *p, bool late, struct assign_input *input)
 {
     const struct chief *c = p->c;
     bool is_any_ready = false;
     for (uint32_t i = 0; i < c->config.workers; i++) {
-        const struct chief_peer *peer = &c->workers[i];
-        input->ready[i] = run_wants_worker(p->run, i) && peer->report.leaving == 0 &&
-                          (late || !peer->straggler.is_late) && c->strategy->may_own(c, p->run, i);
+        input->ready[i] =
+            run_wants_worker(p->run, i) && c->workers[i].report.leaving == 0 && is_able(p, i, late);
         is_any_ready = is_any_ready || input->ready[i];
     }
     return is_any_ready;
 }
 
-/* While none of those that are to run is ready, the others. C16: if all leave, they continue to the
- * gate. */
-static void choose_workers(const struct plan *p, struct assign_input *input)
+/* C24: those that keep their slices although they leave. */
+static bool add_keepers(const struct plan *p, struct assign_input *input)
 {
     const struct chief *c = p->c;
-    const bool is_any_ready = choose_wanted(p, false, input) || choose_wanted(p, true, input);
-    for (uint32_t i = 0; i < c->config.workers && !plan_may_depart(p); i++) {
-        const bool owns = assign_has(&c->assignment, i) && c->strategy->may_own(c, p->run, i);
-        input->ready[i] = input->ready[i] || (owns && !c->workers[i].straggler.is_late);
+    bool is_any_added = false;
+    if (plan_may_depart(p)) { return false; }
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        if (!assign_has(&c->assignment, i) || !is_able(p, i, false)) { continue; }
+        input->ready[i] = is_any_added = true;
     }
-    for (uint32_t i = 0; i < c->config.workers && !is_any_ready; i++) {
-        const bool may_stay = c->strategy->survives_losses || !run_wants_worker(p->run, i);
-        input->ready[i] = may_stay && c->strategy->may_own(c, p->run, i);
+    return is_any_added;
+}
+
+/* C16: if all leave, they continue to the gate; with ps, only those that the run shall not have. */
+static bool choose_leaving(const struct plan *p, bool late, struct assign_input *input)
+{
+    bool is_any_ready = false;
+    for (uint32_t i = 0; i < p->c->config.workers; i++) {
+        const bool may_stay = p->c->strategy->survives_losses || !run_wants_worker(p->run, i);
+        input->ready[i] = may_stay && is_able(p, i, late);
+        is_any_ready = is_any_ready || input->ready[i];
     }
+    return is_any_ready;
+}
+
+/* One that was late comes last: without ps, the values of those that leave are further. */
+static void choose_workers(const struct plan *p, struct assign_input *input)
+{
+    const bool survives_losses = p->c->strategy->survives_losses;
+    const bool is_any_wanted = choose_wanted(p, false, input);
+    if (add_keepers(p, input) || is_any_wanted) { return; }
+    if (survives_losses && choose_leaving(p, false, input)) { return; }
+    if (!choose_wanted(p, true, input)) { (void)choose_leaving(p, true, input); }
 }
 
 /* A worker keeps its slices until it leaves or is known to be lost, so a new chief moves none. */

@@ -5,27 +5,53 @@
 #include "coordinator/assign.h"
 #include "coordinator/chief_private.h"
 
-/* Whether worker `index` has the values, is in time, and neither leaves nor has to. */
-static bool stays(const struct plan *p, uint32_t index)
+bool chief_keeps(const struct chief *c, const struct run *run, uint32_t worker)
+{
+    const struct chief_peer *peer = &c->workers[worker];
+    assert(c->strategy->survives_losses);
+    return chief_holds(c, run, worker) && run_wants_worker(run, worker) &&
+           peer->report.leaving == 0 && !peer->straggler.is_late;
+}
+
+bool chief_stays(const struct chief *c, const struct run *run, uint32_t worker)
+{
+    return chief_keeps(c, run, worker) && c->strategy->may_own(c, run, worker);
+}
+
+bool chief_waits_for_fetch(const struct chief *c)
+{
+    return c->now_ms < c->departs_ms + CHIEF_FETCH_MS;
+}
+
+uint64_t chief_fetch_deadline_ms(const struct chief *c)
+{
+    bool any_leaves = false;
+    if (!c->strategy->survives_losses || !chief_waits_for_fetch(c)) { return UINT64_MAX; }
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        const struct chief_peer *peer = &c->workers[i];
+        any_leaves = any_leaves || (peer->present && peer->reported && peer->report.leaving != 0);
+    }
+    return any_leaves ? c->departs_ms + CHIEF_FETCH_MS : UINT64_MAX;
+}
+
+/* Whether a worker keeps the values, and all that do are known to live since the last one began to
+ * leave. `computes`: one of them can compute steps as well. */
+static bool others_remain(const struct plan *p, bool computes)
 {
     const struct chief *c = p->c;
-    const struct chief_peer *peer = &c->workers[index];
-    return c->strategy->may_own(c, p->run, index) && peer->report.leaving == 0 &&
-           !peer->straggler.is_late && run_wants_worker(p->run, index);
+    if (p->run->workers < c->run.workers) { return false; }
+    bool any_remains = false;
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        if (!chief_keeps(c, p->run, i)) { continue; }
+        if (c->workers[i].heard_ms < c->departs_ms + CHIEF_DEPART_MS) { return false; }
+        any_remains = any_remains || !computes || chief_stays(c, p->run, i);
+    }
+    return any_remains;
 }
 
 bool plan_may_depart(const struct plan *p)
 {
-    const struct chief *c = p->c;
-    if (!c->strategy->survives_losses) { return true; }
-    if (p->run->workers < c->run.workers) { return false; }
-    bool any_stays = false;
-    for (uint32_t i = 0; i < c->config.workers; i++) {
-        if (!stays(p, i)) { continue; }
-        if (c->workers[i].heard_ms < c->departs_ms + CHIEF_DEPART_MS) { return false; }
-        any_stays = true;
-    }
-    return any_stays;
+    return !p->c->strategy->survives_losses || others_remain(p, true);
 }
 
 void plan_take_slices(const struct plan *p, struct assignment *assignment)
@@ -51,7 +77,7 @@ static bool others_have_values(const struct plan *p)
 {
     const struct run *run = p->run;
     if (!p->c->strategy->survives_losses || run->gate != 0) { return false; }
-    return (run->phase == RUN_RUNNING || run_is_paused_by_operator(run)) && plan_may_depart(p);
+    return (run->phase == RUN_RUNNING || run_is_paused_by_operator(run)) && others_remain(p, false);
 }
 
 /* Whether a worker that stays has all steps that the leaving one may have made alone. */
@@ -61,7 +87,8 @@ static bool has_no_step_alone(const struct plan *p, const struct chief_peer *lea
     if (leaving->report.generation != p->run->generation) { return true; }
     if (leaving->report.leaving != LEAVING_WITHOUT_SLICES) { return false; }
     for (uint32_t i = 0; i < c->config.workers; i++) {
-        if (stays(p, i) && c->workers[i].report.step >= leaving->own_step) { return true; }
+        if (!chief_keeps(c, p->run, i)) { continue; }
+        if (c->workers[i].report.step >= leaving->own_step) { return true; }
     }
     return false;
 }

@@ -14,17 +14,48 @@
 #include "common/base/text.h"
 #include "coordinator/chief_private.h"
 
-/* Whether all holders have stopped at the gate, and its checkpoint is committed. A ps that has not
+/* Without ps: whether the run still waits for workers that stay. */
+static bool waits_for_others(const struct chief *c, const struct run *run)
+{
+    /* In a pause none fetches values or makes a step. */
+    return run->phase == RUN_RUNNING && chief_waits_for_fetch(c);
+}
+
+/* Whether the holder has to confirm the gate. Without ps, one that has no values makes no step; but
+ * while the run is running it can fetch them, so that values remain when the others have left. */
+static bool must_confirm(const struct chief *c, const struct run *run, uint32_t index)
+{
+    const struct chief_peer *holder = chief_holder(c, index);
+    if (!c->strategy->survives_losses || !holder->known) { return true; }
+    if (!holder->present) { return false; }
+    if (!holder->reported || chief_holds(c, run, index)) { return true; }
+    const bool goes = holder->report.leaving != 0 || !run_wants_worker(run, index);
+    return !goes && waits_for_others(c, run);
+}
+
+/* Without ps: whether those that are to go on from the gate have its step, which others may have
+ * alone. */
+static bool is_reached_by_all(const struct chief *c, const struct run *run)
+{
+    for (uint32_t i = 0; i < c->config.workers && waits_for_others(c, run); i++) {
+        const struct report *report = &c->workers[i].report;
+        if (!chief_holds(c, run, i) || report->leaving != 0) { continue; }
+        if (report->step != run->gate) { return false; }
+    }
+    return true;
+}
+
+/* Whether no holder passes the gate any more, and its checkpoint is committed. A ps that has not
  * read of the gate may still apply pushes that were sent before. */
 static bool is_at_gate(const struct chief *c, const struct run *run)
 {
+    if (run->gate == 0 || run->committed_step != run->gate) { return false; }
     for (uint32_t i = 0; i < chief_holder_count(c); i++) {
-        const struct chief_peer *holder = chief_holder(c, i);
-        const bool is_gone = c->strategy->survives_losses && holder->known && !holder->present;
-        if (!is_gone && holder->report.gate != run->gate) { return false; }
+        if (!must_confirm(c, run, i)) { continue; }
+        if (chief_holder(c, i)->report.gate != run->gate) { return false; }
     }
-    return run->gate != 0 && run->committed_step == run->gate &&
-           c->strategy->has_reached(c, run, run->gate);
+    return c->strategy->survives_losses ? is_reached_by_all(c, run)
+                                        : c->strategy->has_reached(c, run, run->gate);
 }
 
 /* Whether no worker is present that could go on from `step`. */
@@ -57,7 +88,10 @@ static void withdraw_gate(struct plan *p)
 {
     struct run *run = p->run;
     set_gate(p, 0);
-    if (!run->pause_requested) { return; }
+    if (!run->pause_requested) {
+        if (run->recovery.kind != RECOVERY_NONE) { plan_recovered(p, false); }
+        return;
+    }
     const bool was_paused = run->recovery.kind == RECOVERY_OPERATOR;
     const char *by = was_paused ? run->recovery.cause : "operator";
     plan_interrupt(p, RECOVERY_OPERATOR, p->c->config.self, by);
@@ -70,7 +104,7 @@ void plan_gate(struct plan *p)
     uint32_t holder;
     if (run->phase != RUN_RUNNING) { return; }
     uint64_t reached = chief_max_step(c, run), last = u64_max(run->until, reached);
-    if (!c->strategy->find_leaving(c, &holder)) {
+    if (!c->strategy->find_leaving(c, run, &holder)) {
         /* A new chief waits for the reports of all ps before it takes the order back. */
         if (chief_has_reported(c, run)) { withdraw_gate(p); }
     } else if (run->gate == 0) {
@@ -88,7 +122,7 @@ void plan_drained(struct plan *p)
     struct run *run = p->run;
     uint32_t holder;
     if (run->phase != RUN_RUNNING || run->gate == 0) { return; }
-    if (!c->strategy->find_leaving(c, &holder)) { return; }
+    if (!c->strategy->find_leaving(c, run, &holder)) { return; }
     const bool ends = run->ending && run->gate >= run->until;
     const bool evaluated = run->evaluate_step == STEP_NONE || run->evaluate_step > run->gate;
     if (ends || !evaluated || !is_at_gate(c, run)) { return; }
@@ -107,7 +141,9 @@ bool plan_watch_leaving(struct plan *p)
     struct text text = text_begin(reason, sizeof reason);
     uint32_t holder;
     assert(run->phase == RUN_PAUSED);
-    if (!c->strategy->find_leaving(c, &holder) || !c->strategy->is_held(c, run)) { return false; }
+    if (!c->strategy->find_leaving(c, run, &holder) || !c->strategy->is_held(c, run)) {
+        return false;
+    }
     if (run->recovery.kind == RECOVERY_CHIEF) { return false; }
     if (run->recovery.kind == RECOVERY_OPERATOR || !is_at_gate(c, run)) {
         /* A ps was lost, and has kept its values: the run continues as without a drain. */

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "common/base/minmax.h"
+#include "coordinator/assign.h"
 #include "coordinator/chief_private.h"
 #include "coordinator/chief_strategy.h"
 
@@ -56,18 +57,53 @@ static bool find_worker_failed_load(const struct chief *c, const struct run *run
     return found;
 }
 
-/* The values of one that leaves are those of the others, unless all leave. Those that are not
- * wanted leave without a gate: a wanted one is on its way, and they stay until it has the values
- * (C22). */
-static bool find_leaving_worker(const struct chief *c, uint32_t *worker)
+/* Whether another worker keeps the values of one that leaves, and can have its slices. M8: in a run
+ * that an operator has paused, none catches up. */
+static bool has_successor(const struct chief *c, const struct run *run, uint32_t worker)
+{
+    const bool owns = assign_has(&c->assignment, worker);
+    for (uint32_t i = 0; i < c->config.workers; i++) {
+        if (owns ? !chief_stays(c, run, i) : !chief_keeps(c, run, i)) { continue; }
+        if (run->pause_requested && c->workers[i].report.step < c->workers[worker].report.step) {
+            continue;
+        }
+        return true;
+    }
+    return false;
+}
+
+/* Whether a worker without values may still get those of one that leaves: not in a pause (M8). With
+ * a gate, it is awaited there. */
+static bool may_fetch(const struct chief *c, const struct run *run)
+{
+    return !run->pause_requested && run->gate == 0 && chief_waits_for_fetch(c);
+}
+
+/* Whether the worker leaves, and needs a gate. Those that are not wanted leave without one as long
+ * as a wanted one may be on its way: they stay until it has the values (C22). */
+static bool needs_gate(const struct chief *c, const struct run *run, uint32_t worker)
+{
+    const bool may_need =
+        may_fetch(c, run) ? run_wants_worker(run, worker) : chief_holds(c, run, worker);
+    if (c->workers[worker].report.leaving == 0 || !may_need) { return false; }
+    return run->gate != 0 || !has_successor(c, run, worker);
+}
+
+/* The values of one that leaves are those of the others, unless all leave that can compute and are
+ * in time. One that has no values yet counts as long as it may get them. */
+static bool find_leaving_worker(const struct chief *c, const struct run *run, uint32_t *worker)
 {
     bool found = false;
     assert(c->config.workers > 0);
     for (uint32_t i = c->config.workers; i > 0; i--) {
         const struct chief_peer *peer = &c->workers[i - 1];
         if (!peer->present) { continue; }
-        if (!peer->reported || peer->report.leaving == 0) { return false; }
-        if (!run_wants_worker(&c->run, i - 1)) { continue; }
+        const bool computes = peer->report.leaving == 0 && peer->report.ready != 0;
+        const bool has_values = chief_holds(c, run, i - 1) && !run->pause_requested;
+        const bool counts = computes && !peer->straggler.is_late;
+        if (!peer->reported) { return false; }
+        if (counts && (has_values || may_fetch(c, run))) { return false; }
+        if (!needs_gate(c, run, i - 1)) { continue; }
         *worker = i - 1;
         found = true;
     }
@@ -104,12 +140,6 @@ static bool holds_and_agrees(const struct chief *c, const struct run *run, uint3
     return chief_holds(c, run, worker) && chief_worker_agrees(c, run, worker);
 }
 
-static bool stays(const struct chief *c, const struct run *run, uint32_t worker)
-{
-    return holds_and_agrees(c, run, worker) && run_wants_worker(run, worker) &&
-           c->workers[worker].report.leaving == 0 && !c->workers[worker].straggler.is_late;
-}
-
 /* The first that stays and is in time; if none does, the first that has the values. */
 static uint16_t first_holder(const struct chief *c, const struct run *run)
 {
@@ -118,7 +148,7 @@ static uint16_t first_holder(const struct chief *c, const struct run *run)
         if (chief_holds(c, run, i - 1)) { found = (uint16_t)(i - 1); }
     }
     for (uint32_t i = c->config.workers; i > 0; i--) {
-        if (stays(c, run, i - 1)) { found = (uint16_t)(i - 1); }
+        if (chief_stays(c, run, i - 1)) { found = (uint16_t)(i - 1); }
     }
     return found;
 }

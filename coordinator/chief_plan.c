@@ -86,10 +86,20 @@ void plan_resume(struct plan *p)
     if (restored) { plan_note_loaded(p, run->load_checkpoint); }
     run->gate = 0;
     plan_phase(p, RUN_RUNNING);
-    bool first = run->recovery.kind == RECOVERY_NONE;
-    struct history_entry *entry = plan_entry(p, first ? HISTORY_RUNNING : HISTORY_RECOVERED);
+    if (run->recovery.kind != RECOVERY_NONE) {
+        plan_recovered(p, restored);
+        return;
+    }
+    struct history_entry *entry = plan_entry(p, HISTORY_RUNNING);
     if (restored) { entry->checkpoint = run->load_checkpoint; }
-    if (first) { return; }
+}
+
+void plan_recovered(struct plan *p, bool restored)
+{
+    struct run *run = p->run;
+    assert(run->phase == RUN_RUNNING && run->recovery.kind != RECOVERY_NONE);
+    struct history_entry *entry = plan_entry(p, HISTORY_RECOVERED);
+    if (restored) { entry->checkpoint = run->load_checkpoint; }
     const bool kept = run->recovery.kind == p->c->strategy->recovery && !restored;
     entry->recovery = kept ? p->c->strategy->kept : run->recovery.kind;
     entry->task = run->recovery.task;

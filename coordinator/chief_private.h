@@ -38,6 +38,8 @@ struct history_entry *plan_entry(struct plan *p, enum history_kind kind);
 void plan_phase(struct plan *p, enum run_phase phase);
 /* Every ps holds the generation: run, and record the recovery that ends here. */
 void plan_resume(struct plan *p);
+/* Record the end of the recovery of `run`. `restored`: by a load. */
+void plan_recovered(struct plan *p, bool restored);
 
 /* chief_load.c: which checkpoint a generation starts from. */
 /* Order a new generation that starts from `from`; id 0: from the initial values. */
@@ -146,8 +148,16 @@ void chief_take_assignment(struct chief *c, const struct assignment *assignment)
 void chief_assigned(struct chief *c, const struct plan *p);
 
 /* chief_depart.c: C24. */
-/* Whether workers stay that have the values, and are known to live since the last worker began to
- * leave. With ps: always. */
+/* Without ps: whether the worker has the values, is in time, and neither leaves nor has to. */
+bool chief_keeps(const struct chief *c, const struct run *run, uint32_t worker);
+/* Whether it can compute steps as well: a member of a group that is not its head cannot (M13). */
+bool chief_stays(const struct chief *c, const struct run *run, uint32_t worker);
+/* Whether workers that stay are waited for until they have the values, and until when; UINT64_MAX:
+ * they are not. */
+bool chief_waits_for_fetch(const struct chief *c);
+uint64_t chief_fetch_deadline_ms(const struct chief *c);
+/* Whether workers stay that have the values and can compute, and are known to live since the last
+ * worker began to leave. With ps: always. */
 bool plan_may_depart(const struct plan *p);
 /* Training continues without the workers that leave; with ps, it waits if all do. One that leaves
  * because the run is to have fewer workers keeps its slices until another can take them (C22). */

@@ -43,9 +43,10 @@ static bool find_ps_failed_load(const struct chief *c, const struct run *run, ui
     return false;
 }
 
-static bool find_leaving_ps(const struct chief *c, uint32_t *ps)
+static bool find_leaving_ps(const struct chief *c, const struct run *run, uint32_t *ps)
 {
     assert(c->config.ps <= PS_MAX);
+    (void)run;
     for (uint32_t i = 0; i < c->config.ps; i++) {
         if (!chief_holder_reported(c, i) || c->ps[i].report.leaving == 0) { continue; }
         *ps = i;

@@ -42,7 +42,7 @@ struct chief_strategy {
     bool (*find_failed_load)(const struct chief *c, const struct run *run, uint32_t *holder);
     /* The first holder that leaves although training cannot continue without its values; false:
      * none. */
-    bool (*find_leaving)(const struct chief *c, uint32_t *holder);
+    bool (*find_leaving)(const struct chief *c, const struct run *run, uint32_t *holder);
     /* When to pause: the first loss; false: none. */
     bool (*find_loss)(const struct chief *c, const struct run *run, struct chief_loss *loss);
     /* When the run stops: whether all nodes that must hold the values of `step` hold them. */

@@ -115,7 +115,7 @@ static void write_done(struct chief *c, struct chief_actions *out)
 }
 
 /* C24: the write was not carried out, perhaps for long, so that workers that stay may be dead by
- * now. */
+ * now. An attempt before may still be carried out. */
 static void withdraw_release(struct chief *c)
 {
     struct run *run = &c->write.run;
@@ -159,6 +159,13 @@ static void adopt(struct chief *c, const struct run *run)
     c->departs_ms = c->now_ms;
 }
 
+bool chief_write_is_done(const struct chief_write *write, const struct run *seen)
+{
+    assert(write->first_revision <= write->run.revision);
+    return seen->epoch == write->run.epoch && seen->revision >= write->first_revision &&
+           seen->revision <= write->run.revision;
+}
+
 static void not_done(struct chief *c, const struct chief_event *event, struct chief_actions *out)
 {
     assert(c->writing);
@@ -167,8 +174,8 @@ static void not_done(struct chief *c, const struct chief_event *event, struct ch
     const bool gone = event->written.outcome == CHIEF_WRITE_REQUEST_GONE;
     if (seen != NULL && seen->epoch > c->epoch) {
         chief_exit(out, TN_EXIT_DEPOSED);
-    } else if (seen != NULL && seen->epoch == c->write.run.epoch &&
-               seen->revision == c->write.run.revision) {
+    } else if (seen != NULL && chief_write_is_done(&c->write, seen)) {
+        if (seen->revision != c->write.run.revision) { c->write.run = *seen; }
         write_done(c, out);
     } else if (seen != NULL && is_successor(c, seen) &&
                (seen->epoch != c->run.epoch || seen->revision != c->run.revision)) {
@@ -187,7 +194,7 @@ static void not_done(struct chief *c, const struct chief_event *event, struct ch
     } else {
         /* Without /run the write may have been applied, and have deleted the request itself. */
         if (gone) { c->write.answers = c->request.waits = false; }
-        if (seen != NULL) { withdraw_release(c); }
+        withdraw_release(c);
         try_again(c);
     }
 }
@@ -257,7 +264,7 @@ static void begin_write(struct chief *c, const struct plan *plan, struct chief_a
     }
     if (plan->survived != 0) { c->workers[plan->survived - 1].lost = false; }
     run->epoch = c->epoch;
-    run->revision = ++c->revision;
+    run->revision = c->write.first_revision = ++c->revision;
     run->changed_wall_ms = c->wall_ms;
     emit_write(c, out);
 }
@@ -295,4 +302,5 @@ void chief_pursue(struct chief *c, struct chief_actions *out)
         c->wake_at_ms = overdue ? c->now_ms + CHIEF_SOFT_MS : due_ms;
     }
     c->wake_at_ms = u64_min(c->wake_at_ms, chief_late_deadline_ms(c));
+    c->wake_at_ms = u64_min(c->wake_at_ms, chief_fetch_deadline_ms(c));
 }

@@ -269,11 +269,8 @@ static void finish_write(struct coordinator *c, const struct run *run)
     const struct writing writing = c->writing;
     assert(writing.zk_op != 0);
     assert(writing.raises || writing.write != NULL);
-    uint64_t revision = writing.raises ? 0 : writing.write->run.revision;
-    bool done =
-        !writing.raises &&
-        (writing.outcome == CHIEF_WRITE_OK ||
-         (run != NULL && run->epoch == writing.write->run.epoch && run->revision == revision));
+    bool done = !writing.raises && (writing.outcome == CHIEF_WRITE_OK ||
+                                    (run != NULL && chief_write_is_done(writing.write, run)));
     c->writing.zk_op = 0;
     c->retry_at_ms = UINT64_MAX;
     if (writing.outcome != CHIEF_WRITE_DEPOSED && done) {

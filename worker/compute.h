@@ -27,7 +27,8 @@
 enum {
     COMPUTE_LEVELS_MAX = 10, /* One more than the levels of the tree over SLICES_MAX slices. */
     /* The slices of a node are computed in one run if they have at most this number of examples
-     * together, which stay in the caches. It needs one gradient, for any number of levels of the tree. */
+     * together, which stay in the caches. It needs one gradient, for any number of levels of the
+     * tree. */
     COMPUTE_JOINED_EXAMPLES = 512,
 };
 

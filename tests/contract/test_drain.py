@@ -10,7 +10,7 @@ import signal
 import sys
 import unittest
 
-from case import LONG, QUICK, STEADY, Cli, patience
+from case import FEW, LONG, QUICK, STEADY, Cli, patience, pids
 
 # No checkpoint but those of drains and of the end.
 RARE = ["--set", "checkpoint.every_steps=1000000000", *STEADY]
@@ -64,17 +64,13 @@ class Run(Cli):
         self.assertIn("before the first checkpoint, so no step is kept", log)
 
 
-class Agents(Cli):
-    """Two agents on one machine, with an address each; their ensemble belongs to another run."""
+class Hosts(Cli):
+    """Agents on one machine, with an address each; their ensemble belongs to another run."""
 
     def setUp(self):
         super().setUp()
         self.zk = ["--zk", self.start_ensemble()]
         self.target = ["--cluster", "quick", *self.zk]
-
-    def agent(self, folder, host, tasks):
-        return self.spawn("agent", QUICK, *LONG, *RARE, "--set", "cluster.workers=4", "--dir",
-                          folder, "--host", host, "--tasks", tasks, *self.zk)
 
     def watch(self):
         watch = self.spawn("watch", "-o", "jsonl", *self.target)
@@ -88,6 +84,14 @@ class Agents(Cli):
             if event["event"] in names:
                 return event
         return self.fail(f"watch ended before {names}")
+
+
+class Agents(Hosts):
+    """Two hosts with ps."""
+
+    def agent(self, folder, host, tasks):
+        return self.spawn("agent", QUICK, *LONG, *RARE, "--set", "cluster.workers=4", "--dir",
+                          folder, "--host", host, "--tasks", tasks, *self.zk)
 
     def test_host_with_ps_and_chief(self):
         """The run waits for the drained host at a committed step, and continues from exactly there."""
@@ -139,6 +143,90 @@ class Agents(Cli):
         self.assertEqual(after["generation"], before["generation"])
         first.send_signal(signal.SIGTERM)
         self.assertGreater(self.next_event(watch, "paused")["step"], after["step"])
+
+
+class WithoutPs(Hosts):
+    """Runs without ps: one host has the coordinators, the others have workers."""
+
+    # The name is that of quick.json.
+    GROUPS = {"name": "quick",
+              "model": {"type": "layers", "inputs": 12, "outputs": 4,
+                        "layers": [{"dense": {"units": 16, "activation": "tanh"}, "task": 0}, {"dense": 4, "task": 1}]},
+              "data": {"type": "synthetic", "examples": 512, "test_examples": 64},
+              "train": {"steps": 100, "batch": 32, "slices": 4, "learning_rate": 0.01},
+              "strategy": {"type": "group", "members": 2},
+              "cluster": {"coordinators": 2, "ps": 0, "workers": 4}, "zookeeper": {"servers": 1}}
+
+    def start_hosts(self, tasks, job, *options):
+        """`tasks`: those of each host that has workers; the last host has the coordinators."""
+        self.hosts = [*tasks, "coordinator:0-1"]
+        self.command = [job, *LONG, *RARE, *options]
+        self.agents = [self.start_host(index) for index in range(len(self.hosts))]
+        self.wait_tasks()
+        self.wait_step()
+
+    def start_host(self, index):
+        return self.spawn("agent", *self.command, "--dir", f"host{index}", "--host", f"127.0.0.{index + 2}", "--tasks",
+                          self.hosts[index], *self.zk)
+
+    def drain_and_return(self, index):
+        """The nodes of the host leave within the time, and its agent ends in good order; then it starts again."""
+        host = f"127.0.0.{index + 2}"
+        before = pids(self.live_status())
+        drain = self.tanist("drain", "--host", host, "--deadline", "55", *self.target)
+        self.assertEqual(drain.returncode, 0, drain.stderr)
+        self.assertIn(f"all nodes of {host} have left", drain.stderr)
+        log = self.agents[index].communicate(timeout=patience(120))[1]
+        self.assertEqual(self.agents[index].returncode, 0, log)
+        self.assertIn("no step is lost", log)
+        self.agents[index] = self.start_host(index)
+        for task in self.hosts[index].split(","):
+            self.wait_pid(task, but=before[task])
+
+    def evaluated(self, folder, step):
+        """The evaluation of the checkpoint of a step; None: the folder has no such checkpoint."""
+        result = self.tanist("evaluate", folder, "-o", "json")
+        found = json.loads(result.stdout) if result.returncode == 0 else {"step": None}
+        return [found[key] for key in ("step", "loss")] if found["step"] == step else None
+
+    def check_end(self):
+        """The run is stopped. One process computes the same values in as many steps."""
+        watch = self.watch()
+        self.succeeds("stop", *self.target)
+        step = self.next_event(watch, "done")["step"]
+        for agent in self.agents:
+            log = agent.communicate(timeout=patience(240))[1]
+            self.assertEqual(agent.returncode, 0, log)
+        self.succeeds("run", self.command[0], "--local", "--dir", "whole", "--set", f"train.steps={step}", *FEW)
+        expected = self.evaluated("whole", step)
+        self.assertIsNotNone(expected)
+        found = [self.evaluated(f"host{index}", step) for index in range(len(self.hosts))]
+        self.assertIn(expected, found)  # Any worker may have written the last checkpoint.
+        self.assertTrue(all(each in (expected, None) for each in found), found)
+
+    def test_hosts_of_a_paused_run(self):
+        """All hosts are drained, one after the other, while an operator has paused the run: every step is kept."""
+        self.start_hosts(["worker:0", "worker:1", "worker:2"], QUICK, "--set", "strategy.type=mirror", "--set",
+                         "cluster.workers=3")
+        self.succeeds("pause", *self.target)
+        step = self.wait_status("a pause", lambda status: status["phase"] == "paused")["step"]
+        for index in range(3):
+            self.drain_and_return(index)
+        watch = self.watch()
+        self.succeeds("resume", *self.target)
+        self.assertEqual(self.next_event(watch, "restored")["steps_redone"], 0)
+        self.wait_step(step + 1)
+        self.check_end()
+
+    def test_host_of_all_heads(self):
+        """The heads of all groups are drained at once, while other members stay, which cannot compute without them."""
+        self.start_hosts(["worker:0,worker:2", "worker:1,worker:3"], self.job(json.dumps(self.GROUPS)))
+        watch = self.watch()
+        self.drain_and_return(0)
+        paused, restored = self.next_event(watch, "paused"), self.next_event(watch, "restored")
+        self.assertEqual((restored["steps_redone"], restored["step"]), (0, paused["step"]))
+        self.wait_step(paused["step"] + 1)
+        self.check_end()
 
 
 if __name__ == "__main__":

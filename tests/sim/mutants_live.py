@@ -20,6 +20,6 @@ MUTANTS = [
      "    return !departure->holds || run_has_released(run, departure->incarnation);",
      "    return run != NULL || !departure->holds;"),
     ("a worker is released on its way to the end of the run", "coordinator/chief_depart.c",
-     "    return (run->phase == RUN_RUNNING || run_is_paused_by_operator(run)) && plan_may_depart(p);",
+     "    return (run->phase == RUN_RUNNING || run_is_paused_by_operator(run)) && others_remain(p, false);",
      "    return run->phase == RUN_RUNNING || run->phase == RUN_STOPPING || run_is_paused_by_operator(run);"),
 ]

@@ -29,7 +29,7 @@ static const char *const layers[] = {
         "{\"residual\": [{\"dense\": 5, \"task\": 0}], \"task\": 1}, {\"dense\": 2, \"task\": 2}]",
 };
 
-static void with_groups(struct sim_setup *setup, struct random *random)
+void scenario_groups_with_ps(struct sim_setup *setup, struct random *random)
 {
     struct job *job = &setup->job;
     const uint32_t members = (uint32_t)scenario_between(random, 2, 3);
@@ -85,7 +85,7 @@ static void draw_faults(struct sim_setup *setup, struct random *random)
 
 void scenario_group(struct sim_setup *setup, struct random *random)
 {
-    with_groups(setup, random);
+    scenario_groups_with_ps(setup, random);
     draw_faults(setup, random);
 }
 
@@ -93,7 +93,7 @@ void scenario_group(struct sim_setup *setup, struct random *random)
  * connections break. */
 void scenario_group_kills(struct sim_setup *setup, struct random *random)
 {
-    with_groups(setup, random);
+    scenario_groups_with_ps(setup, random);
     disturb_network(setup, random);
     uint64_t at_ms = 0;
     for (uint64_t i = 0, count = scenario_between(random, 1, 16); i < count; i++) {
@@ -108,11 +108,11 @@ void scenario_group_kills(struct sim_setup *setup, struct random *random)
 }
 
 /* Without ps, each member has all values, and any optimizer will do. */
-static void with_groups_without_ps(struct sim_setup *setup, struct random *random)
+void scenario_groups_without_ps(struct sim_setup *setup, struct random *random)
 {
     const struct job drawn = setup->job;
     struct job *job = &setup->job;
-    with_groups(setup, random);
+    scenario_groups_with_ps(setup, random);
     job->cluster.ps = 0;
     job->placement.strategy = PLACEMENT_RANGES;
     job->checkpoint.best = BEST_NONE;
@@ -151,20 +151,20 @@ static void lose_member(struct sim_setup *setup, struct random *random)
 
 void scenario_group_lost(struct sim_setup *setup, struct random *random)
 {
-    with_groups(setup, random);
+    scenario_groups_with_ps(setup, random);
     lose_member(setup, random);
 }
 
 void scenario_group_mirror(struct sim_setup *setup, struct random *random)
 {
-    with_groups_without_ps(setup, random);
+    scenario_groups_without_ps(setup, random);
     draw_faults(setup, random);
 }
 
 /* All workers but one, whichever it is, and coordinators are killed, and connections break. */
 void scenario_group_mirror_survivor(struct sim_setup *setup, struct random *random)
 {
-    with_groups_without_ps(setup, random);
+    scenario_groups_without_ps(setup, random);
     disturb_network(setup, random);
     const uint32_t survivor =
         first_worker(setup) + (uint32_t)random_below(random, setup->job.cluster.workers);
@@ -180,7 +180,7 @@ void scenario_group_mirror_survivor(struct sim_setup *setup, struct random *rand
 /* As scenario_group_lost(). */
 void scenario_group_mirror_lost(struct sim_setup *setup, struct random *random)
 {
-    with_groups_without_ps(setup, random);
+    scenario_groups_without_ps(setup, random);
     lose_member(setup, random);
 }
 

@@ -7,6 +7,9 @@
 
 #include "tests/sim/cluster.h"
 
+/* The job has groups. */
+void scenario_groups_with_ps(struct sim_setup *setup, struct random *random);
+void scenario_groups_without_ps(struct sim_setup *setup, struct random *random);
 void scenario_group(struct sim_setup *setup, struct random *random);
 void scenario_group_kills(struct sim_setup *setup, struct random *random);
 void scenario_group_lost(struct sim_setup *setup, struct random *random);

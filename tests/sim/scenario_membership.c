@@ -8,7 +8,7 @@
 enum { WORKERS_MOST = 4 /* The greater number of a range. */ };
 
 /* Workers hold all values; two to four of them. */
-static void without_ps(struct sim_setup *setup, struct random *random)
+void scenario_without_ps(struct sim_setup *setup, struct random *random)
 {
     struct job *job = &setup->job;
     setup->ledger = false;
@@ -84,7 +84,7 @@ void scenario_switch_strategy(struct sim_setup *setup, struct random *random)
 {
     enum { PS_MOST = 3 };
     uint64_t ps[2] = {0, scenario_between(random, 1, PS_MOST)};
-    without_ps(setup, random);
+    scenario_without_ps(setup, random);
     setup->ps_most = PS_MOST;
     setup->job.train.steps = 8 * SCENARIO_STEPS; /* Not all are made before the second change. */
     setup->job.train.learning_rate /= 16;        /* A higher one diverges. */
@@ -107,7 +107,7 @@ void scenario_mirror(struct sim_setup *setup, struct random *random)
                 1 << FAULT_CUT_ZOOKEEPER | 1 << FAULT_DROP_SESSION | 1 << FAULT_SERVER |
                 1 << FAULT_OUTAGE | 1 << FAULT_RESIGN | 1 << FAULT_HOLD,
     };
-    without_ps(setup, random);
+    scenario_without_ps(setup, random);
     setup->fault_count =
         faults_draw(random, (uint32_t)scenario_between(random, 1, 12), 500, setup->faults_until_ms,
                     KINDS, setup->job.zookeeper.session_timeout_ms, setup->faults);
@@ -116,7 +116,7 @@ void scenario_mirror(struct sim_setup *setup, struct random *random)
 /* Workers and coordinators are killed, but never the first worker: no step is made again. */
 void scenario_mirror_survivor(struct sim_setup *setup, struct random *random)
 {
-    without_ps(setup, random);
+    scenario_without_ps(setup, random);
     for (uint64_t i = 0, kills = scenario_between(random, 1, 8); i < kills; i++) {
         const uint32_t task =
             (uint32_t)random_below(random, SCENARIO_COORDINATORS + setup->job.cluster.workers - 1);
@@ -129,7 +129,7 @@ void scenario_mirror_survivor(struct sim_setup *setup, struct random *random)
  * values, also after one or all of them were killed. */
 void scenario_mirror_stop(struct sim_setup *setup, struct random *random)
 {
-    without_ps(setup, random);
+    scenario_without_ps(setup, random);
     const uint64_t stop_ms = scenario_between(random, 50, 3000);
     setup->job.train.steps = 8000; /* More than it can make until then. */
     setup->zk.lag_us = (uint32_t)scenario_between(random, 500, 100000);
@@ -147,7 +147,7 @@ void scenario_mirror_stop(struct sim_setup *setup, struct random *random)
  * takes longer than a worker without slices has to stay in a run that continues. */
 void scenario_mirror_drain_stop(struct sim_setup *setup, struct random *random)
 {
-    without_ps(setup, random);
+    scenario_without_ps(setup, random);
     const uint64_t stop_ms = scenario_between(random, 1000, 2500);
     setup->job.train.steps = 8000; /* More than it can make until then. */
     setup->job.checkpoint.every_steps = 200;
@@ -166,7 +166,7 @@ void scenario_mirror_drain_stop(struct sim_setup *setup, struct random *random)
  * continues, or dies. */
 void scenario_mirror_drain_alone(struct sim_setup *setup, struct random *random)
 {
-    without_ps(setup, random);
+    scenario_without_ps(setup, random);
     struct job *job = &setup->job;
     const uint64_t from_ms = scenario_between(random, 1200, 2000);
     const uint64_t absent_ms = scenario_between(random, 1200, 2500);
@@ -210,7 +210,7 @@ static void change_workers(struct sim_setup *setup, struct random *random)
 
 void scenario_scale(struct sim_setup *setup, struct random *random)
 {
-    without_ps(setup, random);
+    scenario_without_ps(setup, random);
     setup->job.train.steps = 8 * SCENARIO_STEPS;
     setup->job.train.learning_rate /= 16; /* A higher one diverges. */
     change_workers(setup, random);
@@ -225,7 +225,7 @@ void scenario_scale_ps(struct sim_setup *setup, struct random *random)
 /* The only worker that stays dies, and the others are to leave before it has the values again. */
 void scenario_scale_to_an_empty_worker(struct sim_setup *setup, struct random *random)
 {
-    without_ps(setup, random);
+    scenario_without_ps(setup, random);
     setup->job.train.steps = 20 * SCENARIO_STEPS; /* They may be fast. */
     setup->job.train.learning_rate /= 16;
     setup->job.cluster.workers = WORKERS_MOST;

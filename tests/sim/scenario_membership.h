@@ -7,6 +7,8 @@
 
 #include "tests/sim/cluster.h"
 
+/* The job has no ps, and two to four workers. */
+void scenario_without_ps(struct sim_setup *setup, struct random *random);
 void scenario_resize(struct sim_setup *setup, struct random *random);
 void scenario_move_rows(struct sim_setup *setup, struct random *random);
 void scenario_switch_strategy(struct sim_setup *setup, struct random *random);

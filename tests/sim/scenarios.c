@@ -5,6 +5,7 @@
 
 #include "common/base/minmax.h"
 #include "tests/sim/live_scenarios.h"
+#include "tests/sim/scenario_commands.h"
 #include "tests/sim/scenario_draw.h"
 #include "tests/sim/scenario_group.h"
 #include "tests/sim/scenario_membership.h"
@@ -387,6 +388,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"mirror-stop", scenario_mirror_stop, is_stopped},
     {"mirror-drain-stop", scenario_mirror_drain_stop, is_stopped_in_order},
     {"mirror-drain-alone", scenario_mirror_drain_alone, no_step_is_lost},
+    {"mirror-drain-paused", scenario_mirror_drain_paused, commands_are_carried_out},
     {"mirror-straggler", scenario_mirror_straggler, straggler_is_left_behind},
     {"group", scenario_group, keeps_the_rules},
     {"group-kills", scenario_group_kills, no_step_is_lost},
@@ -394,6 +396,8 @@ const struct scenario scenarios[SCENARIOS] = {
     {"group-mirror", scenario_group_mirror, keeps_the_rules},
     {"group-mirror-survivor", scenario_group_mirror_survivor, no_step_is_lost},
     {"group-mirror-lost", scenario_group_mirror_lost, group_is_left_behind},
+    {"group-mirror-drain", scenario_group_mirror_drain, commands_are_carried_out},
+    {"commands", scenario_commands, commands_are_carried_out},
     {"scale", scenario_scale, no_step_is_lost},
     {"scale-ps", scenario_scale_ps, is_scaled},
     {"scale-to-an-empty-worker", scenario_scale_to_an_empty_worker, is_scaled},

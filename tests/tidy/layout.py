@@ -8,6 +8,7 @@ from source import load
 # Unit tests of several modules at once: the path, and the modules that are tested together.
 TOGETHER = {
     "tests/unit/coordinator/test_failover.c": "chief.c, chief_evaluate.c, chief_plan.c, chief_requests.c and chief_save.c",
+    "tests/unit/coordinator/test_departures.c": "chief_assign.c, chief_depart.c, chief_drain.c and chief_mirror.c",
     "tests/unit/chaos/plan/test_reference.c": "fault_list.h and docs/chaos.md",
     "tests/unit/ps/test_step_rows.c": "ps/step.c, ps/step_chunks.c and ps/step_sync.c",
     "tests/unit/roles/test_async.c": "ps/step_async.c and worker/training_loop.c",

@@ -106,6 +106,23 @@ static void an_unwanted_worker_leaves_without_a_recovery(void **state)
     assert_int_equal(last->kind, HISTORY_RECOVERED);
 }
 
+/* Its agent has not asked it to leave yet. */
+static void an_unwanted_worker_gets_no_slices(void **state)
+{
+    (void)state;
+    scale_to(2, 1);
+    pass(CHIEF_DEPART_MS);
+    holds(0, 1, 4);
+    write_all();
+    assert_int_equal(slices_of(0), 4);
+    member(ROLE_WORKER, 1, 0, NULL);
+    member(ROLE_WORKER, 1, 22, NULL);
+    worker_ready(1);
+    holds(1, 1, 5);
+    write_all();
+    assert_int_equal(slices_of(1), 0);
+}
+
 /* While the worker that stays has no values, the others keep their slices, also when they leave;
  * slices of the one that died go to them. */
 static void the_last_holder_is_awaited(void **state)
@@ -237,6 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(an_unwanted_worker_leaves_without_a_recovery, setup),
+        cmocka_unit_test_setup(an_unwanted_worker_gets_no_slices, setup),
         cmocka_unit_test_setup(the_last_holder_is_awaited, setup),
         cmocka_unit_test_setup(all_leave_at_a_gate, setup),
         cmocka_unit_test_setup(one_is_lost_before_the_gate, setup),

@@ -68,12 +68,12 @@ static void a_ps_that_leaves_is_found(void **state)
     (void)state;
     uint32_t ps = 0;
     chief.workers[0].report.leaving = 1;
-    assert_false(strategy->find_leaving(&chief, &ps));
+    assert_false(strategy->find_leaving(&chief, &run, &ps));
     chief.ps[1].report.leaving = 1;
-    assert_true(strategy->find_leaving(&chief, &ps));
+    assert_true(strategy->find_leaving(&chief, &run, &ps));
     assert_int_equal(ps, 1);
     chief.ps[1].reported = false;
-    assert_false(strategy->find_leaving(&chief, &ps));
+    assert_false(strategy->find_leaving(&chief, &run, &ps));
 }
 
 /* The end is reached by the slowest ps, the highest step by the fastest, also by one that died. */

@@ -1,0 +1,14 @@
+/* tests/sim/scenario_commands.h: scenarios of commands of operators while hosts are drained. */
+#ifndef SIM_SCENARIO_COMMANDS_H
+#define SIM_SCENARIO_COMMANDS_H
+
+#include "tests/sim/cluster.h"
+
+void scenario_mirror_drain_paused(struct sim_setup *setup, struct random *random);
+void scenario_group_mirror_drain(struct sim_setup *setup, struct random *random);
+void scenario_commands(struct sim_setup *setup, struct random *random);
+
+/* Verdict: each drain ends in good order, no step is redone, and each request was answered. */
+const char *commands_are_carried_out(const struct sim_cluster *cluster);
+
+#endif
