@@ -3,7 +3,8 @@
 # followed by `, N skipped` when tests were skipped; the lines before it name what failed.
 #
 #   ./test.sh                 as in CI: all tests of the release build, a selection of chaos campaigns, and the
-#                             unit, simulator and contract tests under ASan and UBSan, without the longest ones
+#                             unit, simulator and contract tests under ASan and UBSan, without the longest tests
+#                             and the longest cases
 #   ./test.sh --all           the same with the longest ones, also under TSan, and a campaign for each failpoint
 #   ./test.sh --rewrite-golden   write the golden files of the unit tests again; review the diff
 #   ./test.sh PART ...        only these parts:
@@ -30,8 +31,8 @@ passed=0
 skipped=0
 failed=() # The name of each failed test, and where it failed.
 jobs=${TANIST_JOBS:-$(nproc)}
-logs=build/test-logs
 test_jobs=$((2 * jobs))
+logs=build/test-logs
 parts=()
 chaos_rounds=1
 fuzz_seconds=30
@@ -40,7 +41,7 @@ kills=1000
 sim_seeds=
 all=0
 sanitized_parts='unit|sim|contract'
-not_sanitized= # Labels of tests that are left out under sanitizers; a regular expression.
+not_sanitized= # The label of tests, and of cases of tests, that are left out under sanitizers.
 
 finish() { # Prints the sums and exits.
   printf '\n'
@@ -51,7 +52,7 @@ finish() { # Prints the sums and exits.
   exit $((${#failed[@]} > 0))
 }
 
-usage() { sed -n '2,23s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,25s/^# \{0,1\}//p' "$0"; }
 
 number_or() { # number_or ARGUMENT DEFAULT: ARGUMENT if it is a number
   if [[ ${1:-} =~ ^[0-9]+$ ]]; then echo "$1"; else echo "$2"; fi

@@ -40,6 +40,17 @@ def patience(seconds):
     return seconds * int(os.environ.get("TANIST_TEST_PATIENCE", "1"))
 
 
+def long(case):
+    """A case, or a class of cases, that takes long and has little of its own to find under a sanitizer: it is left out where
+    test.sh leaves out the tests with the label "long" (tests/CMakeLists.txt). All others run it."""
+    return None if os.environ.get("TANIST_TEST_WITHOUT") == "long" else case
+
+
+def some(rounds, count):
+    """The rounds of a loop in a case; the first `count` of them where long cases are left out."""
+    return rounds[:count] if os.environ.get("TANIST_TEST_WITHOUT") == "long" else rounds
+
+
 class Cli(unittest.TestCase):
     """Each test has a folder of its own, and no process is left running after it."""
 

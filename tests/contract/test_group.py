@@ -10,7 +10,7 @@ import signal
 import time
 import unittest
 
-from case import LONG, STEADY, Cli
+from case import LONG, STEADY, Cli, long, some
 from installed import sanitizer_flags
 
 # Values go from member 0 to member 1, and gradients back. 67 test examples are chunks of two sizes.
@@ -74,6 +74,7 @@ class Group(Cli):
         """Branches on different members, batch norm, several ps for a member."""
         self.check_as_local(self.job_with(model_layers=BRANCHES, strategy_members=3, cluster_workers=6, cluster_ps=6))
 
+    @long
     def test_regression(self):
         """R squared is computed from outputs that another member has computed."""
         layers = [{"dense": {"units": 16, "activation": "tanh"}, "task": 0}, {"dense": 2, "task": 1}]
@@ -118,6 +119,7 @@ class Group(Cli):
         self.wait_step(self.live_status()["step"] + 3)
         self.end_as_local(run, job)
 
+    @long
     def test_another_layout_continues(self):
         """From one process to a group, and between a group, ps and mirror: each reads the order of the other, with all state."""
         adam = {"train_optimizer": "adam", "train_learning_rate": 0.001, "train_steps": 250}
@@ -153,7 +155,7 @@ class Group(Cli):
             run.kill()
             run.communicate()
             self.check_no_process_left()
-            for delay in (0.5, 1.0):  # Before, while or just after they load.
+            for delay in some((1.0, 0.5), 1):  # Before, while or just after they load.
                 run = self.spawn("run", job, "--dir", "run", "-o", "json", "--resume", *LONG, *STEADY, *options)
                 time.sleep(delay)
                 run.kill()
@@ -190,6 +192,7 @@ class Group(Cli):
         self.check_it_continues()
         self.assertEqual({each["steps_redone"] for each in self.end_as_local(run, job)["recoveries"]}, {0})
 
+    @long
     def test_one_group_without_ps_waits(self):
         """The only group loses its members one after the other: the other one has the values, and nothing is loaded."""
         job = self.without_ps()

@@ -12,7 +12,7 @@ import signal
 import time
 import unittest
 
-from case import LONG, QUICK, ROOT, STEADY, Cli, patience, pids
+from case import LONG, QUICK, ROOT, STEADY, Cli, long, patience, pids, some
 
 ADAM = ["--set", "train.optimizer=adam", "--set", "train.learning_rate=0.0001", "--set", "train.ema=0.9", "--set",
         "train.clip_norm=0.5", "--set", "checkpoint.every_steps=200", "--set", "model.inputs=96"]
@@ -71,6 +71,7 @@ class Live(Cli):
 
 
 class Dense(Live):
+    @long
     def test_undisturbed(self):
         """No step is done again, and the folder names the new job."""
         # Longer than most stalls of a host. The session of a node that could not close it lasts as long, and a change
@@ -92,7 +93,7 @@ class Dense(Live):
     def test_kills_of_nodes(self):
         """SIGKILL of a ps, a worker and the chief before, during and after each change."""
         run = self.start_run(*ps(3))
-        for count, delay in ((2, 0), (5, 0.05), (3, 0.1), (4, 0.15), (2, 0.25), (5, 0.35)):
+        for count, delay in some(((2, 0), (5, 0.05), (3, 0.1), (4, 0.15), (2, 0.25), (5, 0.35)), 3):
             self.check_it_continues()
             self.kill_task("ps:1")
             change = self.begin_change("resize", f"ps={count}")
@@ -103,13 +104,13 @@ class Dense(Live):
             self.kill_task("ps:0")
             self.assertEqual(self.count_ps(), count)
         self.check_it_continues()
-        self.end_as_local(run, 5)
+        self.end_as_local(run, count)
 
     def test_kills_of_the_agent(self):
         """The run continues in the old or in the new form, and the command reports the end of the agent."""
         options = ps(3)
         run = self.start_run(*options)
-        for count, delay in ((2, 0.0), (5, 0.1), (2, 0.2), (5, 0.25), (2, 0.3), (5, 0.35), (2, 0.4)):
+        for count, delay in some(((2, 0.1), (5, 0.3), (2, 0.0), (5, 0.2), (2, 0.25), (5, 0.35), (2, 0.4)), 3):
             self.check_it_continues()
             change = self.begin_change("resize", f"ps={count}")
             self.wait_accepted()
@@ -128,7 +129,7 @@ class Dense(Live):
             run = self.start_run(*options)
             self.wait_for(f"{count} ps", lambda: self.count_ps() == count)
         self.check_it_continues()
-        self.end_as_local(run, 2)
+        self.end_as_local(run, count)
 
     def test_the_command_dies(self):
         """An accepted change is made all the same; the next one waits for its end."""
@@ -143,7 +144,7 @@ class Dense(Live):
 
     def test_a_stop_comes_meanwhile(self):
         """The request to stop is not lost: the run ends in the old form or in the new one, at the latest where that begins."""
-        for delay in (0.0, 0.1, 0.2, 0.3):
+        for delay in some((0.1, 0.3, 0.0, 0.2), 2):
             run = self.start_run(*ps(3))
             change = self.begin_change("resize", "ps=2")
             time.sleep(delay)
@@ -183,8 +184,9 @@ class Dense(Live):
 class Strategies(Live):
     def test_ps_mirror_ps(self):
         run = self.start_run(*ps(2))
-        for options, shards, victims in ((["mirror"], 1, ("worker:0", "chief")), (["ps", "ps=3"], 3, ("ps:1", "chief")),
-                                         (["mirror"], 1, ("worker:1",)), (["ps"], 2, ("ps:0", "worker:0"))):
+        rounds = some(((["mirror"], 1, ("worker:0", "chief")), (["ps", "ps=3"], 3, ("ps:1", "chief")),
+                       (["mirror"], 1, ("worker:1",)), (["ps"], 2, ("ps:0", "worker:0"))), 2)
+        for options, shards, victims in rounds:
             for name in victims:
                 self.check_it_continues()
                 self.kill_task(name)
@@ -196,8 +198,9 @@ class Strategies(Live):
             self.check_it_continues()
             # A manifest reaches the disk a moment after its checkpoint is committed.
             self.wait_for(f"a checkpoint of {shards} shards", lambda shards=shards: self.shards() == shards)
-        self.end_as_local(run, 2)
-        self.assertEqual(self.changes(), ["strategy.type ps -> mirror", "strategy.type mirror -> ps"] * 2)
+        self.end_as_local(run, shards)
+        expected = ["strategy.type ps -> mirror", "strategy.type mirror -> ps"] * 2
+        self.assertEqual(self.changes(), expected[:len(rounds)])
 
 
 class TableJob(Live):
@@ -251,6 +254,7 @@ class Balance(TableJob):
         job = json.loads((self.folder / "run/job.json").read_text())
         return job["placement"].get("buckets", [])
 
+    @long
     def test_borders_follow_the_load(self):
         """Rows move until each ps has about the same load; with equal parts again, and with another number of ps."""
         run = self.start_run("--set", "placement.buckets=[100, 3900]")
@@ -279,8 +283,9 @@ class Balance(TableJob):
     def test_kills_during_a_move(self):
         """SIGKILL of a ps, a worker and the chief before, during and after the change."""
         run = self.start_run("--set", "placement.buckets=[100, 3900]")
-        for command, delay in ((["--balance"], 0), (["ps=3"], 0.05), (["ps=2", "--balance"], 0.1), (["ps=3"], 0.2),
-                               (["ps=4", "--balance"], 0.3), (["ps=3", "--balance"], 0.4)):
+        rounds = ((["--balance"], 0), (["ps=3"], 0.05), (["ps=2", "--balance"], 0.1), (["ps=3"], 0.2),
+                  (["ps=4", "--balance"], 0.3), (["ps=3", "--balance"], 0.4))
+        for command, delay in some(rounds, 3):
             self.check_it_continues()
             before = self.accepted()
             change = self.begin_change("resize", *command)
@@ -288,14 +293,15 @@ class Balance(TableJob):
             for name in ("ps:0", "worker:0", "chief"):
                 time.sleep(delay)
                 self.kill_task(name)
-            self.done(change)
+            count = self.done(change)["ps"]
             self.kill_task("ps:1")
         self.check_it_continues()
-        self.end_as_local(run, 3, ("loss", "auc"))
+        self.end_as_local(run, count, ("loss", "auc"))
 
     def accepted(self):
         return (self.folder / "progress").read_text().count("the nodes leave")
 
+    @long
     def test_kills_of_the_agent(self):
         """A run continues with the borders that it has, old or new, without naming them."""
         run = self.start_run("--set", "placement.buckets=[100, 3900]")
@@ -326,6 +332,7 @@ class Balance(TableJob):
         self.result(run)
 
 
+@long
 class Admission(Tables):
     """The same of keys that get a row when they have occurred often enough."""
 

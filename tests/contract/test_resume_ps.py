@@ -12,7 +12,7 @@ import signal
 import time
 import unittest
 
-from case import LONG, QUICK, ROOT, Cli, patience, pids
+from case import LONG, QUICK, ROOT, Cli, patience, pids, some
 
 ADAM = ["--set", "train.optimizer=adam", "--set", "train.learning_rate=0.0001", "--set", "train.ema=0.9", "--set",
         "train.clip_norm=0.5", "--set", "checkpoint.every_steps=200", "--set", "model.inputs=96"]
@@ -72,7 +72,7 @@ class Dense(ResumePs):
         self.check_intact(3)
         for number, count in enumerate((2, 5)):
             before = self.checkpoints()[0]["id"]
-            for delay in (0.4, 0.8, 1.1, 1.4):  # Before, while and just after the ps load.
+            for delay in some((0.8, 1.4, 0.4, 1.1), 2):  # Before, while and just after the ps load.
                 run = self.start(*ADAM, *steps(END), *ps(count), "--resume")
                 time.sleep(delay)
                 self.kill_agent(run)
@@ -138,7 +138,7 @@ class Strategies(ResumePs):
         self.kill_agent(run)
         for options, shards, victims in ((MIRROR, 1, ("worker:0", "worker:1", "coordinator:0")),
                                          (ps(3), 3, ("ps:2", "worker:0"))):
-            for delay in (0.4, 0.8, 1.2):  # Before, while and just after they load.
+            for delay in some((0.8, 0.4, 1.2), 1):  # Before, while and just after they load.
                 run = self.start(*LONG, *ADAM, *options, "--resume")
                 time.sleep(delay)
                 self.kill_agent(run)

@@ -11,7 +11,7 @@ import signal
 import time
 import unittest
 
-from case import Cli, FEW, QUICK, STEADY, is_running, patience, pids
+from case import Cli, FEW, QUICK, STEADY, is_running, long, patience, pids
 
 RANGE = ["--set", "cluster.workers=1-4"]
 MIRROR = ["--set", "strategy.type=mirror"]
@@ -58,6 +58,7 @@ class Scale(Scaling):
         """No change of the number is a recovery."""
         self.up_and_down(*MIRROR)
 
+    @long
     def test_with_ps(self):
         self.up_and_down()
 
@@ -158,9 +159,11 @@ class FixedNumber(Scaling):
         self.assertEqual([entry["cause"] for entry in self.history() if entry["kind"] == "changed"],
                          [f"cluster.workers {change}" for change in ("2 -> 4", "4 -> 1", "1 -> 3")])
 
+    @long
     def test_without_ps(self):
         self.up_and_down(*MIRROR)
 
+    @long
     def test_with_ps(self):
         self.up_and_down()
 

@@ -9,7 +9,7 @@ import signal
 import time
 import unittest
 
-from case import Cli, QUICK, STEADY, pids
+from case import Cli, QUICK, STEADY, long, pids
 
 JOB = ["--set", "train.slices=8", "--set", "model.inputs=64", "--set", "checkpoint.every_steps=5000"]
 MIRROR = ["--set", "strategy.type=mirror", "--set", "evaluate.every_steps=0"]
@@ -64,6 +64,7 @@ class Straggler(Cli):
     def events(self, kind):
         return [entry["task"] for entry in self.history() if entry["kind"] == kind]
 
+    @long
     def test_each_worker(self):
         """Training continues while a worker is frozen, also the owner of slice 0; the worker gets slices again."""
         self.each_is_frozen(2)
@@ -124,10 +125,12 @@ class Straggler(Cli):
         result = self.end(run)
         self.assertEqual([each["steps_redone"] for each in result["recoveries"] if each["steps_redone"]], [])
 
+    @long
     def test_mirror_chief_dies_meanwhile(self):
         """Without ps, too, a new chief gives a frozen worker nothing."""
         self.chief_dies_meanwhile(2, *MIRROR)
 
+    @long
     def test_several_workers(self):
         """Three of four workers are frozen one after the other; the last one does their work."""
         run = self.begin_with(4)
