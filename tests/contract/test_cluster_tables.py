@@ -61,7 +61,7 @@ class Kills(ClusterTables):
 
     def test_kills_change_no_bit(self):
         """SIGKILL to a ps, a worker, the chief, and two ps at once, each after a checkpoint."""
-        result = self.check_kills(*some((["ps:1"], ["worker:0"], ["chief"], ["ps:0", "worker:1"], ["ps:0", "ps:2"]), 3))
+        result = self.check_kills(*some((["ps:1"], ["chief"], ["ps:0", "worker:1"], ["worker:0"], ["ps:0", "ps:2"]), 3))
         self.assertGreaterEqual(len(result["recoveries"]), 2)
 
     def test_kills_change_no_bit_of_workers_in_one_process(self):

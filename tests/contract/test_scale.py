@@ -11,7 +11,7 @@ import signal
 import time
 import unittest
 
-from case import Cli, FEW, QUICK, STEADY, is_running, long, patience, pids, some
+from case import Cli, FEW, QUICK, STEADY, is_running, long, patience, pids
 
 RANGE = ["--set", "cluster.workers=1-4"]
 MIRROR = ["--set", "strategy.type=mirror"]
