@@ -13,6 +13,7 @@
 #include "mirror/mirror_worker.h"
 #include "mirror/replica.h"
 #include "mirror/tensors.h"
+#include "mirror/turns.h"
 #include "ps/checkpoint_client.h"
 #include "ps/losses.h"
 #include "ps/shard.h"
@@ -69,6 +70,7 @@ struct mirror_worker {
     uint64_t failed_load, failed_load_generation, failed_load_missing;
     struct losses_observer observer;
     uint64_t now_ms;
+    struct turns turns;
     struct replica_event follow_ups[FOLLOW_UPS_MAX];
     uint32_t follow_up_count;
     uint64_t wait_logged_at_ms;

@@ -220,11 +220,11 @@ static void leave_if_drained(struct mirror_worker *worker)
     if (departure_may_go(&departure, worker->now_ms)) { mirror_finish(worker, TN_EXIT_OK); }
 }
 
-static void tick(struct mirror_worker *worker)
+static void tick(struct mirror_worker *worker, enum node_event_type type)
 {
     worker_watch_tick(&worker->watch, worker->now_ms);
-    /* The core learns it after other events had their turn. */
-    if (worker->core.computing && worker->group == NULL) {
+    const bool is_next = turns_end(&worker->turns, type == NODE_TICK);
+    if (worker->core.computing && worker->group == NULL && is_next) {
         feed(worker, (struct replica_event){.type = REPLICA_EV_COMPUTED,
                                             .evaluation_ms = mirror_evaluation_ms(worker)});
     }
@@ -261,7 +261,7 @@ static void handle(void *self, const struct node_event *event)
     }
     if ((changes & MEMBERSHIP_RUN) != 0) { follow_run(worker); }
     if (worker->finished) { return; }
-    tick(worker);
+    tick(worker, event->type);
     hurry_save(worker);
     if (!worker->finished) { report(worker); }
     leave_if_over(worker);
