@@ -83,11 +83,12 @@ struct mirror_worker {
 
 /* The tensor that comes with an event. */
 struct brought {
-    struct buffer *body; /* PUSH, SUM; borrowed. */
+    struct buffer *body; /* PUSH, SUM; with one reference, or NULL. */
     double loss;
 };
 
-/* Pass an event to the core and carry out its actions; likewise for their results. */
+/* Pass an event to the core and carry out its actions; likewise for their results. Takes over the
+ * reference of `with`. */
 void mirror_feed(struct mirror_worker *worker, struct replica_event event, struct brought with);
 /* The node leaves with the first code. */
 void mirror_finish(struct mirror_worker *worker, int exit_code);
@@ -102,7 +103,8 @@ void mirror_send(struct mirror_worker *worker, conn_id conn, struct frame_header
 
 /* mirror_actions.c: `event` is the one that the core has handled. */
 void mirror_carry_out(struct mirror_worker *worker, const struct replica_action *action,
-                      const struct replica_event *event, struct brought with);
+                      const struct replica_event *event, struct brought *with);
+void mirror_release_brought(struct brought *with); /* One without a body is allowed. */
 /* About as long as an evaluation takes here: as the last one, or as so many examples in training.
  */
 uint64_t mirror_evaluation_ms(const struct mirror_worker *worker);

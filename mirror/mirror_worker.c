@@ -19,9 +19,9 @@ void mirror_feed(struct mirror_worker *worker, struct replica_event event, struc
     while (!worker->finished) {
         replica_handle(&worker->core, &event, &worker->actions);
         for (uint32_t i = 0; i < worker->actions.count && !worker->finished; i++) {
-            mirror_carry_out(worker, &worker->actions.items[i], &event, with);
+            mirror_carry_out(worker, &worker->actions.items[i], &event, &with);
         }
-        with = (struct brought){.body = NULL};
+        mirror_release_brought(&with);
         if (worker->follow_up_count == 0) { return; }
         event = worker->follow_ups[0];
         event.now_ms = worker->now_ms;
@@ -29,6 +29,7 @@ void mirror_feed(struct mirror_worker *worker, struct replica_event event, struc
         memmove(&worker->follow_ups[0], &worker->follow_ups[1],
                 worker->follow_up_count * sizeof worker->follow_ups[0]);
     }
+    mirror_release_brought(&with);
 }
 
 static void feed(struct mirror_worker *worker, struct replica_event event)
@@ -312,6 +313,7 @@ static enum tn_status open_arrays(struct mirror_worker *worker, const struct mir
         .pool = worker->ports.buffers,
         .count = variables->parameter_count,
         .slices = job->train.slices,
+        .no_answers = true,
     };
     enum tn_status status = shard_open(&worker->shard, &shard, error);
     if (status != TN_OK) { return status; }

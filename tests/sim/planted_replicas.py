@@ -10,6 +10,7 @@ DEPART = (["test_coordinator_chief_depart"], "unit.coordinator_chief_depart")
 LATE = (["test_mirror_replica_late"], "unit.mirror_replica_late")
 EVALUATE = (["test_mirror_replica_evaluate"], "unit.mirror_replica_evaluate")
 LATE_CHIEF = (["test_coordinator_chief_mirror_late"], "unit.coordinator_chief_mirror_late")
+SHARD = (["test_ps_shard"], "unit.ps_shard")
 TURNS = (["test_mirror_turns"], "unit.mirror_turns")
 TENSORS = (["test_mirror_tensors"], "unit.mirror_tensors")
 ABLE = (["test_mirror_replica_able"], "unit.mirror_replica_able")
@@ -184,6 +185,11 @@ PLANTED = [
           "    struct range_pushes *pushes = &tensors->pushes[range][0];\n    assert(range < tensors->ranges);", TENSORS),
     plant("one event has its turn between two steps", "mirror/turns.c",
           "is_tick && (!turns->is_after_event || turns->events == TURNS_MAX);", "is_tick;", TURNS),
+    plant("a gradient that is still being sent becomes a sum", "mirror/tensors.c",
+          "buffer_is_spare(right) ? right : buffer_is_spare(left) ? left : NULL;", "right;", TENSORS),
+    plant("values that are being sent change", "ps/shard.c",
+          "        const bool in_place = may_change && buffer_is_exclusive(shard->current[a]);",
+          "        const bool in_place = may_change && (a == 0 || buffer_is_exclusive(shard->current[a]));", SHARD),
     plant("a computation that was lost has a result", "mirror/replica_able.c",
           "    r->node_count -= r->computing_count;\n", ""),
     plant("slices whose computation was lost are not computed again", "mirror/replica_able.c",
