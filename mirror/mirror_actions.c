@@ -150,8 +150,8 @@ static void apply(struct mirror_worker *worker, uint64_t step)
         return;
     }
     note_loss(worker, step);
-    const uint64_t next = step + 1;
-    tensors_applied(&worker->tensors, step, next > MIRROR_KEEP_SUMS ? next - MIRROR_KEEP_SUMS : 0);
+    const uint64_t next = step + 1, kept = worker->core.config.keep_sums;
+    tensors_applied(&worker->tensors, step, next > kept ? next - kept : 0);
 }
 
 /* -------------------------------------------------------------------- frames */

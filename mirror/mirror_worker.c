@@ -223,8 +223,8 @@ static void leave_if_drained(struct mirror_worker *worker)
 
 static void tick(struct mirror_worker *worker, enum node_event_type type)
 {
-    worker_watch_tick(&worker->watch, worker->now_ms);
     const bool is_next = turns_end(&worker->turns, type == NODE_TICK);
+    worker_watch_tick(&worker->watch, worker->now_ms);
     if (worker->core.computing && worker->group == NULL && is_next) {
         feed(worker, (struct replica_event){.type = REPLICA_EV_COMPUTED,
                                             .evaluation_ms = mirror_evaluation_ms(worker)});
@@ -373,6 +373,7 @@ enum tn_status mirror_worker_create(const struct mirror_config *config, struct m
 {
     *out = NULL;
     const struct job *job = config->worker.job;
+    static_assert((int)KEEP_SUMS_MAX <= (int)REPLICA_KEEP_MAX, "a replica keeps as many");
     assert(config->worker.identity.task.role == ROLE_WORKER);
     assert(strategy_of_job(job)->kind == STRATEGY_MIRROR);
     struct mirror_worker *worker = calloc(1, sizeof *worker);
@@ -396,7 +397,7 @@ enum tn_status mirror_worker_create(const struct mirror_config *config, struct m
                                     .ranges = worker->shape.ranges,
                                     .slices = job->train.slices,
                                     .index = config->worker.identity.task.index,
-                                    .keep_sums = MIRROR_KEEP_SUMS,
+                                    .keep_sums = job->strategy.keep_sums,
                                     .begins_unable = worker->group != NULL,
                                 });
     *out = worker;

@@ -91,7 +91,8 @@ static void plan_replicas(const struct job *job, const struct variable_table *va
                           uint32_t arrays, uint32_t pushes, struct memory_plan *plan)
 {
     const uint64_t bytes = variables->parameter_count * sizeof(float);
-    const struct ps_memory all = plan_ps(job, variables->parameter_count, arrays, 2);
+    const uint32_t sums = 1 + job->strategy.keep_sums;
+    const struct ps_memory all = plan_ps(job, variables->parameter_count, arrays, sums);
     const uint64_t groups = job_workers_least(job) / plan->members;
     const uint64_t lanes = (uint64_t)plan->workers * (plan->workers - 1);
     for (uint32_t m = 0; m < plan->members; m++) {
