@@ -150,8 +150,8 @@ static void apply(struct mirror_worker *worker, uint64_t step)
         return;
     }
     note_loss(worker, step);
-    const uint64_t next = step + 1;
-    tensors_applied(&worker->tensors, step, next > MIRROR_KEEP_SUMS ? next - MIRROR_KEEP_SUMS : 0);
+    const uint64_t next = step + 1, kept = worker->core.config.keep_sums;
+    tensors_applied(&worker->tensors, step, next > kept ? next - kept : 0);
 }
 
 /* -------------------------------------------------------------------- frames */
@@ -312,13 +312,21 @@ static void save(struct mirror_worker *worker, const struct replica_action *acti
     }
 }
 
+void mirror_release_brought(struct brought *with)
+{
+    buffer_release(with->body);
+    *with = (struct brought){.body = NULL};
+}
+
+/* Once the tensors have a body, a sum may be written over it. */
 void mirror_carry_out(struct mirror_worker *worker, const struct replica_action *action,
-                      const struct replica_event *event, struct brought with)
+                      const struct replica_event *event, struct brought *with)
 {
     struct tensors *tensors = &worker->tensors;
     switch (action->type) {
     case REPLICA_DO_HOLD:
-        tensors_hold(tensors, action->range, action->step, action->node, with.body, with.loss);
+        tensors_hold(tensors, action->range, action->step, action->node, with->body, with->loss);
+        mirror_release_brought(with);
         break;
     case REPLICA_DO_REDUCE:
         if (!tensors_reduce(tensors, action->range, action->step,
@@ -327,7 +335,8 @@ void mirror_carry_out(struct mirror_worker *worker, const struct replica_action 
         }
         break;
     case REPLICA_DO_TAKE:
-        tensors_take(tensors, action->range, action->step, with.body, with.loss);
+        tensors_take(tensors, action->range, action->step, with->body, with->loss);
+        mirror_release_brought(with);
         break;
     case REPLICA_DO_APPLY: apply(worker, action->step); break;
     case REPLICA_DO_FORGET: gradients_clear(&tensors->own); break;

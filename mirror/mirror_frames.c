@@ -153,6 +153,7 @@ static void question(struct mirror_worker *worker, struct asker *asker,
         next.conn = (uint32_t)event->conn.v;
         next.peer = peer_of(worker, event->header.sender);
         mirror_feed(worker, next, (struct brought){.body = whole, .loss = event->header.loss});
+        return;
     }
     buffer_release(whole);
 }
@@ -230,6 +231,7 @@ static void answer(struct mirror_worker *worker, uint32_t peer, const struct tra
                (next.type != REPLICA_EV_VALUES || collect(worker, peer, &event->header, whole))) {
         mirror_feed(worker, next, (struct brought){.body = whole, .loss = event->header.loss});
         if (next.type == REPLICA_EV_VALUES) { mirror_drop_fetched(worker, peer); }
+        return;
     }
     buffer_release(whole);
 }

@@ -13,6 +13,7 @@
 #include "mirror/mirror_worker.h"
 #include "mirror/replica.h"
 #include "mirror/tensors.h"
+#include "mirror/turns.h"
 #include "ps/checkpoint_client.h"
 #include "ps/losses.h"
 #include "ps/shard.h"
@@ -69,6 +70,7 @@ struct mirror_worker {
     uint64_t failed_load, failed_load_generation, failed_load_missing;
     struct losses_observer observer;
     uint64_t now_ms;
+    struct turns turns;
     struct replica_event follow_ups[FOLLOW_UPS_MAX];
     uint32_t follow_up_count;
     uint64_t wait_logged_at_ms;
@@ -81,11 +83,12 @@ struct mirror_worker {
 
 /* The tensor that comes with an event. */
 struct brought {
-    struct buffer *body; /* PUSH, SUM; borrowed. */
+    struct buffer *body; /* PUSH, SUM; with one reference, or NULL. */
     double loss;
 };
 
-/* Pass an event to the core and carry out its actions; likewise for their results. */
+/* Pass an event to the core and carry out its actions; likewise for their results. Takes over the
+ * reference of `with`. */
 void mirror_feed(struct mirror_worker *worker, struct replica_event event, struct brought with);
 /* The node leaves with the first code. */
 void mirror_finish(struct mirror_worker *worker, int exit_code);
@@ -100,7 +103,8 @@ void mirror_send(struct mirror_worker *worker, conn_id conn, struct frame_header
 
 /* mirror_actions.c: `event` is the one that the core has handled. */
 void mirror_carry_out(struct mirror_worker *worker, const struct replica_action *action,
-                      const struct replica_event *event, struct brought with);
+                      const struct replica_event *event, struct brought *with);
+void mirror_release_brought(struct brought *with); /* One without a body is allowed. */
 /* The time that an evaluation takes about: that of the last one, or of as many examples in
  * training.
  */

@@ -19,9 +19,9 @@ void mirror_feed(struct mirror_worker *worker, struct replica_event event, struc
     while (!worker->finished) {
         replica_handle(&worker->core, &event, &worker->actions);
         for (uint32_t i = 0; i < worker->actions.count && !worker->finished; i++) {
-            mirror_carry_out(worker, &worker->actions.items[i], &event, with);
+            mirror_carry_out(worker, &worker->actions.items[i], &event, &with);
         }
-        with = (struct brought){.body = NULL};
+        mirror_release_brought(&with);
         if (worker->follow_up_count == 0) { return; }
         event = worker->follow_ups[0];
         event.now_ms = worker->now_ms;
@@ -29,6 +29,7 @@ void mirror_feed(struct mirror_worker *worker, struct replica_event event, struc
         memmove(&worker->follow_ups[0], &worker->follow_ups[1],
                 worker->follow_up_count * sizeof worker->follow_ups[0]);
     }
+    mirror_release_brought(&with);
 }
 
 static void feed(struct mirror_worker *worker, struct replica_event event)
@@ -220,11 +221,11 @@ static void leave_if_drained(struct mirror_worker *worker)
     if (departure_may_go(&departure, worker->now_ms)) { mirror_finish(worker, TN_EXIT_OK); }
 }
 
-static void tick(struct mirror_worker *worker)
+static void tick(struct mirror_worker *worker, enum node_event_type type)
 {
+    const bool is_next = turns_end(&worker->turns, type == NODE_TICK);
     worker_watch_tick(&worker->watch, worker->now_ms);
-    /* The core learns it after other events had their turn. */
-    if (worker->core.computing && worker->group == NULL) {
+    if (worker->core.computing && worker->group == NULL && is_next) {
         feed(worker, (struct replica_event){.type = REPLICA_EV_COMPUTED,
                                             .evaluation_ms = mirror_evaluation_ms(worker)});
     }
@@ -261,7 +262,7 @@ static void handle(void *self, const struct node_event *event)
     }
     if ((changes & MEMBERSHIP_RUN) != 0) { follow_run(worker); }
     if (worker->finished) { return; }
-    tick(worker);
+    tick(worker, event->type);
     hurry_save(worker);
     if (!worker->finished) { report(worker); }
     leave_if_over(worker);
@@ -312,6 +313,7 @@ static enum tn_status open_arrays(struct mirror_worker *worker, const struct mir
         .pool = worker->ports.buffers,
         .count = variables->parameter_count,
         .slices = job->train.slices,
+        .no_answers = true,
     };
     enum tn_status status = shard_open(&worker->shard, &shard, error);
     if (status != TN_OK) { return status; }
@@ -371,6 +373,7 @@ enum tn_status mirror_worker_create(const struct mirror_config *config, struct m
 {
     *out = NULL;
     const struct job *job = config->worker.job;
+    static_assert((int)KEEP_SUMS_MAX <= (int)REPLICA_KEEP_MAX, "a replica keeps as many");
     assert(config->worker.identity.task.role == ROLE_WORKER);
     assert(strategy_of_job(job)->kind == STRATEGY_MIRROR);
     struct mirror_worker *worker = calloc(1, sizeof *worker);
@@ -394,7 +397,7 @@ enum tn_status mirror_worker_create(const struct mirror_config *config, struct m
                                     .ranges = worker->shape.ranges,
                                     .slices = job->train.slices,
                                     .index = config->worker.identity.task.index,
-                                    .keep_sums = MIRROR_KEEP_SUMS,
+                                    .keep_sums = job->strategy.keep_sums,
                                     .begins_unable = worker->group != NULL,
                                 });
     *out = worker;

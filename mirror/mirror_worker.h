@@ -18,7 +18,6 @@
 enum {
     MIRROR_LEAVE_MS = 10000,   /* After the end, for the manifest and for observers of losses. */
     MIRROR_WAIT_LOG_MS = 3000, /* A wait is logged at most this often. */
-    MIRROR_KEEP_SUMS = 1,      /* Sums of this number of steps back are kept. */
 };
 
 struct mirror_config {

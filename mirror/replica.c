@@ -40,6 +40,7 @@ void replica_forget_step(struct replica *r, struct replica_actions *out)
     memset(&r->done, 0, sizeof r->done);
     memset(r->have, 0, sizeof r->have);
     r->probe_at_ms = 0;
+    memset(r->is_probed, 0, sizeof r->is_probed);
     r->ahead = REPLICA_NONE;
     r->is_behind = false;
     lateness_stop(&r->lateness);
@@ -133,6 +134,7 @@ static void link_changed(struct replica *r, uint32_t peer, bool up)
 {
     assert(peer < r->config.workers && peer != r->config.index);
     r->link_up[peer] = up;
+    r->is_probed[peer] = false;
     for (uint32_t range = 0; range < r->config.ranges; range++) {
         struct replica_ask *ask = &r->asks[range];
         if (ask->to != peer) { continue; }

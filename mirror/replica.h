@@ -198,13 +198,16 @@ struct replica {
     struct replica_sum sums[RANGES_MAX][2]; /* The sums of `step` and the next one, by parity. */
     uint32_t waiter_count;
     struct replica_waiter waiters[REPLICA_WAITERS_MAX];
-    uint16_t ahead;           /* A peer that is further (M5), or REPLICA_NONE. */
-    uint16_t donor;           /* The peer that is asked for values, or is next. */
-    bool fetching;            /* It was asked. */
-    bool is_behind;           /* The sums that it lacks are no longer kept (M7). */
-    uint64_t fetch_at_ms;     /* Not before. */
-    uint64_t probe_at_ms;     /* M6; 0: the step has just begun. */
-    uint16_t probed;          /* The peer asked last. */
+    uint16_t ahead;       /* A peer that is further (M5), or REPLICA_NONE. */
+    uint16_t donor;       /* The peer that is asked for values, or is next. */
+    bool fetching;        /* It was asked. */
+    bool is_behind;       /* The sums that it lacks are no longer kept (M7). */
+    uint64_t fetch_at_ms; /* Not before. */
+    uint64_t probe_at_ms; /* M6; 0: the step has just begun. */
+    uint16_t probed;      /* The peer asked last. */
+    /* Those that have answered nothing since they were asked, at this step and on this connection.
+     */
+    bool is_probed[WORKERS_MAX];
     struct lateness lateness; /* The time of the other workers (M12). */
     uint64_t loading_generation;
     uint64_t handled_checkpoint; /* The last order that was carried out. */

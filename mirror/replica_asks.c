@@ -79,14 +79,16 @@ void replica_ask_around(struct replica *r, struct replica_actions *out)
     if (r->probe_at_ms == 0 || is_due) { r->probe_at_ms = r->now_ms + REPLICA_RETRY_MS; }
     if (r->computing) { r->probe_at_ms = 0; /* Its own gradients come first. */ }
     if (!is_due || r->computing) { return; }
+    /* A busy peer would have ever more questions to answer before it reads anything else. */
     for (uint32_t i = 0; i < r->config.workers; i++) {
         r->probed = (uint16_t)((r->probed + 1) % r->config.workers);
-        if (is_reachable(r, r->probed)) { break; }
+        if (is_reachable(r, r->probed) && !r->is_probed[r->probed]) { break; }
     }
-    if (!is_reachable(r, r->probed)) { return; }
+    if (!is_reachable(r, r->probed) || r->is_probed[r->probed]) { return; }
     for (uint32_t range = 0; range < r->config.ranges; range++) {
         if (r->owners[range] != r->config.index || r->have[range]) { continue; }
         pull(r, range, r->probed, out);
+        r->is_probed[r->probed] = true;
     }
 }
 

@@ -82,6 +82,7 @@ void replica_on_sum(struct replica *r, const struct replica_event *event,
                     struct replica_actions *out)
 {
     assert(event->range < r->config.ranges);
+    r->is_probed[event->peer] = false;
     if (!r->whole || event->generation != r->generation) { return; }
     if (event->step != r->step || r->have[event->range]) { return; }
     r->have[event->range] = true;
@@ -150,6 +151,7 @@ static void values_refused(struct replica *r, uint32_t peer)
 void replica_on_refused(struct replica *r, const struct replica_event *event)
 {
     assert(event->peer < r->config.workers);
+    r->is_probed[event->peer] = false;
     if (event->range == REPLICA_ALL_RANGES) { values_refused(r, event->peer); }
     if (!r->whole) { return; }
     if (event->generation == r->generation && event->step > r->step) {

@@ -109,18 +109,36 @@ const struct range_sum *tensors_sum(const struct tensors *tensors, uint32_t rang
     return sum;
 }
 
-/* The term of a sum, with one reference. NULL: out of memory. */
-static struct buffer *term(struct tensors *tensors, uint32_t range, uint64_t step,
-                           const struct replica_part *part, double *loss)
+/* The term of a sum, with one reference: a gradient that was held is not held any more. NULL: out
+ * of memory. */
+static struct buffer *take_term(struct tensors *tensors, uint32_t range, uint64_t step,
+                                const struct replica_part *part, double *loss)
 {
     if (part->own != REPLICA_NOT_OWN) {
         *loss = tensors->own_losses[part->own];
         return gradients_part(&tensors->own, part->own, range, 0, tensors->places[range].count);
     }
-    const struct range_pushes *pushes = &tensors->pushes[range][step % 2];
-    assert(pushes->step == step && pushes->slots[part->first].body != NULL);
-    *loss = pushes->slots[part->first].loss;
-    return buffer_retain(pushes->slots[part->first].body);
+    struct range_pushes *pushes = &tensors->pushes[range][step % 2];
+    struct range_sum *held = &pushes->slots[part->first];
+    struct buffer *body = held->body;
+    assert(pushes->step == step && body != NULL);
+    *loss = held->loss;
+    *held = (struct range_sum){.body = NULL};
+    return body;
+}
+
+/* The sum of two in the memory of one of them, with one reference more. NULL: other users have
+ * references on both. */
+static struct buffer *add_two(const struct tensors *tensors, struct buffer *left,
+                              struct buffer *right)
+{
+    struct buffer *into = buffer_is_spare(right) ? right : buffer_is_spare(left) ? left : NULL;
+    assert(left->size == right->size);
+    if (into == NULL) { return NULL; }
+    /* Two numbers have the same sum in either order. */
+    const struct buffer *from = into == right ? left : right;
+    tensors->kernels->add(into->size / sizeof(float), from->data, into->data);
+    return buffer_retain(into);
 }
 
 /* Add up the bodies in their slots, in the order of the tree; the loss is in the slot of the root.
@@ -135,9 +153,6 @@ static struct buffer *add(const struct tensors *tensors, struct buffer *const sl
     const struct slice_node root = {0, tensors->slices};
     const uint32_t sum_count = slices_plan(tensors->slices, root, nodes, count, sums);
     if (sum_count == 0) { return buffer_retain(slots[0]); }
-    struct buffer *out = buffer_acquire(tensors->pool, bytes);
-    if (out == NULL) { return NULL; }
-    out->size = bytes;
     for (uint32_t i = 0; i < sum_count; i++) {
         const uint32_t left = sums[i].into, right = sums[i].from;
         terms[i].left = begun[left] ? NULL : slots[left]->data;
@@ -145,6 +160,12 @@ static struct buffer *add(const struct tensors *tensors, struct buffer *const sl
         begun[left] = true;
         losses[left] += losses[right];
     }
+    struct buffer *out = NULL;
+    if (sum_count == 1) { out = add_two(tensors, slots[sums[0].into], slots[sums[0].from]); }
+    if (out != NULL) { return out; }
+    out = buffer_acquire(tensors->pool, bytes);
+    if (out == NULL) { return NULL; }
+    out->size = bytes;
     tensors->kernels->sum_tree(bytes / sizeof(float), sum_count, terms, out->data);
     return out;
 }
@@ -159,7 +180,7 @@ bool tensors_reduce(struct tensors *tensors, uint32_t range, uint64_t step,
     assert(part_count >= 1 && part_count <= tensors->slices);
     for (uint32_t i = 0; i < part_count; i++) {
         nodes[i] = (struct slice_node){parts[i].first, parts[i].count};
-        slots[parts[i].first] = term(tensors, range, step, &parts[i], &losses[parts[i].first]);
+        slots[parts[i].first] = take_term(tensors, range, step, &parts[i], &losses[parts[i].first]);
         here = here && slots[parts[i].first] != NULL;
     }
     const size_t bytes = tensors->places[range].count * sizeof(float);

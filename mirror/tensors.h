@@ -57,7 +57,8 @@ void tensors_hold(struct tensors *tensors, uint32_t range, uint64_t step, struct
 /* REPLICA_DO_DROP: below `step`, or all with STEP_NONE. */
 void tensors_drop(struct tensors *tensors, uint64_t step);
 
-/* REPLICA_DO_REDUCE, of `parts`, with own gradients of `nodes`. False: out of memory. */
+/* REPLICA_DO_REDUCE, of `parts`. Held gradients of the range and step are released; the memory of
+ * one may become that of the sum. False: out of memory. */
 bool tensors_reduce(struct tensors *tensors, uint32_t range, uint64_t step,
                     const struct replica_part *parts, uint32_t part_count);
 /* REPLICA_DO_TAKE. Takes a reference of its own. */

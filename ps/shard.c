@@ -36,6 +36,7 @@ enum tn_status shard_open(struct shard *shard, const struct shard_config *config
     assert(config->count >= 1);
     assert(config->slices >= 1 && config->slices <= SLICES_MAX);
     assert(config->chunk_bytes >= LINE_BYTES && config->chunk_bytes % LINE_BYTES == 0);
+    assert(!config->no_answers || config->kept == NULL);
     *shard = (struct shard){.config = *config, .arrays = config->optimizer.arrays};
     const size_t stride = BLOCK + BLOCKS_APART;
     shard->sum = aligned_alloc(LINE_BYTES, (1 + shard->arrays) * stride * sizeof(float));
@@ -122,7 +123,8 @@ static bool acquire_next(const struct shard *shard, struct buffer *out[OPTIMIZER
 {
     memset(out, 0, OPTIMIZER_ARRAYS_MAX * sizeof out[0]);
     for (uint32_t a = 0; a < shard->arrays; a++) {
-        bool in_place = a > 0 && buffer_is_exclusive(shard->current[a]);
+        const bool may_change = a > 0 || shard->config.no_answers;
+        const bool in_place = may_change && buffer_is_exclusive(shard->current[a]);
         out[a] = in_place ? buffer_retain(shard->current[a]) : acquire_array(shard);
         if (out[a] == NULL) {
             release_arrays(out);
@@ -187,6 +189,14 @@ static const float *sum_block(const struct shard *shard, const struct slice_sum 
     return shard->sum;
 }
 
+/* The values of a block that changes in place: an update writes them apart from the old ones. */
+static void copy_values(const struct shard *shard, const struct buffer *values, uint64_t offset,
+                        uint32_t count)
+{
+    assert(offset + count <= shard->config.count);
+    memcpy((float *)values->data + offset, shard->blocks[0], count * sizeof(float));
+}
+
 /* In kept memory, what changes in place is written to its block; see apply_blocks(). */
 static void update_block(const struct shard *shard, const float *gradient, uint64_t offset,
                          uint32_t count, struct buffer *const fresh[OPTIMIZER_ARRAYS_MAX],
@@ -195,7 +205,8 @@ static void update_block(const struct shard *shard, const float *gradient, uint6
     assert(offset + count <= shard->config.count);
     const struct kernels *kernels = shard->config.kernels;
     const struct kept_memory *kept = shard->config.kept;
-    const bool streams = answer == fresh[0] && array_bytes(shard) >= STREAM_BYTES;
+    const bool fills = answer != NULL && answer != fresh[0];
+    const bool streams = !fills && array_bytes(shard) >= STREAM_BYTES;
     const float *in[OPTIMIZER_ARRAYS_MAX] = {NULL};
     float *out[OPTIMIZER_ARRAYS_MAX] = {NULL}, *streamed[OPTIMIZER_ARRAYS_MAX] = {NULL};
     for (uint32_t a = 0; a < shard->arrays; a++) {
@@ -205,6 +216,7 @@ static void update_block(const struct shard *shard, const float *gradient, uint6
         out[a] = (float *)fresh[a]->data + offset;
         if (fresh[a] == shard->current[a]) {
             if (kept != NULL) { out[a] = kept_memory_block(kept, a); }
+            if (a == 0) { out[a] = shard->blocks[a]; }
         } else if (streams) {
             streamed[a] = out[a];
             out[a] = shard->blocks[a];
@@ -215,8 +227,8 @@ static void update_block(const struct shard *shard, const float *gradient, uint6
     for (uint32_t a = 0; a < shard->arrays; a++) {
         if (streamed[a] != NULL) { kernels->stream(count, out[a], streamed[a]); }
     }
-    if (answer == fresh[0]) { return; }
-    fill_answer(shard, out[0], out[shard->arrays - 1], answer, offset, count);
+    if (fresh[0] == shard->current[0]) { copy_values(shard, fresh[0], offset, count); }
+    if (fills) { fill_answer(shard, out[0], out[shard->arrays - 1], answer, offset, count); }
 }
 
 static uint32_t plan_sums(const struct shard *shard, const struct slice_node *parts,
@@ -270,13 +282,14 @@ void shard_measure_gradient(struct shard *shard, const struct shard_gradient *pa
 bool shard_begin_update(struct shard *shard)
 {
     assert(shard->current[0] != NULL);
-    if (shard->next.answer != NULL) { return true; }
+    if (shard->next.arrays[0] != NULL) { return true; }
     /* First, so that its memory is used again. */
     buffer_release(shard->previous);
     shard->previous = NULL;
     if (!acquire_next(shard, shard->next.arrays)) { return false; }
-    shard->next.answer = acquire_answer(shard, shard->next.arrays);
     shard->next.done = 0;
+    if (shard->config.no_answers) { return true; }
+    shard->next.answer = acquire_answer(shard, shard->next.arrays);
     if (shard->next.answer != NULL) { return true; }
     release_arrays(shard->next.arrays);
     return false;
@@ -365,6 +378,7 @@ void shard_keep(struct shard *shard, bool arrays)
     assert(shard->current[0] != NULL);
     shard_unkeep(shard, arrays);
     if (!arrays) {
+        assert(!shard->config.no_answers);
         shard->kept_answer = buffer_retain(shard->answer);
         return;
     }
@@ -406,9 +420,10 @@ void shard_load_initial(struct shard *shard, const struct variable_table *variab
 bool shard_adopt(struct shard *shard, uint64_t updates)
 {
     assert(shard->incoming[0] != NULL);
-    struct buffer *answer = acquire_answer(shard, shard->incoming);
-    if (answer == NULL) { return false; }
-    if (answer != shard->incoming[0]) {
+    const bool answers = !shard->config.no_answers;
+    struct buffer *answer = answers ? acquire_answer(shard, shard->incoming) : NULL;
+    if (answers && answer == NULL) { return false; }
+    if (answers && answer != shard->incoming[0]) {
         fill_answer(shard, shard->incoming[0]->data, shard->incoming[shard->arrays - 1]->data,
                     answer, 0, shard->config.count);
     }

@@ -5,7 +5,8 @@
  * The arrays are in buffers of the node's pool. An update writes the values to a fresh buffer, so
  * values that are being sent never change: a reference on them is a reference on one complete step.
  * The optimizer state is updated in place, or in a fresh copy while something else, such as a save,
- * has a reference on it. The answers of the previous step are kept, too.
+ * has a reference on it. The answers of the previous step are kept, too. Without answers, as in a
+ * run without ps, the values are updated as the state is.
  *
  * With kept memory the arrays are in its slots, and an update can be continued by another process:
  * values and answers are complete until the update is, and the state is changed block by block,
@@ -39,6 +40,7 @@ struct shard_config {
     struct optimizer optimizer;    /* Its variables outlive the shard. */
     struct buffer_pool *pool;      /* Outlives the shard. */
     struct kept_memory *kept;      /* Has the arrays, as far as they fit; NULL. Outlives it. */
+    bool no_answers;               /* There are none; without kept memory. */
     uint64_t first, count;         /* Range of the flat vector, in floats. */
     uint32_t slices;               /* V */
     uint32_t chunk_bytes;          /* Chunks of pushed sums; a multiple of 64. */

@@ -115,20 +115,22 @@ static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint
     return ps;
 }
 
-/* A worker without ps has all values and the state, the pushes to its range of two steps, and the
- * sums of two steps. The head of a group has the range; the others have a copy of their variables,
- * and one gradient. */
+/* A worker without ps has all values and the state, which it updates in place, both again while it
+ * saves them or another worker fetches them, the pushes to its range of two steps, and the sums of
+ * the step and of those that it keeps. The head of a group has the range; the others have a copy of
+ * their variables, and one gradient. */
 static void plan_replicas(const struct job *job, const struct variable_table *variables,
                           uint32_t arrays, uint32_t pushes, struct memory_plan *plan)
 {
     const uint64_t bytes = variables->parameter_count * sizeof(float);
-    const struct ps_memory all = plan_ps(job, variables->parameter_count, arrays, 2);
+    const uint32_t sums = 1 + job->strategy.keep_sums;
+    const struct ps_memory all = plan_ps(job, variables->parameter_count, arrays, sums);
     const uint64_t groups = job_workers_least(job) / plan->members;
     const uint64_t lanes = (uint64_t)plan->workers * (plan->workers - 1);
     for (uint32_t m = 0; m < plan->members; m++) {
         struct worker_memory *worker = &plan->member[m];
         const bool is_head = m == 0;
-        worker->values = all.values + all.state + all.next + all.saving;
+        worker->values = 2 * bytes * arrays;
         if (plan->members > 1) { worker->values += bytes; }
         worker->gradients = is_head ? worker->gradients + 2 * bytes * pushes / groups : bytes;
         worker->gradients += all.pushed;

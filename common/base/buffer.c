@@ -367,6 +367,12 @@ bool buffer_is_exclusive(const struct buffer *buffer)
     return __atomic_load_n(&buffer->references, __ATOMIC_ACQUIRE) == 1;
 }
 
+bool buffer_is_spare(const struct buffer *buffer)
+{
+    const struct buffer_pool *pool = buffer->pool; /* NULL: a part, or wrapped memory. */
+    return pool != NULL && !pool->has_slots && buffer_is_exclusive(buffer);
+}
+
 void buffer_release(struct buffer *buffer)
 {
     if (buffer == NULL) { return; }

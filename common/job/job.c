@@ -69,7 +69,7 @@ static void init_plain(struct job *job)
                   .same_bits = true},
         .checkpoint = {.every_steps = 0, .every_seconds = 10, .keep = 3},
         .metrics = {.every_steps = 100, .summaries = true, .histograms = true},
-        .strategy = {.members = 2},
+        .strategy = {.members = 2, .keep_sums = 1},
         .cluster =
             {.coordinators = 2, .ps = 2, .workers = 2, .min_workers = 1, .workers_per_process = 1},
         .zookeeper = {.servers = 3, .session_timeout_ms = 4000},

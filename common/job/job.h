@@ -251,7 +251,8 @@ struct job {
     } metrics;
     struct {
         enum strategy_type type;
-        uint32_t members; /* STRATEGY_TYPE_GROUP: worker tasks that act as one worker. */
+        uint32_t members;   /* STRATEGY_TYPE_GROUP: worker tasks that act as one worker. */
+        uint32_t keep_sums; /* Without ps: the sums of so many earlier steps are kept. */
     } strategy;
     struct {
         uint32_t coordinators, ps;

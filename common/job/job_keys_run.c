@@ -67,6 +67,10 @@ static const struct json_field fields[] = {
            "With `strategy.type` `group`: the number of worker tasks that act as one worker. Task "
            "`worker:0` is member 0 of the first group, `worker:1` member 1, and so on. See "
            "[Groups](#groups)."),
+    NUMBER(FIELD_UINT, "strategy.keep_sums", strategy.keep_sums, 0, KEEP_SUMS_MAX, CHANGEABLE,
+           "Without ps: of how many earlier steps each worker keeps the sums of gradients, in 4 "
+           "bytes for each parameter and step. A worker that lacks a sum which none keeps fetches "
+           "all values: see [Memory](#memory-of-a-run-without-ps)."),
     NUMBER(FIELD_UINT, "cluster.coordinators", cluster.coordinators, 1, COORDINATORS_MAX,
            CHANGEABLE,
            "Candidates for chief: one of them is the chief, the others wait to take over."),

@@ -24,6 +24,20 @@ static enum tn_status check_rules(const char *strategy, const struct rule *rules
     return TN_OK;
 }
 
+/* A worker that owns slices is never a step behind without a loss. Others would fetch all values in
+ * almost each step. */
+static enum tn_status check_kept_sums(const struct job *job, struct error *error)
+{
+    const bool is_group = job->strategy.type == STRATEGY_TYPE_GROUP;
+    if (job->strategy.keep_sums > 0) { return TN_OK; }
+    if (!is_group && job->cluster.workers <= job->train.slices) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "strategy.keep_sums is 0, but %s, and each of these would fetch all values in "
+                     "almost each step: give --set strategy.keep_sums=1",
+                     is_group ? "only one worker of each group has slices"
+                              : "there are more workers than train.slices");
+}
+
 /* Without ps: type mirror, or groups whose members have all values. */
 static enum tn_status check_replicas(const struct job *job, const char *strategy,
                                      struct error *error)
@@ -42,7 +56,9 @@ static enum tn_status check_replicas(const struct job *job, const char *strategy
          "placement.strategy=ranges"},
         {job->placement.rule_count > 0, "placement.variables", "a list", "strategy.type=ps"},
     };
-    return check_rules(strategy, rules, sizeof rules / sizeof rules[0], error);
+    const enum tn_status status =
+        check_rules(strategy, rules, sizeof rules / sizeof rules[0], error);
+    return status == TN_OK ? check_kept_sums(job, error) : status;
 }
 
 /* The tasks of a group, and the variables of its members on ps. */

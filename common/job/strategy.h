@@ -28,6 +28,7 @@ struct strategy {
 enum {
     MIRROR_WORKERS_MAX = 120, /* Two connections between each pair: TRANSPORT_CONNECTIONS_MAX. */
     GROUP_TASKS_MAX = 64,     /* Members of a group. */
+    KEEP_SUMS_MAX = 3,        /* Steps back whose sums a worker without ps keeps. */
 };
 
 /* Static storage. */

@@ -75,6 +75,15 @@ class Mirror(Cli):
         lost = [each["task"] for each in result["recoveries"] if each["kind"] == "worker"]
         self.assertIn("worker:0", lost)
 
+    def test_no_sums_are_kept(self):
+        """A worker that lacks a sum whose owner was killed fetches the values: no step is computed again."""
+        run = self.begin_mirror("--set", "cluster.workers=3", "--set", "strategy.keep_sums=0")
+        for index in (0, 1, 2, 0, 1, 2):
+            self.wait_tasks()
+            self.kill(f"worker:{index}")
+        result = self.end_as_local(run)
+        self.check_no_step_was_lost(result)
+
     def test_a_lone_worker_follows_orders(self):
         """A worker that waits for no other reports between its steps, and stops when it is asked to."""
         run = self.begin_mirror("--set", "checkpoint.every_steps=0", "--set", "evaluate.every_steps=0", "--set",
@@ -129,6 +138,8 @@ class Mirror(Cli):
                              ("placement.strategy=greedy", "placement.strategy"),
                              ("cluster.workers=121", "cluster.workers")):
             self.refused(3, [key, "strategy.type mirror"], "run", QUICK, "--dir", "run", *MIRROR, "--set", setting)
+        self.refused(3, ["strategy.keep_sums is 0", "--set strategy.keep_sums=1"], "run", QUICK, "--dir", "run", *MIRROR,
+                     "--set", "strategy.keep_sums=0", "--set", "cluster.workers=20")
         self.refused(3, ["cluster.ps is 0"], "run", QUICK, "--dir", "run", "--set", "cluster.ps=0")
 
     def test_a_node_alone_needs_no_number_of_ps(self):

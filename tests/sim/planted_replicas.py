@@ -11,6 +11,8 @@ DEPARTURES = (["test_coordinator_departures"], "unit.coordinator_departures")
 LATE = (["test_mirror_replica_late"], "unit.mirror_replica_late")
 EVALUATE = (["test_mirror_replica_evaluate"], "unit.mirror_replica_evaluate")
 LATE_CHIEF = (["test_coordinator_chief_mirror_late"], "unit.coordinator_chief_mirror_late")
+SHARD = (["test_ps_shard"], "unit.ps_shard")
+TURNS = (["test_mirror_turns"], "unit.mirror_turns")
 TENSORS = (["test_mirror_tensors"], "unit.mirror_tensors")
 ABLE = (["test_mirror_replica_able"], "unit.mirror_replica_able")
 MEMBER = (["test_mirror_member_state"], "unit.mirror_member_state")
@@ -26,6 +28,9 @@ PLANTED = [
           "    } else {\n        wait_for_sum(r, event, out);", "    } else if (step == r->step) {\n        wait_for_sum(r, event, out);"),
     plant("an owner that lacks a sum asks no peer", "mirror/replica_asks.c",
           "    if (!is_due || r->computing) { return; }", "    if (!is_due || r->config.workers > 0) { return; }"),
+    plant("a peer that has not answered is asked again and again", "mirror/replica_asks.c",
+          "    if (!is_reachable(r, r->probed) || r->is_probed[r->probed]) { return; }",
+          "    if (!is_reachable(r, r->probed)) { return; }", UNIT),
     plant("a worker that knows of one that is further does not compute", "mirror/replica.c",
           "    if (!r->is_able || r->step >= replica_limit(r)) { return; }",
           "    if (!r->is_able || r->step >= replica_limit(r) || r->ahead != REPLICA_NONE) { return; }"),
@@ -208,6 +213,13 @@ PLANTED = [
     plant("pushes of the next step replace those of the present one", "mirror/tensors.c",
           "    struct range_pushes *pushes = &tensors->pushes[range][step % 2];\n    assert(range < tensors->ranges);",
           "    struct range_pushes *pushes = &tensors->pushes[range][0];\n    assert(range < tensors->ranges);", TENSORS),
+    plant("one event has its turn between two steps", "mirror/turns.c",
+          "is_tick && (!turns->is_after_event || turns->events == TURNS_MAX);", "is_tick;", TURNS),
+    plant("a gradient that is still being sent becomes a sum", "mirror/tensors.c",
+          "buffer_is_spare(right) ? right : buffer_is_spare(left) ? left : NULL;", "right;", TENSORS),
+    plant("values that are being sent change", "ps/shard.c",
+          "        const bool in_place = may_change && buffer_is_exclusive(shard->current[a]);",
+          "        const bool in_place = may_change && (a == 0 || buffer_is_exclusive(shard->current[a]));", SHARD),
     plant("a computation that was lost has a result", "mirror/replica_able.c",
           "    r->node_count -= r->computing_count;\n", ""),
     plant("slices whose computation was lost are not computed again", "mirror/replica_able.c",

@@ -125,6 +125,13 @@ void scenario_mirror_survivor(struct sim_setup *setup, struct random *random)
     }
 }
 
+/* Likewise, but no sums are kept: a worker that lacks one fetches all values. */
+void scenario_mirror_keep_none(struct sim_setup *setup, struct random *random)
+{
+    scenario_mirror_survivor(setup, random);
+    setup->job.strategy.keep_sums = 0;
+}
+
 /* Without ps, an operator stops the run at any moment: while it forms, loads, or workers fetch the
  * values, also after one or all of them were killed. */
 void scenario_mirror_stop(struct sim_setup *setup, struct random *random)

@@ -385,6 +385,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"straggler", scenario_straggler, straggler_is_left_behind},
     {"mirror", scenario_mirror, keeps_the_rules},
     {"mirror-survivor", scenario_mirror_survivor, no_step_is_lost},
+    {"mirror-keep-none", scenario_mirror_keep_none, no_step_is_lost},
     {"mirror-stop", scenario_mirror_stop, is_stopped},
     {"mirror-drain-stop", scenario_mirror_drain_stop, is_stopped_in_order},
     {"mirror-drain-alone", scenario_mirror_drain_alone, no_step_is_lost},

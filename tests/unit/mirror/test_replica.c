@@ -289,7 +289,8 @@ static void questions_are_repeated(void **state)
     assert_string_equal(happens(REPLICA_EV_LINK_UP, 1), "push r1 to 1 0+2");
 }
 
-/* An owner that lacks the sum of its own range asks one peer after the other. */
+/* An owner that lacks the sum of its own range asks one peer after the other, and none twice that
+ * has not answered. */
 static void an_owner_asks_around(void **state)
 {
     (void)state;
@@ -298,6 +299,11 @@ static void an_owner_asks_around(void **state)
     assert_string_equal(happens(REPLICA_EV_TICK, 0), "");
     now_ms += REPLICA_RETRY_MS;
     assert_string_equal(happens(REPLICA_EV_TICK, 0), "pull r0 from 2");
+    now_ms += REPLICA_RETRY_MS;
+    assert_string_equal(happens(REPLICA_EV_TICK, 0), "");
+    (void)refused(1, 0, 0, REPLICA_NOT_HERE);
+    now_ms += REPLICA_RETRY_MS;
+    assert_string_equal(happens(REPLICA_EV_TICK, 0), "pull r0 from 1");
 }
 
 /* -------------------------------------------------------------------- values */

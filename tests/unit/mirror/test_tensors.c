@@ -96,6 +96,45 @@ static void sums_have_the_bits_of_the_tree(void **state)
     }
 }
 
+/* A push that nothing else uses becomes the sum of two, on either side. */
+static void a_push_becomes_the_sum_of_two(void **state)
+{
+    (void)state;
+    const struct slice_node sides[] = {{0, 4}, {4, 2}};
+    for (uint32_t pushed = 0; pushed < 2; pushed++) {
+        const struct replica_part parts[] = {{0, 4, pushed == 0 ? REPLICA_NOT_OWN : 0},
+                                             {4, 2, pushed == 1 ? REPLICA_NOT_OWN : 0}};
+        compute(0, sides[1 - pushed]);
+        hold(sides[pushed], 0, STEP);
+        const struct buffer *body = tensors.pushes[0][STEP % 2].slots[sides[pushed].first].body;
+        assert_true(tensors_reduce(&tensors, 0, STEP, parts, 2));
+        check_sum(0, STEP);
+        assert_ptr_equal(tensors_sum(&tensors, 0, STEP)->body, body);
+        for (uint64_t i = 0; i < tensors.places[0].count; i++) { /* It may still be sent. */
+            const float expected = gradient_at(sides[1 - pushed], i);
+            assert_memory_equal(&expected, (float *)tensors.own.buffers[0]->data + i,
+                                sizeof expected);
+        }
+    }
+}
+
+/* A push that something else uses does not change. */
+static void a_push_in_use_stays(void **state)
+{
+    (void)state;
+    const struct replica_part parts[] = {{0, 4, REPLICA_NOT_OWN}, {4, 2, 0}};
+    compute(0, (struct slice_node){4, 2});
+    hold((struct slice_node){0, 4}, 0, STEP);
+    struct buffer *body = buffer_retain(tensors.pushes[0][STEP % 2].slots[0].body);
+    assert_true(tensors_reduce(&tensors, 0, STEP, parts, 2));
+    check_sum(0, STEP);
+    for (uint64_t i = 0; i < tensors.places[0].count; i++) {
+        const float expected = gradient_at((struct slice_node){0, 4}, i);
+        assert_memory_equal(&expected, (float *)body->data + i, sizeof expected);
+    }
+    buffer_release(body);
+}
+
 /* One push of all slices is the sum. */
 static void the_root_is_the_sum(void **state)
 {
@@ -182,6 +221,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sums_have_the_bits_of_the_tree, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_push_becomes_the_sum_of_two, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_push_in_use_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_root_is_the_sum, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_larger_node_replaces_smaller_ones, set_up, tear_down),
         cmocka_unit_test_setup_teardown(steps_are_held_apart, set_up, tear_down),

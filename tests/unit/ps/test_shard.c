@@ -19,6 +19,7 @@ static struct buffer_pool *pool;
 static struct shard shard;
 static uint64_t first_parameter = 32; /* The shard begins there. */
 static double clip_norm, ema;
+static bool no_answers;
 
 static struct variable_table table(void)
 {
@@ -46,7 +47,8 @@ static void open_shard(enum optimizer_kind kind)
                                   .first = first_parameter,
                                   .count = COUNT,
                                   .slices = V,
-                                  .chunk_bytes = CHUNK_BYTES};
+                                  .chunk_bytes = CHUNK_BYTES,
+                                  .no_answers = no_answers};
     assert_int_equal(shard_open(&shard, &config, NULL), TN_OK);
     assert_true(shard_begin_load(&shard));
     shard_load_initial(&shard, &variables, 7);
@@ -233,7 +235,8 @@ static float *large_steps(const struct kernels *kernels, enum optimizer_kind kin
                                         .pool = pool,
                                         .count = LARGE_COUNT,
                                         .slices = V,
-                                        .chunk_bytes = CHUNK_BYTES};
+                                        .chunk_bytes = CHUNK_BYTES,
+                                        .no_answers = no_answers};
     assert_int_equal(shard_open(&shard, &config, NULL), TN_OK);
     assert_true(shard_begin_load(&shard));
     shard_load_initial(&shard, &variables, 7);
@@ -258,7 +261,7 @@ static float *large_steps(const struct kernels *kernels, enum optimizer_kind kin
 }
 
 /* Large shards, whose values are streamed, and whose state is while a save has it, have the bits of
- * the reference. */
+ * the reference; so have those without answers, whose values are streamed while a save has them. */
 static void test_large_shards_are_exact(void **state)
 {
     (void)state;
@@ -269,6 +272,12 @@ static void test_large_shards_are_exact(void **state)
         const size_t bytes = shard.arrays * LARGE_COUNT * sizeof *expected;
         shard_close(&shard);
         float *all = large_steps(kernels_cpu(), kind, nodes);
+        assert_memory_equal(all, expected, bytes);
+        shard_close(&shard);
+        free(all);
+        no_answers = true;
+        all = large_steps(kernels_cpu(), kind, nodes);
+        no_answers = false;
         assert_memory_equal(all, expected, bytes);
         shard_close(&shard);
         free(all), free(expected);
@@ -366,9 +375,43 @@ static void test_ready_gradients_are_applied(void **state)
     first_parameter = 32;
 }
 
+/* Without answers the values stay in their buffer, too, but what something else has does not
+ * change. */
+static void test_values_without_answers_stay_in_their_buffer(void **state)
+{
+    (void)state;
+    static float sum[COUNT], before[COUNT];
+    const struct shard_gradient all = {0, COUNT, sum};
+    for (uint64_t i = 0; i < COUNT; i++) { sum[i] = sum_at((struct slice_node){0, V}, i); }
+    ema = 0.5;
+    no_answers = true;
+    open_shard(OPTIMIZER_SGD);
+    ema = 0;
+    no_answers = false;
+    struct buffer *values = shard.current[0];
+    memcpy(before, values->data, sizeof before);
+    assert_true(shard_apply_gradient(&shard, &all, 1));
+    assert_ptr_equal(shard.current[0], values);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        const float expected = before[i] - 0.5f * sum[i];
+        assert_memory_equal(&expected, &(float){value(i)}, sizeof expected);
+    }
+    assert_null(shard.answer);
+    memcpy(before, values->data, sizeof before);
+    values = buffer_retain(values);
+    assert_true(shard_apply_gradient(&shard, &all, 1));
+    assert_ptr_not_equal(shard.current[0], values);
+    assert_memory_equal(values->data, before, sizeof before);
+    buffer_release(values);
+    assert_null(shard.answer);
+    assert_int_equal(shard.updates, 2);
+    assert_true(buffer_pool_bytes(pool) < 4 * COUNT * sizeof(float)); /* 3 arrays, not more. */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_values_without_answers_stay_in_their_buffer, close_shard),
         cmocka_unit_test_teardown(test_ready_gradients_are_applied, close_shard),
         cmocka_unit_test_teardown(test_single_slices_are_summed, close_shard),
         cmocka_unit_test_teardown(test_groups_of_slices_are_summed, close_shard),

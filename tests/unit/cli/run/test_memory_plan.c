@@ -126,6 +126,22 @@ static void test_refusals_name_the_number_of_ps(void **state)
     check_refused(263 * MIB, "no number of ps fits, not even on hosts of their own");
 }
 
+/* A replica updates values and state in place, and has them twice while another worker fetches
+ * them. It has the sums of this step and of the kept ones. */
+static void test_kept_sums_count(void **state)
+{
+    (void)state;
+    struct memory_plan plan;
+    job.strategy.type = STRATEGY_TYPE_MIRROR;
+    job.cluster.ps = 0;
+    memory_plan_parameters(&job, &variables, &plan);
+    const uint64_t gradients = plan.worker.gradients;
+    assert_int_equal(plan.worker.values, 2 * 3 * 64 * MIB);
+    job.strategy.keep_sums = 0;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(gradients - plan.worker.gradients, 64 * MIB);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +149,7 @@ int main(void)
         cmocka_unit_test_setup(test_worker_holds_its_nodes_and_levels, set_up),
         cmocka_unit_test_setup(test_lanes_count_once_for_each_pair, set_up),
         cmocka_unit_test_setup(test_idle_workers_count, set_up),
+        cmocka_unit_test_setup(test_kept_sums_count, set_up),
         cmocka_unit_test_setup(test_refusals_name_the_number_of_ps, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

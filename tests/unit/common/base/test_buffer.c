@@ -211,6 +211,25 @@ static void wrapped_memory_is_given_back_once(void **state)
     assert_int_equal(releases, 1);
 }
 
+/* Only memory of a pool that has no other user may be used for something else. */
+static void memory_in_use_is_not_spare(void **state)
+{
+    static uint8_t wrapped_memory[64];
+    int count = 0;
+    struct buffer *buffer = buffer_acquire(*state, 8192);
+    assert_true(buffer_is_spare(buffer));
+    struct buffer *part = buffer_part(buffer, 0, 64);
+    assert_false(buffer_is_spare(buffer));
+    assert_false(buffer_is_spare(part));
+    buffer_release(part);
+    assert_true(buffer_is_spare(buffer));
+    buffer_release(buffer);
+    struct buffer *wrapped =
+        buffer_wrap(wrapped_memory, sizeof wrapped_memory, count_release, &count);
+    assert_false(buffer_is_spare(wrapped));
+    buffer_release(wrapped);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +243,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(last_reference_returns_the_buffer, create_pool,
                                         destroy_pool),
         cmocka_unit_test_setup_teardown(parts_keep_the_whole, create_pool, destroy_pool),
+        cmocka_unit_test_setup_teardown(memory_in_use_is_not_spare, create_pool, destroy_pool),
         cmocka_unit_test(limit_is_enforced),
         cmocka_unit_test(prefault_keeps_contents),
         cmocka_unit_test(wrapped_memory_is_given_back_once),

@@ -171,6 +171,23 @@ static void sizes_of_groups_fit(void **state)
     check_refused("cluster.ps is 1", "at least as many");
 }
 
+/* A worker without slices is often a step behind, so it needs sums that are kept. */
+static void sums_are_kept_for_workers_without_slices(void **state)
+{
+    job.strategy.keep_sums = 0;
+    job.cluster.workers = job.train.slices;
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+    job.cluster.workers = job.train.slices + 1;
+    check_refused("strategy.keep_sums is 0, but there are more workers",
+                  "--set strategy.keep_sums=1");
+    set_up_group(state);
+    job.strategy.keep_sums = 0;
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK); /* The values are those of ps. */
+    job.cluster.ps = 0;
+    job.placement.strategy = PLACEMENT_RANGES;
+    check_refused("only one worker of each group", "--set strategy.keep_sums=1");
+}
+
 /* Workers share a process only with ps, and if their number does not change. */
 static void few_jobs_share_processes(void **state)
 {
@@ -194,6 +211,7 @@ int main(void)
         cmocka_unit_test_setup(mirror_refuses_what_it_cannot_do, set_up),
         cmocka_unit_test_setup(others_need_a_ps, set_up),
         cmocka_unit_test_setup(workers_fit_the_connections, set_up),
+        cmocka_unit_test_setup(sums_are_kept_for_workers_without_slices, set_up),
         cmocka_unit_test_setup(few_jobs_share_processes, set_up),
         cmocka_unit_test_setup(a_group_has_members, set_up_group),
         cmocka_unit_test_setup(a_group_may_have_no_ps, set_up_group),
