@@ -29,12 +29,12 @@ def memory_files(pid):
 
 
 def shares_values(pid):
-    """Whether pages of lanes are those of an array of a worker, which only reads them."""
+    """Whether pages of both ps are those of an array of a worker, which has all their slots mapped as well."""
     try:
         maps = Path(f"/proc/{pid}/maps").read_text()
     except OSError:  # It has ended.
         return False
-    return re.search(r" r--s .*/memfd:tanist-lane", maps) is not None
+    return all(len(re.findall(rf" r--s .*/memfd:{ps} ", maps)) > 1 for ps in ("ps:0", "ps:1"))
 
 
 class Lane(Cli):
