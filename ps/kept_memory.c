@@ -8,13 +8,14 @@ enum {
     PAGE_BYTES = 4096,
     LINE_BYTES = 64,
     BLOCKS_APART = 16 * 17, /* Floats between two: not the same sets of the cache. */
-    LAYOUT = 3,
+    LAYOUT = 4,
 };
 
 struct kept_head {
     uint8_t identity[DIGEST_BYTES];
     /* Record `valid % 2`, whose number is `valid`. */
     _Atomic uint64_t valid;
+    _Atomic uint64_t lent; /* Bits of the slots that workers may still read. */
     struct {
         struct kept_record record;
         uint8_t digest[DIGEST_BYTES];
@@ -59,7 +60,10 @@ bool kept_memory_open(struct kept_memory *kept, void *memory, size_t slot_bytes,
                   "no padding");
     assert(arrays >= 1 && arrays <= OPTIMIZER_ARRAYS_MAX);
     struct kept_head *head = memory;
-    *kept = (struct kept_memory){.head = head, .count = count, .arrays = arrays};
+    *kept = (struct kept_memory){.head = head,
+                                 .slot_bytes = buffer_slot_bytes(slot_bytes),
+                                 .count = count,
+                                 .arrays = arrays};
     kept->slots = buffer_pool_of_slots((char *)memory + head_bytes(), slot_bytes, KEPT_SLOTS);
     if (kept->slots == NULL) { return false; }
     struct {
@@ -68,7 +72,11 @@ bool kept_memory_open(struct kept_memory *kept, void *memory, size_t slot_bytes,
     } parts = {identity, LAYOUT, sizeof *head, slot_bytes, count, arrays};
     uint8_t expected[DIGEST_BYTES];
     digest_encode(digest_of(&parts, sizeof parts), expected);
-    if (memcmp(head->identity, expected, sizeof expected) == 0) { return true; }
+    const bool same = memcmp(head->identity, expected, sizeof expected) == 0;
+    /* Other slots were lent, of another size: they may be anywhere. */
+    if (!same && load(&head->lent) != 0) { store(&head->lent, UINT64_MAX); }
+    buffer_pool_hold_back(kept->slots, load(&head->lent));
+    if (same) { return true; }
     kept_memory_clear(kept);
     memset(&head->losses, 0, sizeof head->losses);
     memcpy(head->identity, expected, sizeof expected);
@@ -79,6 +87,19 @@ void kept_memory_close(struct kept_memory *kept)
 {
     buffer_pool_destroy(kept->slots);
     *kept = (struct kept_memory){0};
+}
+
+struct loan_memory kept_memory_loans(const struct kept_memory *kept, int fd)
+{
+    assert(kept->slots != NULL);
+    return (struct loan_memory){
+        .fd = fd,
+        .offset = head_bytes(),
+        .memory = (char *)kept->head + head_bytes(),
+        .bytes = KEPT_SLOTS * kept->slot_bytes,
+        .pool = kept->slots,
+        .lent = &kept->head->lent,
+    };
 }
 
 /* ------------------------------------------------------------------- records */

@@ -29,6 +29,7 @@
 #include "common/base/digest.h"
 #include "common/cluster/manifest.h"
 #include "common/cluster/variables.h"
+#include "common/net/loans.h"
 #include "kernels/optimizer.h"
 #include "ps/losses.h"
 #include "ps/table/cell_arena.h"
@@ -70,6 +71,7 @@ struct kept_head; /* In the memory. */
 struct kept_memory {
     struct kept_head *head;
     struct buffer_pool *slots;
+    size_t slot_bytes;      /* From one slot to the next. */
     uint64_t count;         /* Floats of an array. */
     uint32_t arrays;        /* In use, of OPTIMIZER_ARRAYS_MAX. */
     struct cell_arena rows; /* Zeroed, or opened by the owner: in memory behind the slots. */
@@ -81,11 +83,16 @@ size_t kept_memory_bytes(size_t slot_bytes);
 
 /* Use `memory`, which is page-aligned, has kept_memory_bytes() and outlives `kept`, for `arrays`
  * arrays of `count` floats. If it was last used under another identity, it is empty afterwards.
- * False: out of memory. */
+ * Slots that a former process has lent are held back until struct loans finds that no worker reads
+ * them. False: out of memory. */
 bool kept_memory_open(struct kept_memory *kept, void *memory, size_t slot_bytes, uint64_t count,
                       uint32_t arrays, struct digest identity);
 /* The contents of the memory stay. All slots must have been released. A zeroed one is allowed. */
 void kept_memory_close(struct kept_memory *kept);
+
+/* The memory that a ps lends to workers of its host: the slots, in the file `fd`, whose first byte
+ * is that of the memory. */
+struct loan_memory kept_memory_loans(const struct kept_memory *kept, int fd);
 
 /* The valid record. False: nothing is kept, or it contradicts itself. */
 bool kept_memory_read(const struct kept_memory *kept, struct kept_record *out);

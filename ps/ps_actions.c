@@ -9,7 +9,6 @@
 #include "common/base/time_spent.h"
 #include "common/faults/failpoint.h"
 #include "common/job/strategy.h"
-#include "common/net/slots.h"
 #include "ps/ps_private.h"
 #include "ps/slice_clocks.h"
 
@@ -46,7 +45,7 @@ static void answer(struct ps *ps, const struct ps_action *action)
         .generation = action->generation,
         .step = action->step,
         .sequence = action->round,
-        .first = slots_line(ps->shard.config.first * sizeof(float)),
+        .first = shard_line(&ps->shard),
     };
     ps_send(ps, action->conn, header, buffer_retain(values));
 }

@@ -7,6 +7,7 @@
 
 #include "common/base/minmax.h"
 #include "common/faults/failpoint.h"
+#include "common/net/slots.h"
 
 enum {
     BLOCK = 8192,           /* Floats; a multiple of 16. */
@@ -92,16 +93,21 @@ void shard_release_all(struct shard *shard)
 
 /* ------------------------------------------------------------------ update */
 
-static struct buffer *acquire(const struct shard *shard, size_t size)
+uint32_t shard_line(const struct shard *shard)
 {
-    struct buffer *buffer = NULL;
-    if (shard->config.kept != NULL) { buffer = buffer_acquire(shard->config.kept->slots, size); }
+    return slots_line(shard->config.first * sizeof(float));
+}
+
+static struct buffer *acquire(const struct shard *shard, size_t size, uint32_t line)
+{
+    struct kept_memory *kept = shard->config.kept;
+    struct buffer *buffer = kept != NULL ? buffer_acquire_line(kept->slots, size, line) : NULL;
     return buffer != NULL ? buffer : buffer_acquire(shard->config.pool, size);
 }
 
-static struct buffer *acquire_array(const struct shard *shard)
+static struct buffer *acquire_array(const struct shard *shard, uint32_t array)
 {
-    return acquire(shard, array_bytes(shard));
+    return acquire(shard, array_bytes(shard), array == 0 ? shard_line(shard) : BUFFER_ANY_LINE);
 }
 
 static bool acquire_arrays(const struct shard *shard, struct buffer *out[OPTIMIZER_ARRAYS_MAX])
@@ -109,7 +115,7 @@ static bool acquire_arrays(const struct shard *shard, struct buffer *out[OPTIMIZ
     assert(shard->arrays >= 1 && shard->arrays <= OPTIMIZER_ARRAYS_MAX);
     memset(out, 0, OPTIMIZER_ARRAYS_MAX * sizeof out[0]);
     for (uint32_t a = 0; a < shard->arrays; a++) {
-        out[a] = acquire_array(shard);
+        out[a] = acquire_array(shard, a);
         if (out[a] == NULL) {
             release_arrays(out);
             return false;
@@ -125,7 +131,7 @@ static bool acquire_next(const struct shard *shard, struct buffer *out[OPTIMIZER
     for (uint32_t a = 0; a < shard->arrays; a++) {
         const bool may_change = a > 0 || shard->config.no_answers;
         const bool in_place = may_change && buffer_is_exclusive(shard->current[a]);
-        out[a] = in_place ? buffer_retain(shard->current[a]) : acquire_array(shard);
+        out[a] = in_place ? buffer_retain(shard->current[a]) : acquire_array(shard, a);
         if (out[a] == NULL) {
             release_arrays(out);
             return false;
@@ -140,7 +146,7 @@ static struct buffer *acquire_answer(const struct shard *shard,
                                      struct buffer *const arrays[static OPTIMIZER_ARRAYS_MAX])
 {
     if (!optimizer_has_average(&shard->config.optimizer)) { return buffer_retain(arrays[0]); }
-    return acquire(shard, shard_answer_bytes(shard));
+    return acquire(shard, shard_answer_bytes(shard), shard_line(shard));
 }
 
 /* Copy `count` floats of the values and their average to `offset` of the answer. */

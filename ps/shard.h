@@ -80,6 +80,9 @@ void shard_close(struct shard *shard);
 
 /* The size of the body of an answer. */
 size_t shard_answer_bytes(const struct shard *shard);
+/* The line of a page at which values and answers begin in the slots of kept memory: they begin
+ * there in the arrays of the workers, too (T10). */
+uint32_t shard_line(const struct shard *shard);
 /* The number of chunks of a pushed sum. */
 uint32_t shard_chunks(const struct shard *shard);
 

@@ -44,12 +44,12 @@ struct found {
 };
 
 static struct buffer *take(const struct shard *shard, struct found *found, uint32_t slot,
-                           size_t size)
+                           size_t size, uint32_t line)
 {
     if (slot == BUFFER_NO_SLOT) { return NULL; }
     assert(slot < KEPT_SLOTS);
     if (found->slots[slot] != NULL) { return buffer_retain(found->slots[slot]); }
-    found->slots[slot] = buffer_acquire_slot(shard->config.kept->slots, slot, size);
+    found->slots[slot] = buffer_acquire_slot(shard->config.kept->slots, slot, size, line);
     assert(found->slots[slot] != NULL);
     return found->slots[slot];
 }
@@ -58,7 +58,10 @@ static void take_arrays(const struct shard *shard, struct found *found,
                         const uint32_t slots[static ARRAYS], struct buffer *out[static ARRAYS])
 {
     const size_t bytes = shard->config.count * sizeof(float);
-    for (uint32_t a = 0; a < ARRAYS; a++) { out[a] = take(shard, found, slots[a], bytes); }
+    for (uint32_t a = 0; a < ARRAYS; a++) {
+        const uint32_t line = a == 0 ? shard_line(shard) : BUFFER_ANY_LINE;
+        out[a] = take(shard, found, slots[a], bytes, line);
+    }
 }
 
 /* A part of a block may have its new contents: complete it. */
@@ -75,14 +78,15 @@ void shard_recover(struct shard *shard, const struct kept_record *record)
     assert(shard->config.kept != NULL);
     assert(shard->current[0] == NULL && shard->incoming[0] == NULL);
     const size_t answer_bytes = shard_answer_bytes(shard);
+    const uint32_t line = shard_line(shard);
     struct found found = {{NULL}};
     take_arrays(shard, &found, record->current, shard->current);
     take_arrays(shard, &found, record->next, shard->next.arrays);
     take_arrays(shard, &found, record->saves, shard->kept_arrays);
-    shard->answer = take(shard, &found, record->answer, answer_bytes);
-    shard->next.answer = take(shard, &found, record->next_answer, answer_bytes);
-    shard->previous = take(shard, &found, record->previous, answer_bytes);
-    shard->kept_answer = take(shard, &found, record->evaluation, answer_bytes);
+    shard->answer = take(shard, &found, record->answer, answer_bytes, line);
+    shard->next.answer = take(shard, &found, record->next_answer, answer_bytes, line);
+    shard->previous = take(shard, &found, record->previous, answer_bytes, line);
+    shard->kept_answer = take(shard, &found, record->evaluation, answer_bytes, line);
     shard->updates = record->updates;
     shard->kept_updates = record->kept_updates;
     if (record->begun != 0) { complete_block(shard); }

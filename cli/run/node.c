@@ -392,6 +392,7 @@ enum tn_status node_open_runtime(const struct node_setup *setup, struct node_hos
                                           .cluster_key = setup->cluster_key,
                                           .incarnation = identity->incarnation,
                                           .lanes = setup->job.transport.lane != LANE_TCP,
+                                          .loans = setup->loans,
                                           .body_max = largest_body(setup),
                                           .session_file = setup->session_file};
     identity->task = setup->task;

@@ -31,6 +31,8 @@ struct node_setup {
     uint64_t cluster_key;
     bool under_agent;
     int memory; /* A ps: memory that its agent keeps; -1: none. */
+    /* The role's, as in struct runtime_config. */
+    const struct loan_memory *loans;
     uint32_t wait_ms;
     struct runtime *runtime; /* NULL: there are several nodes, and the role opens one for each. */
 };

@@ -2,7 +2,9 @@
 #include "ps/ps.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/run/node.h"
@@ -20,6 +22,7 @@ struct ps_parts {
     size_t memory_bytes;
     struct cell_arena_size rows;
     struct kept_memory kept;
+    struct loan_memory loans; /* Its slots, by a descriptor of their own; -1: none. */
     struct kept_prefault prefault;
     struct ps *ps;
 };
@@ -32,6 +35,7 @@ static void open_memory(struct ps_parts *parts, const struct node_setup *setup)
     parts->rows = kept_file_rows();
     parts->memory_bytes = ps_kept_bytes(&setup->job, &setup->variables, index, parts->rows);
     if (setup->memory < 0 || parts->memory_bytes == 0) { return; }
+    parts->loans.fd = fcntl(setup->memory, F_DUPFD_CLOEXEC, 0);
     parts->memory = kept_file_map(setup->memory, parts->memory_bytes, &error);
     if (parts->memory == NULL) {
         log_warn("this ps keeps nothing if it is killed: %s", error.text);
@@ -43,11 +47,16 @@ static enum tn_status open_ps(struct node_setup *setup, void **out, struct error
     struct ps_parts *parts = calloc(1, sizeof *parts);
     *out = parts;
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    parts->loans.fd = -1;
     enum tn_status status = kernels_open(job_kernels(&setup->job), &parts->kernels, error);
     if (status == TN_OK) { open_memory(parts, setup); }
     if (parts->memory != NULL && !ps_kept_open(&parts->kept, parts->memory, &setup->job,
                                                &setup->variables, setup->task.index, parts->rows)) {
         return error_set(error, TN_ENOMEM, "out of memory");
+    }
+    if (parts->memory != NULL && parts->loans.fd >= 0) {
+        parts->loans = kept_memory_loans(&parts->kept, parts->loans.fd);
+        setup->loans = &parts->loans;
     }
     return status == TN_OK ? node_store_prepare(&parts->store, setup, error) : status;
 }
@@ -85,6 +94,7 @@ static void close_ps(void *role)
     struct ps_parts *parts = role;
     if (parts == NULL) { return; }
     kept_memory_close(&parts->kept);
+    if (parts->loans.fd >= 0) { close(parts->loans.fd); }
     if (parts->memory != NULL) { kept_file_unmap(parts->memory, parts->memory_bytes); }
     free(parts);
 }

@@ -30,6 +30,7 @@ enum {
 struct owned_buffer {
     struct buffer buffer; /* First, so that both have the same address. */
     void *memory;         /* To be freed; NULL: it is a slot. */
+    char *start;          /* The first page of a slot. */
     unsigned list;
     uint32_t slot;
     atomic_bool collapsed; /* A slot that has got what huge pages there are. */
@@ -50,6 +51,7 @@ struct buffer_pool {
     size_t limit_bytes;
     size_t in_use; /* Buffers with references. */
     bool has_slots;
+    uint64_t held_back;          /* Bits of slots. */
     struct owned_buffer **slots; /* By their numbers. */
     uint32_t slot_count;
     unsigned color;
@@ -126,8 +128,9 @@ struct buffer_pool *buffer_pool_of_slots(void *memory, size_t size, uint32_t cou
             return NULL;
         }
         *made = (struct owned_buffer){.list = LIST_LARGE, .slot = slot};
+        made->start = (char *)memory + slot * buffer_slot_bytes(size);
         made->buffer = (struct buffer){
-            .data = (char *)memory + slot * buffer_slot_bytes(size) + shift_of(slot),
+            .data = made->start + shift_of(slot),
             .capacity = capacity,
             .pool = pool,
             .next_free = pool->free[LIST_LARGE],
@@ -214,10 +217,28 @@ static struct buffer *make_buffer(struct buffer_pool *pool, unsigned list, size_
     return &made->buffer;
 }
 
-/* Take a free buffer of this capacity out of the list. NULL: there is none. */
-static struct buffer *take_free(struct buffer **list, size_t capacity)
+static bool is_held_back(const struct buffer_pool *pool, const struct buffer *buffer)
 {
-    while (*list != NULL && (*list)->capacity != capacity) { list = &(*list)->next_free; }
+    if (pool->held_back == 0) { return false; }
+    const uint32_t slot = ((const struct owned_buffer *)(const void *)buffer)->slot;
+    return slot < 64 && (pool->held_back >> slot & 1) != 0;
+}
+
+void buffer_pool_hold_back(struct buffer_pool *pool, uint64_t slots)
+{
+    assert(pool->has_slots && pool->slot_count <= 64);
+    pthread_mutex_lock(&pool->mutex);
+    pool->held_back = slots;
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+/* Take a free buffer of this capacity out of the list. NULL: there is none. */
+static struct buffer *take_free(struct buffer_pool *pool, unsigned number, size_t capacity)
+{
+    struct buffer **list = &pool->free[number];
+    while (*list != NULL && ((*list)->capacity != capacity || is_held_back(pool, *list))) {
+        list = &(*list)->next_free;
+    }
     struct buffer *buffer = *list;
     if (buffer == NULL) { return NULL; }
     assert(buffer->references == 0);
@@ -230,7 +251,7 @@ static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned list, s
                                       bool *reserved, unsigned *color, struct buffer **evicted)
 {
     pthread_mutex_lock(&pool->mutex);
-    struct buffer *buffer = take_free(&pool->free[list], capacity);
+    struct buffer *buffer = take_free(pool, list, capacity);
     if (buffer == NULL) {
         if (over_limit(pool, capacity) && !pool->has_slots) {
             *evicted = evict_for(pool, capacity);
@@ -252,10 +273,10 @@ static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned list, s
 static void collapse_slot(struct owned_buffer *slot, const atomic_bool *stop)
 {
     if (atomic_load(&slot->collapsed)) { return; }
-    const uintptr_t start = (uintptr_t)slot->buffer.data, mask = (uintptr_t)HUGE_PAGE_BYTES - 1,
-                    end = (start + slot->buffer.capacity) & ~mask;
+    const uintptr_t start = (uintptr_t)slot->start, mask = (uintptr_t)HUGE_PAGE_BYTES - 1,
+                    end = (start + slot->buffer.capacity + PAGE_BYTES) & ~mask;
     for (uintptr_t at = (start + mask) & ~mask; at < end; at += HUGE_PAGE_BYTES) {
-        char *page = (char *)slot->buffer.data + (at - start);
+        char *page = slot->start + (at - start);
         if (stop != NULL && atomic_load(stop)) { return; }
         if (madvise(page, PAGE_BYTES, MADV_POPULATE_READ) != 0 ||
             madvise(page, HUGE_PAGE_BYTES, MADV_COLLAPSE) != 0) {
@@ -271,7 +292,21 @@ void buffer_pool_prefault(struct buffer_pool *pool, uint32_t count, const atomic
     for (uint32_t slot = count; slot-- > 0;) { collapse_slot(pool->slots[slot], stop); }
 }
 
+/* The data of a slot that nothing else uses begin at this line of its first page. */
+static void place(struct buffer *slot, uint32_t line)
+{
+    struct owned_buffer *made = owned(slot);
+    const bool any = line == BUFFER_ANY_LINE;
+    assert(any || line < PAGE_BYTES / LINE_BYTES);
+    slot->data = made->start + (any ? shift_of(made->slot) : (size_t)line * LINE_BYTES);
+}
+
 struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size)
+{
+    return buffer_acquire_line(pool, size, BUFFER_ANY_LINE);
+}
+
+struct buffer *buffer_acquire_line(struct buffer_pool *pool, size_t size, uint32_t line)
 {
     assert(pool != NULL);
     if (size > SIZE_MAX / 2) { return NULL; }
@@ -292,14 +327,18 @@ struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size)
         }
     }
     if (buffer == NULL) { return NULL; }
-    if (pool->has_slots) { collapse_slot(owned(buffer), NULL); }
+    if (pool->has_slots) {
+        collapse_slot(owned(buffer), NULL);
+        place(buffer, line);
+    }
     buffer->size = size;
     buffer->next_free = NULL;
     __atomic_store_n(&buffer->references, 1, __ATOMIC_RELAXED);
     return buffer;
 }
 
-struct buffer *buffer_acquire_slot(struct buffer_pool *pool, uint32_t slot, size_t size)
+struct buffer *buffer_acquire_slot(struct buffer_pool *pool, uint32_t slot, size_t size,
+                                   uint32_t line)
 {
     pthread_mutex_lock(&pool->mutex);
     struct buffer **at = &pool->free[LIST_LARGE];
@@ -313,6 +352,7 @@ struct buffer *buffer_acquire_slot(struct buffer_pool *pool, uint32_t slot, size
     if (found == NULL) { return NULL; }
     assert(size <= found->capacity && found->references == 0);
     collapse_slot(owned(found), NULL);
+    place(found, line);
     found->size = size;
     found->next_free = NULL;
     found->references = 1;

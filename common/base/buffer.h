@@ -18,7 +18,8 @@
 
 struct buffer_pool;
 
-#define BUFFER_NO_SLOT UINT32_MAX
+#define BUFFER_NO_SLOT  UINT32_MAX
+#define BUFFER_ANY_LINE UINT32_MAX
 
 struct buffer {
     void *data;      /* 64-byte aligned. */
@@ -52,8 +53,15 @@ void buffer_pool_destroy(struct buffer_pool *pool);
  * released one of the same capacity, newest first, else allocates. Capacities are powers of two and
  * 1.5 times these up to 1 MiB, and whole pages above. NULL: out of memory or over the limit. */
 struct buffer *buffer_acquire(struct buffer_pool *pool, size_t size);
-/* Slot `slot` of the pool, with its contents. NULL: it is in use, or its number is too high. */
-struct buffer *buffer_acquire_slot(struct buffer_pool *pool, uint32_t slot, size_t size);
+/* The same, but the data of a slot begin at line `line`, of 64 bytes, of a page of 4096. */
+struct buffer *buffer_acquire_line(struct buffer_pool *pool, size_t size, uint32_t line);
+/* Slot `slot` of the pool, with its contents, which begin at `line`; BUFFER_ANY_LINE: where
+ * buffer_acquire() has put them. NULL: it is in use, or its number is too high. */
+struct buffer *buffer_acquire_slot(struct buffer_pool *pool, uint32_t slot, size_t size,
+                                   uint32_t line);
+/* Only buffer_acquire_slot() acquires these slots from now on: bit i is that of slot i, of at most
+ * 64. Replaces those that were held back before. */
+void buffer_pool_hold_back(struct buffer_pool *pool, uint64_t slots);
 /* The slot of `pool` that the buffer is; BUFFER_NO_SLOT: none. */
 uint32_t buffer_slot(const struct buffer_pool *pool, const struct buffer *buffer);
 /* Bytes [offset, offset + size) of `whole` as a buffer with one reference, which holds one to

@@ -4,7 +4,7 @@
  *
  * A body longer than WIRE_CHUNK_BYTES is cut into chunks, one frame each, when their turn comes: so
  * it takes one place of the queue, whatever its size. Bodies are sent in place, without a copy; a
- * lane has slots for some of them, and then the stream has only their headers.
+ * lane has slots for some of them or lends them, and then the stream has only their headers.
  * Several frames are sent in one piece, so that a burst of small ones costs one system call.
  *
  * Threads: one at a time. Blocking: never. Knows no sockets.

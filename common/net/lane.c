@@ -21,7 +21,8 @@ struct lane_memory {
     _Atomic uint32_t references;
     struct slots_sender sent;
     struct slots_receiver bodies;
-    struct lane_lease leases[SLOTS];
+    struct borrower borrower;
+    struct lane_lease leases[SLOTS + LOANS]; /* Loans behind the slots. */
 };
 
 /* At the beginning of the memory. The first of each leads from the accepting end to the dialing
@@ -29,6 +30,7 @@ struct lane_memory {
 struct heads {
     struct ring_shared rings[2];
     struct slots_shared slots[2];
+    _Alignas(64) struct loans_shared loans; /* The accepting end lends. */
 };
 
 _Static_assert(sizeof(struct heads) <= LANE_HEADS_BYTES, "the heads fit");
@@ -39,6 +41,7 @@ static _Atomic uint64_t memories; /* Allocated in this process so far. */
 static void release(struct lane_memory *memory)
 {
     if (atomic_fetch_sub(&memory->references, 1) > 1) { return; }
+    borrower_unmap(&memory->borrower);
     (void)munmap(memory->bytes, LANE_BYTES);
     free(memory);
 }
@@ -73,7 +76,7 @@ static bool allocate(struct lane *lane)
     if (lane->memory == NULL) { return false; }
     lane->memory->references = 1;
     lane->memory->number = 1 + atomic_fetch_add(&memories, 1);
-    for (unsigned i = 0; i < SLOTS; i++) {
+    for (unsigned i = 0; i < SLOTS + LOANS; i++) {
         lane->memory->leases[i] = (struct lane_lease){lane->memory, i + 1};
     }
     return true;
@@ -124,6 +127,7 @@ bool lane_open(struct lane *lane, int fd, int doorbell_fd)
 
 void lane_close(struct lane *lane)
 {
+    if (lane->loans != NULL) { loans_leave(lane->loans); }
     if (lane->memory != NULL) { release(lane->memory); }
     if (lane->peer != NULL) { (void)munmap(lane->peer, DOORBELL_BYTES); }
     *lane = (struct lane){0};
@@ -192,15 +196,27 @@ static void return_body(void *ctx)
 {
     const struct lane_lease *lease = ctx;
     struct lane_memory *memory = lease->memory;
-    slots_return(&memory->bodies, lease->slot);
+    if (lease->slot > SLOTS) {
+        borrower_return(&memory->borrower, lease->slot - SLOTS);
+    } else {
+        slots_return(&memory->bodies, lease->slot);
+    }
     release(memory);
+}
+
+/* Where the body is that a header names. NULL: the peer cannot have put it there. */
+static void *take_place(struct lane_memory *memory, const struct frame_header *header)
+{
+    if (header->slot <= SLOTS) { return slots_take(&memory->bodies, header); }
+    const unsigned number = header->slot - SLOTS;
+    return (void *)(uintptr_t)borrower_take(&memory->borrower, number, header->body_bytes);
 }
 
 struct buffer *lane_take_body(struct lane *lane, const struct frame_header *header, bool *valid)
 {
     assert(lane->memory != NULL);
     struct lane_memory *memory = lane->memory;
-    void *body = slots_take(&memory->bodies, header);
+    void *body = take_place(memory, header);
     *valid = body != NULL;
     if (body == NULL) { return NULL; }
     struct lane_lease *lease = &memory->leases[header->slot - 1];
@@ -209,4 +225,43 @@ struct buffer *lane_take_body(struct lane *lane, const struct frame_header *head
     buffer->memory = memory->number;
     atomic_fetch_add(&memory->references, 1);
     return buffer;
+}
+
+/* ---------------------------------------------------------------------- loans */
+
+static struct loans_shared *loans_of(const struct lane *lane)
+{
+    return &((struct heads *)lane->memory->bytes)->loans;
+}
+
+int lane_offer_loans(struct lane *lane, struct loans *loans)
+{
+    int fd;
+    assert(lane->memory != NULL && lane->loans == NULL);
+    lane->loans = loans_join(loans, loans_of(lane), &fd);
+    return fd;
+}
+
+bool lane_accept_loans(struct lane *lane, int fd, uint64_t offset, uint64_t bytes)
+{
+    assert(lane->memory != NULL);
+    return borrower_map(&lane->memory->borrower, loans_of(lane), fd, offset, bytes);
+}
+
+bool lane_can_borrow(const struct lane *lane)
+{
+    return lane->memory != NULL && lane->memory->borrower.memory != NULL;
+}
+
+unsigned lane_lend_body(struct lane *lane, struct buffer *body, size_t from, size_t bytes)
+{
+    if (!lane->lends) { return 0; }
+    assert(lane->loans != NULL);
+    const unsigned number = loans_lend(lane->loans, body, from, bytes);
+    return number > 0 ? SLOTS + number : 0;
+}
+
+void lane_collect_loans(struct lane *lane)
+{
+    if (lane->loans != NULL) { loans_collect(lane->loans); }
 }

@@ -20,6 +20,7 @@
 
 #include "common/base/buffer.h"
 #include "common/base/doorbell.h"
+#include "common/net/loans.h"
 #include "common/net/ring.h"
 #include "common/net/slots.h"
 
@@ -37,6 +38,8 @@ struct lane {
     struct ring_producer out;
     struct ring_consumer in;
     struct doorbell_page *peer; /* The peer's doorbell. */
+    struct loan_account *loans; /* NULL: this end lends nothing. */
+    bool lends;                 /* The peer has mapped what this end lends. */
 };
 
 /* Create the memory, for the accepting end; `doorbell_fd` is the peer's. Returns the descriptor of
@@ -69,5 +72,18 @@ struct buffer *lane_reserve_body(struct lane *lane, uint32_t line, size_t bytes)
  * Only read it. `*valid`: whether the peer can have put it there; NULL although it is: out of
  * memory. */
 struct buffer *lane_take_body(struct lane *lane, const struct frame_header *header, bool *valid);
+
+/* ---- loans (common/net/loans.h): bodies that the peer uses where they are */
+
+/* The accepting end offers the memory of `loans`, which outlives the lane. Returns the descriptor
+ * for the peer, which the caller closes; -1: not possible. */
+int lane_offer_loans(struct lane *lane, struct loans *loans);
+/* The dialing end maps what its peer offers. False: not possible. */
+bool lane_accept_loans(struct lane *lane, int fd, uint64_t offset, uint64_t bytes);
+bool lane_can_borrow(const struct lane *lane); /* Whether it has done that. */
+/* Lend a part of a body instead of lane_put_body(). Returns the same; no copy is made. */
+unsigned lane_lend_body(struct lane *lane, struct buffer *body, size_t from, size_t bytes);
+/* Release the bodies that the peer has returned. From any thread; other calls may be going on. */
+void lane_collect_loans(struct lane *lane);
 
 #endif

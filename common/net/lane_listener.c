@@ -12,7 +12,7 @@
 
 #include "common/base/clock.h"
 
-enum { LANE_VERSION = 4, PATIENCE_MS = 3000, DESCRIPTORS = 2, BACKLOG = 256 };
+enum { LANE_VERSION = 4, PATIENCE_MS = 3000, DESCRIPTORS = 3, BACKLOG = 256 };
 
 /* Both ways: of one release, on one host. */
 struct message {
@@ -20,6 +20,7 @@ struct message {
     uint32_t version, bytes;
     uint64_t cluster;
     struct lane_nonce nonce;
+    uint64_t loan_offset, loan_bytes; /* The place of the lent memory in its file; 0, 0: none. */
 };
 
 static const char magic[8] = {'t', 'a', 'n', '-', 'l', 'a', 'n', 'e'};
@@ -79,7 +80,8 @@ static void close_all(int fds[static DESCRIPTORS])
     }
 }
 
-/* Take the descriptors of a message, at most two, since the control buffer has space for two. */
+/* Take the descriptors of a message, at most DESCRIPTORS: the control buffer has space for these.
+ */
 static unsigned take_descriptors(struct msghdr *head, int fds[static DESCRIPTORS])
 {
     unsigned count = 0;
@@ -99,9 +101,9 @@ static unsigned take_descriptors(struct msghdr *head, int fds[static DESCRIPTORS
     return count;
 }
 
-/* Receive a message with exactly `count` descriptors, which become the caller's. False and errno:
- * EAGAIN, none has arrived; EPROTO: it is not of this release; EMFILE: too few descriptors are
- * left. */
+/* Receive a message with exactly `count` descriptors, and one more if memory is lent, which become
+ * the caller's. False and errno: EAGAIN, none has arrived; EPROTO: it is not of this release;
+ * EMFILE: too few descriptors are left. */
 static bool receive_message(int fd, struct message *message, int fds[static DESCRIPTORS],
                             unsigned count)
 {
@@ -116,11 +118,12 @@ static bool receive_message(int fd, struct message *message, int fds[static DESC
         .msg_control = control.bytes,
         .msg_controllen = sizeof control.bytes,
     };
-    fds[0] = fds[1] = -1;
+    for (unsigned i = 0; i < DESCRIPTORS; i++) { fds[i] = -1; }
     const ssize_t received = recvmsg(fd, &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (received < 0) { return false; }
     const unsigned have = take_descriptors(&head, fds);
-    const bool whole = received == (ssize_t)sizeof *message && have == count &&
+    const bool whole = received == (ssize_t)sizeof *message &&
+                       have == count + (message->loan_bytes > 0 ? 1 : 0) &&
                        (head.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
     if (whole && memcmp(message->magic, magic, sizeof magic) == 0 &&
         message->version == LANE_VERSION && message->bytes == LANE_BYTES) {
@@ -222,13 +225,16 @@ static void answer(struct lane_listener *listener, int fd, const struct message 
                    int doorbell_fd, uint64_t now_ms)
 {
     struct lane lane;
-    int fds[DESCRIPTORS] = {-1, listener->doorbell_fd};
-    const struct message message = make_message(listener->cluster, &request->nonce);
+    int fds[DESCRIPTORS] = {-1, listener->doorbell_fd, -1};
+    struct message message = make_message(listener->cluster, &request->nonce);
     fds[0] = lane_create(&lane, doorbell_fd);
     if (fds[0] < 0) { return; }
+    if (listener->loans != NULL) { fds[2] = lane_offer_loans(&lane, listener->loans); }
+    if (fds[2] >= 0) { loans_range(listener->loans, &message.loan_offset, &message.loan_bytes); }
     keep(listener, &lane, &request->nonce, now_ms);
-    (void)send_message(fd, &message, fds, DESCRIPTORS);
+    (void)send_message(fd, &message, fds, fds[2] >= 0 ? 3 : 2);
     close(fds[0]);
+    if (fds[2] >= 0) { close(fds[2]); }
 }
 
 /* False: the client's request has not arrived yet. */
@@ -331,10 +337,14 @@ bool lane_request_answer(int fd, const struct lane_nonce *nonce, struct lane *ou
     struct message message;
     int fds[DESCRIPTORS];
     bool opened = false;
-    if (receive_message(fd, &message, fds, DESCRIPTORS)) {
+    if (receive_message(fd, &message, fds, 2)) {
         opened = memcmp(&message.nonce, nonce, sizeof *nonce) == 0;
         errno = EPROTO;
         if (opened) { opened = lane_open(out, fds[0], fds[1]); }
+        /* Without it, all bodies are copied: the frame with the nonce reports that. */
+        if (opened && fds[2] >= 0) {
+            (void)lane_accept_loans(out, fds[2], message.loan_offset, message.loan_bytes);
+        }
         const int cause = errno;
         close_all(fds);
         errno = cause;

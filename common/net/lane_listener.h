@@ -6,7 +6,8 @@
  *
  *   dialing end                                  accepting end
  *   lane_request(): key, nonce, doorbell         ->
- *                                                <- lane_listener_handle(): memory, doorbell
+ *                                                <- lane_listener_handle(): memory, doorbell, and
+ *                                                   the memory that it lends, if there is one
  *   nonce, over the TCP connection               -> lane_listener_take()
  *
  * Only the nonce, which arrives both ways, proves that both connections lead to the same process.
@@ -48,7 +49,8 @@ struct lane_prepared {
 struct lane_listener {
     int fd; /* -1: closed. */
     uint64_t cluster;
-    int doorbell_fd; /* Borrowed. */
+    int doorbell_fd;     /* Borrowed. */
+    struct loans *loans; /* The loans of the lanes; set by the owner; NULL: none. */
     struct lane_client clients[LANE_CLIENTS_MAX];
     pthread_mutex_t mutex; /* Guards the next one. */
     struct lane_prepared prepared[LANE_PREPARED_MAX];

@@ -293,7 +293,7 @@ static void start_lanes(struct transport *transport)
     if (reachable && strncmp(transport->address, "tcp://", 6) == 0) {
         address = transport->address + 6;
     }
-    transport->host.lanes = lanes_open(config->cluster, address, config->owner_polls, reason);
+    transport->host.lanes = lanes_open(config, address, reason);
     if (transport->host.lanes == NULL) {
         log_info("connections use TCP, as shared memory is not possible: %s", reason);
     }

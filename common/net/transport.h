@@ -90,6 +90,8 @@ struct transport_port {
 
 /* ------------------------------------------------------------ the transport */
 
+struct loan_memory;
+
 struct transport_config {
     const char *listen;    /* "tcp://127.0.0.1:0" picks a free port; NULL: dial only. */
     bool dial_only;        /* `listen` is only our name: it is checked, and no port is opened. */
@@ -98,6 +100,9 @@ struct transport_config {
     uint32_t body_max;     /* Bytes (T7). */
     uint32_t heartbeat_ms; /* Sent when nothing else was; a peer that is silent for 4 is closed. */
     bool lanes; /* Peers that offer lanes too, and share this host, are reached by one (T10). */
+    /* The memory whose bodies are lent to peers that dial this node, instead of being copied
+     * (common/net/loans.h); it outlives the transport. NULL: none. */
+    const struct loan_memory *loans;
     bool owner_polls; /* The owner calls transport_poll(); else a thread of the transport does. */
     struct buffer_pool *pool; /* Bodies are received into its buffers. */
     transport_sink sink;

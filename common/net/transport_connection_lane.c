@@ -92,13 +92,15 @@ static void open_without(struct connection *connection, const char *reason)
     connection_open(connection);
 }
 
-static struct frame_header nonce_frame(const struct lane_nonce *nonce, bool agreed)
+/* `borrows`: this end has dialed and mapped the memory that the peer lends. */
+static struct frame_header nonce_frame(const struct lane_nonce *nonce, bool agreed, bool borrows)
 {
     return (struct frame_header){
         .type = FRAME_LANE,
         .step = nonce->parts[0],
         .sequence = nonce->parts[1],
         .first = agreed,
+        .count = borrows,
     };
 }
 
@@ -117,7 +119,8 @@ void connection_lane_answered(struct connection *connection, int fd)
     }
     if (opened && prepare_reader(connection)) {
         lane->state = CONNECTION_LANE_AGREEING;
-        connection_push_control(connection, nonce_frame(&lane->nonce, false));
+        const bool borrows = lane_can_borrow(&lane->lane);
+        connection_push_control(connection, nonce_frame(&lane->nonce, false, borrows));
     } else {
         open_without(connection, reason);
         pthread_mutex_lock(&connection->mutex);
@@ -127,7 +130,7 @@ void connection_lane_answered(struct connection *connection, int fd)
 }
 
 /* A peer that dialed us names the lane that it has got at our listener. */
-static void accept_lane(struct connection *connection, const struct lane_nonce *nonce)
+static void accept_lane(struct connection *connection, const struct lane_nonce *nonce, bool borrows)
 {
     struct lanes *lanes = connection->host->lanes;
     struct lane lane = {0};
@@ -140,11 +143,12 @@ static void accept_lane(struct connection *connection, const struct lane_nonce *
         return;
     }
     if (agreed) {
+        lane.lends = borrows && lane.loans != NULL;
         connection->lane.lane = lane;
         connection->lane.reader.unproven = true;
         activate(connection);
     }
-    connection_push_control(connection, nonce_frame(nonce, agreed));
+    connection_push_control(connection, nonce_frame(nonce, agreed, false));
     pthread_mutex_unlock(&connection->mutex);
     bool opened = connection_announce(connection);
     if (agreed && opened) { lanes_add(lanes, connection); }
@@ -174,7 +178,7 @@ enum tn_status connection_lane_agree(struct connection *connection,
     const bool greeting = connection->phase == CONNECTION_GREETING;
     pthread_mutex_unlock(&connection->mutex);
     if (connection->accepted && greeting && state == CONNECTION_LANE_NONE) {
-        accept_lane(connection, &nonce);
+        accept_lane(connection, &nonce, header->count == 1);
         return TN_OK;
     }
     if (!connection->accepted && state == CONNECTION_LANE_AGREEING &&
@@ -230,6 +234,9 @@ static enum tn_status receive(struct connection *connection, bool *done, struct 
         if (!lane_receive(&lane->lane, places, count, &received)) {
             return error_set(error, TN_EPROTO, "%s", broken_text);
         }
+        /* The worker has returned the last values before it pushed: they are free for the next
+         * update, which begins once this frame is delivered. */
+        lane_collect_loans(&lane->lane);
         frame_reader_received(&lane->reader, received);
         enum tn_status status = connection_deliver(connection, &lane->reader, error);
         if (status != TN_OK) { return status; }

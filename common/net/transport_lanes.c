@@ -66,13 +66,14 @@ static void release(struct lanes *lanes)
 {
     if (lanes->wake_fd >= 0) { close(lanes->wake_fd); }
     lane_listener_close(&lanes->listener);
+    loans_close(lanes->loans);
     doorbell_close(&lanes->doorbell);
     pthread_mutex_destroy(&lanes->polling);
     pthread_mutex_destroy(&lanes->requests_mutex);
     free(lanes);
 }
 
-struct lanes *lanes_open(uint64_t cluster, const char *address, bool owner_polls,
+struct lanes *lanes_open(const struct transport_config *config, const char *address,
                          char reason[static LANE_REASON_MAX])
 {
     struct lanes *lanes = calloc(1, sizeof *lanes);
@@ -82,11 +83,13 @@ struct lanes *lanes_open(uint64_t cluster, const char *address, bool owner_polls
     }
     pthread_mutex_init(&lanes->polling, NULL);
     pthread_mutex_init(&lanes->requests_mutex, NULL);
-    lanes->helper_waits_as = owner_polls ? DOORBELL_HELPER : DOORBELL_OWNER;
+    lanes->helper_waits_as = config->owner_polls ? DOORBELL_HELPER : DOORBELL_OWNER;
     const bool shared = doorbell_open(&lanes->doorbell, true);
     if (!shared) { (void)snprintf(reason, LANE_REASON_MAX, "memfd: %s", strerror(errno)); }
-    const bool opened = lane_listener_open(&lanes->listener, cluster, shared ? address : NULL,
-                                           lanes->doorbell.fd, reason);
+    const bool opened = lane_listener_open(&lanes->listener, config->cluster,
+                                           shared ? address : NULL, lanes->doorbell.fd, reason);
+    if (config->loans != NULL && address != NULL) { lanes->loans = loans_open(config->loans); }
+    lanes->listener.loans = lanes->loans;
     lanes->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (shared && opened && lanes->wake_fd < 0) {
         (void)snprintf(reason, LANE_REASON_MAX, "eventfd: %s", strerror(errno));

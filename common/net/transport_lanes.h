@@ -28,7 +28,8 @@ struct lane_request_waiting {
 struct lanes {
     struct doorbell doorbell;
     struct lane_listener listener;
-    int wake_fd; /* Ends lanes_wait(). */
+    struct loans *loans; /* NULL: bodies are copied. */
+    int wake_fd;         /* Ends lanes_wait(). */
     pthread_t helper;
     enum doorbell_waiter helper_waits_as;
     atomic_bool stopping;
@@ -41,7 +42,7 @@ struct lanes {
 };
 
 /* `address`: where the node listens, "127.0.0.1:4000"; NULL: nowhere. NULL: `reason`. */
-struct lanes *lanes_open(uint64_t cluster, const char *address, bool owner_polls,
+struct lanes *lanes_open(const struct transport_config *config, const char *address,
                          char reason[static LANE_REASON_MAX]);
 void lanes_close(struct lanes *lanes); /* Every connection is closed. NULL is allowed. */
 

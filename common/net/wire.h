@@ -41,7 +41,8 @@ enum frame_type {
     FRAME_LOSSES,    /* Observer -> ps: `step` is the first whose loss it lacks. Ps -> observer: the
                         losses of `count` steps from `step` on. Body: float64. */
     FRAME_LANE,      /* Used by the transport itself. `step`, `sequence`: the nonce of a lane (T10).
-                        `first` of the answer: 1, frames travel over it from now on. */
+                        `first` of the answer: 1, frames travel over it from now on. `count` of the
+                        question: 1, the dialing end can borrow (common/net/loans.h). */
     FRAME_LOOKUP,    /* Worker -> ps: the rows of tables at `step` are wanted. Body: their keys
                         (common/cluster/row_body.h). `first`: the number of the lookup. */
     FRAME_ROWS,      /* Ps -> worker: the rows of lookup `first`, float32. */
@@ -85,8 +86,9 @@ enum { WIRE_LANES_SHIFT = 16 };
 
 struct frame_header {
     uint8_t type; /* enum frame_type. */
-    uint8_t slot; /* 0: the body follows the header; else the slot of the lane that has it (T10). */
-    uint8_t line; /* The line of a page at which the body begins in that slot. */
+    /* 0: the body follows the header; else the slot or loan of the lane that has it (T10). */
+    uint8_t slot;
+    uint8_t line;     /* The line of a page at which the body begins in that slot. */
     uint64_t cluster; /* Key of the cluster; frames of other clusters are refused. Set by the
                          transport. */
     uint64_t sender;  /* Incarnation of the sending node. Set by the transport. */

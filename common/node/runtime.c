@@ -58,6 +58,7 @@ static enum tn_status open_transport(struct runtime *runtime, const struct runti
         .body_max = config->body_max,
         .heartbeat_ms = HEARTBEAT_MS,
         .lanes = config->lanes,
+        .loans = config->loans,
         .owner_polls = true,
         .pool = runtime->ports.buffers,
         .sink = on_transport,

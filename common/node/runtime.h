@@ -25,7 +25,9 @@ struct runtime_config {
     bool dial_only;     /* No node dials this one: `listen` is its name only. */
     uint64_t cluster_key;
     uint64_t incarnation;
-    bool lanes;                /* Peers on this host are reached through shared memory. */
+    bool lanes; /* Peers on this host are reached through shared memory. */
+    /* As in struct transport_config. */
+    const struct loan_memory *loans;
     uint32_t body_max;         /* Largest frame body in bytes. */
     size_t buffer_limit_bytes; /* 0: no bound. */
     const char *session_file;  /* Where the agent finds our ZooKeeper session; NULL: not saved. */

@@ -29,14 +29,15 @@ def memory_files(pid):
 
 
 def shares_tensors(pid):
-    """Whether pages of lanes are those of arrays of a worker, which reads values and writes gradients there."""
+    """Whether pages of both ps are those of an array of a worker, which has all their values mapped as well, and pages of a lane
+    those of a gradient."""
     try:
         maps = Path(f"/proc/{pid}/maps").read_text()
     except OSError:  # It has ended.
         return False
-    pages = re.findall(r"^(\w+)-(\w+) (r.)-s .*/memfd:tanist-lane", maps, re.M)
-    sizes = {access: [int(end, 16) - int(begin, 16) for begin, end, other in pages if other == access] for access in ("r-", "rw")}
-    return len(sizes["r-"]) > 0 and any(size < 1 << 20 for size in sizes["rw"])
+    reads_values = all(len(re.findall(rf" r--s .*/memfd:{ps} ", maps)) > 1 for ps in ("ps:0", "ps:1"))
+    written = re.findall(r"^(\w+)-(\w+) rw-s .*/memfd:tanist-lane", maps, re.M)
+    return reads_values and any(int(end, 16) - int(begin, 16) < 1 << 20 for begin, end in written)
 
 
 class Lane(Cli):

@@ -3,12 +3,16 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "common/base/memory_file.h"
 #include "common/net/lane_listener.h"
 
 #define LOOPBACK "tcp://127.0.0.1:0"
@@ -350,15 +354,140 @@ static void killed_peers_leave_nothing(void **state)
     }
 }
 
+/* ----------------------------------------------------------------- loans */
+
+enum { BORROWERS = 5, LENT_BODY = 100000, LENT_SLOTS = 4 };
+
+static struct borrowing_child {
+    pid_t pid;
+    int to[2], from[2]; /* The address for it; a byte from it for each body. */
+} borrowers[BORROWERS];
+
+/* Keep all bodies in use. */
+static void keep_body(void *ctx, const struct transport_event *event)
+{
+    const int *arrived = ctx;
+    if (event->type == TRANSPORT_FRAME) { (void)!write(*arrived, "", 1); }
+}
+
+static void borrow_until_killed(const char *address, int arrived)
+{
+    struct error error;
+    struct transport *transport;
+    const struct transport_config config = {.cluster = PROBE_CLUSTER,
+                                            .sender = 1,
+                                            .body_max = WIRE_CHUNK_BYTES,
+                                            .heartbeat_ms = 2000,
+                                            .pool = buffer_pool_create(0),
+                                            .lanes = true,
+                                            .sink = keep_body,
+                                            .sink_ctx = &arrived};
+    if (transport_open(&config, &transport, &error) != TN_OK) { return; }
+    const struct transport_port port = transport_port_of(transport);
+    const conn_id conn = port.dial(port.ctx, address);
+    port.send(port.ctx, conn, &(struct frame_header){.type = FRAME_PULL, .sequence = 1}, NULL);
+    for (;;) { (void)pause(); }
+}
+
+/* Before this process has threads. */
+static int fork_borrowers(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < BORROWERS; i++) {
+        struct borrowing_child *child = &borrowers[i];
+        assert_int_equal(pipe(child->to) | pipe(child->from), 0);
+        child->pid = fork();
+        assert_true(child->pid >= 0);
+        if (child->pid > 0) { continue; }
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        char address[TRANSPORT_ADDRESS_MAX] = "";
+        if (read(child->to[0], address, sizeof address) > 0) {
+            borrow_until_killed(address, child->from[1]);
+        }
+        _exit(1);
+    }
+    return 0;
+}
+
+/* The kernel may release the memory of a killed process a little later. */
+static void wait_unlocked(int fd)
+{
+    for (unsigned i = 0; i < 60000; i++) {
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        assert_int_equal(fcntl(fd, F_OFD_GETLK, &lock), 0);
+        if (lock.l_type == F_UNLCK) { return; }
+        (void)poll(NULL, 0, 1);
+    }
+    fail_msg("a killed process keeps its lock");
+}
+
+/* Lend all slots to the last peer, which keeps them. All are free if it has a lane. */
+static void lend_all(struct probe *server, struct buffer_pool *pool, int arrived)
+{
+    pthread_mutex_lock(&server->mutex);
+    const conn_id conn = {server->seen[server->seen_count - 1].conn};
+    pthread_mutex_unlock(&server->mutex);
+    struct buffer *bodies[LENT_SLOTS];
+    for (unsigned i = 0; i < LENT_SLOTS; i++) {
+        bodies[i] = buffer_acquire(pool, LENT_BODY);
+        assert_non_null(bodies[i]);
+    }
+    for (unsigned i = 0; i < LENT_SLOTS; i++) {
+        char byte;
+        const struct frame_header header = {.type = FRAME_VALUES, .sequence = i + 1};
+        server->port.send(server->port.ctx, conn, &header, bodies[i]);
+        assert_int_equal(read(arrived, &byte, 1), 1);
+    }
+}
+
+/* A peer that is killed while it reads lent bodies does not keep them from being written again, as
+ * soon as the next peer has connected. */
+static void killed_borrowers_return_all(void **state)
+{
+    (void)state;
+    void *memory;
+    static _Atomic uint64_t lent;
+    struct loan_memory offered = {.bytes = LENT_SLOTS * buffer_slot_bytes(LENT_BODY),
+                                  .lent = &lent};
+    offered.fd = memory_file_create("test-loans", offered.bytes, &memory);
+    offered.memory = memory;
+    offered.pool = buffer_pool_of_slots(memory, LENT_BODY, LENT_SLOTS);
+    probe_lanes = true;
+    struct probe *server =
+        probe_open((struct probe_options){.listen = LOOPBACK, .loans = &offered});
+    unsigned lanes = 0;
+    for (unsigned i = 0; i < BORROWERS; i++) {
+        struct borrowing_child *child = &borrowers[i];
+        assert_true(write(child->to[1], server->address, strlen(server->address)) > 0);
+        WAIT_UNTIL(server, server->opened == i + 1);
+        lanes += by_lane(server);
+        lend_all(server, offered.pool, child->from[0]);
+        assert_int_equal(kill(child->pid, SIGKILL), 0);
+        assert_int_equal(waitpid(child->pid, NULL, 0), child->pid);
+        WAIT_UNTIL(server, server->closed == i + 1);
+        wait_unlocked(offered.fd);
+        close(child->to[0]);
+        close(child->to[1]);
+        close(child->from[0]);
+        close(child->from[1]);
+    }
+    assert_int_equal(lent != 0, lanes > 0);
+    probe_close(server);
+    buffer_pool_destroy(offered.pool); /* Asserts that no slot is in use. */
+    (void)munmap(memory, offered.bytes);
+    close(offered.fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(killed_peers_leave_nothing), /* First: it forks. */
+        cmocka_unit_test(killed_borrowers_return_all),
         cmocka_unit_test(lane_needs_both_ends),
         cmocka_unit_test(wrong_listener_is_recognised),
         cmocka_unit_test(broken_lane_is_closed),
         cmocka_unit_test(last_frames_are_delivered),
         cmocka_unit_test(listener_survives_its_clients),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, fork_borrowers, NULL);
 }

@@ -175,6 +175,7 @@ struct probe_options {
     uint32_t heartbeat_ms;
     uint32_t body_max;
     size_t pool_limit_bytes;
+    const struct loan_memory *loans;
     bool echo;
 };
 
@@ -194,6 +195,7 @@ static inline struct probe *probe_open(struct probe_options options)
         .heartbeat_ms = options.heartbeat_ms > 0 ? options.heartbeat_ms : 2000,
         .pool = probe->pool,
         .lanes = probe_lanes,
+        .loans = options.loans,
         .sink = probe_sink,
         .sink_ctx = probe,
     };

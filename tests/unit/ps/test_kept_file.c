@@ -104,7 +104,7 @@ static void test_slots_get_huge_pages(void **state)
     struct buffer_pool *pool = buffer_pool_of_slots(memory, SLOT_BYTES, SLOTS);
     assert_non_null(pool);
     assert_int_equal(huge_bytes(memory), 0);
-    struct buffer *slot = buffer_acquire_slot(pool, 1, SLOT_BYTES);
+    struct buffer *slot = buffer_acquire_slot(pool, 1, SLOT_BYTES, BUFFER_ANY_LINE);
     assert_non_null(slot);
     if (machine_has_huge_pages()) {
         /* Whole ones only, so that the slot before has none. */

@@ -315,6 +315,39 @@ static void test_other_identity_is_empty(void **state)
     kept_memory_close(&kept);
 }
 
+/* Slots that a former process has lent are held back; all, if it had slots of another shard. */
+static void test_lent_slots_are_held_back(void **state)
+{
+    (void)state;
+    const size_t bytes = COUNT * sizeof(float);
+    assert_true(kept_memory_open(&kept, memory, bytes, COUNT, 3, identity));
+    struct loan_memory offered = kept_memory_loans(&kept, 3);
+    assert_ptr_equal(offered.memory, (char *)memory + offered.offset);
+    assert_int_equal(offered.offset + offered.bytes, kept_memory_bytes(bytes));
+    *offered.lent = 3;
+    kept_memory_close(&kept);
+    assert_true(kept_memory_open(&kept, memory, bytes, COUNT, 3, identity));
+    struct buffer *buffer = buffer_acquire(kept.slots, bytes);
+    assert_int_equal(buffer_slot(kept.slots, buffer), 2);
+    buffer_release(buffer);
+    kept_memory_close(&kept);
+    assert_true(kept_memory_open(&kept, memory, bytes, COUNT, 3, (struct digest){1, 3}));
+    assert_null(buffer_acquire(kept.slots, bytes));
+    kept_memory_close(&kept);
+}
+
+/* Values begin at the line of a page at which they begin in the array of a worker. */
+static void test_values_begin_at_their_line(void **state)
+{
+    (void)state;
+    begin();
+    shard.config.first = 1000 * 16;
+    assert_true(shard_begin_update(&shard));
+    assert_int_equal((uintptr_t)shard.next.arrays[0]->data % 4096, 1000 * 64 % 4096);
+    assert_ptr_equal(shard.next.answer, shard.next.arrays[0]);
+    close_ps();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +358,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_damaged_records_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_contradictions_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_identity_is_empty, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lent_slots_are_held_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_values_begin_at_their_line, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

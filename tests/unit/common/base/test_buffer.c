@@ -189,6 +189,40 @@ static void prefault_keeps_contents(void **state)
     (void)munmap(memory, size);
 }
 
+/* A slot begins at the line that is asked for, then again where it did before; and those that are
+ * held back are only acquired by their numbers. */
+static void slots_have_lines_and_are_held_back(void **state)
+{
+    (void)state;
+    enum { SLOTS = 3, BYTES = 10000 };
+    static _Alignas(4096) char memory[SLOTS * (12288 + 4096)];
+    assert_int_equal(buffer_slot_bytes(BYTES) * SLOTS, sizeof memory);
+    struct buffer_pool *pool = buffer_pool_of_slots(memory, BYTES, SLOTS);
+    struct buffer *buffer = buffer_acquire(pool, BYTES);
+    const void *usual = buffer->data;
+    buffer_release(buffer);
+    buffer = buffer_acquire_line(pool, BYTES, 63);
+    assert_ptr_equal(buffer->data, memory + (size_t)63 * 64);
+    buffer_release(buffer);
+    buffer_pool_hold_back(pool, 5);
+    buffer = buffer_acquire(pool, BYTES);
+    assert_int_equal(buffer_slot(pool, buffer), 1);
+    assert_null(buffer_acquire(pool, BYTES));
+    struct buffer *found = buffer_acquire_slot(pool, 0, BYTES, BUFFER_ANY_LINE);
+    assert_ptr_equal(found->data, usual);
+    buffer_release(found);
+    found = buffer_acquire_slot(pool, 0, BYTES, 0);
+    assert_ptr_equal(found->data, memory);
+    buffer_release(found);
+    assert_null(buffer_acquire(pool, BYTES));
+    buffer_pool_hold_back(pool, 0);
+    found = buffer_acquire(pool, BYTES);
+    assert_int_equal(buffer_slot(pool, found), 0);
+    buffer_release(found);
+    buffer_release(buffer);
+    buffer_pool_destroy(pool);
+}
+
 static void count_release(void *ctx)
 {
     ++*(int *)ctx;
@@ -246,6 +280,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(memory_in_use_is_not_spare, create_pool, destroy_pool),
         cmocka_unit_test(limit_is_enforced),
         cmocka_unit_test(prefault_keeps_contents),
+        cmocka_unit_test(slots_have_lines_and_are_held_back),
         cmocka_unit_test(wrapped_memory_is_given_back_once),
         cmocka_unit_test_setup_teardown(starts_differ_within_the_page, create_pool, destroy_pool),
     };

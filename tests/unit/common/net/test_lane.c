@@ -8,8 +8,10 @@
 
 #include <cmocka.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/base/memory_file.h"
 #include "common/net/frame_reader.h"
 #include "common/net/frame_writer.h"
 
@@ -284,6 +286,51 @@ static void impossible_slots_are_errors(void **state)
     receive_fault((struct frame_header){.slot = 1, .body_bytes = BODY});
 }
 
+/* Values in memory that both ends have are used there: only the header travels. Others, and
+ * gradients, are put into slots. */
+static void values_are_lent(void **state)
+{
+    (void)state;
+    static _Atomic uint64_t lent;
+    const size_t bytes = 4 * buffer_slot_bytes(BODY);
+    void *memory;
+    uint64_t offset, size;
+    struct loan_memory offered = {.bytes = bytes, .lent = &lent};
+    offered.fd = memory_file_create("test-lane", bytes, &memory);
+    offered.memory = memory;
+    offered.pool = buffer_pool_of_slots(memory, BODY, 4);
+    struct loans *loans = loans_open(&offered);
+    int fd = lane_offer_loans(&ends[0], loans);
+    loans_range(loans, &offset, &size);
+    assert_true(lane_accept_loans(&ends[1], fd, offset, size) && lane_can_borrow(&ends[1]));
+    close(fd);
+    ends[0].lends = true;
+    struct buffer *values = buffer_acquire_line(offered.pool, BODY, 5);
+    memset(values->data, 4, BODY);
+    const struct frame_header header = {.type = FRAME_VALUES, .cluster = CLUSTER};
+    assert_int_equal(frame_writer_push(&writer, &header, buffer_retain(values)), TN_OK);
+    queue(FRAME_VALUES, BODY, 2);
+    queue(FRAME_PUSH, BODY, 3);
+    assert_int_equal(send_all(), 3 * WIRE_HEADER_BYTES);
+    struct buffer *bodies[3] = {receive(), receive(), receive()};
+    assert_contents(bodies[0], BODY, 4);
+    ((uint8_t *)values->data)[7] = 9;
+    assert_int_equal(((uint8_t *)bodies[0]->data)[7], 9);
+    assert_int_equal((uintptr_t)bodies[0]->data % 4096, 5 * 64);
+    assert_contents(bodies[1], BODY, 2);
+    assert_contents(bodies[2], BODY, 3);
+    for (int i = 0; i < 3; i++) { buffer_release(bodies[i]); }
+    assert_false(buffer_is_exclusive(values));
+    lane_collect_loans(&ends[0]);
+    assert_true(buffer_is_exclusive(values));
+    buffer_release(values);
+    lane_close(&ends[0]);
+    loans_close(loans);
+    buffer_pool_destroy(offered.pool);
+    (void)munmap(memory, bytes);
+    close(offered.fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +343,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(place_is_kept_for_both_ends, begin, end),
         cmocka_unit_test_setup_teardown(body_without_a_header_is_not_seen, begin, end),
         cmocka_unit_test_setup_teardown(impossible_slots_are_errors, begin, end),
+        cmocka_unit_test_setup_teardown(values_are_lent, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

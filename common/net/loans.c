@@ -1,0 +1,300 @@
+#include "common/net/loans.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/net/slots.h"
+
+enum {
+    PROCESSES_MAX = 1024, /* Former ones whose peers still have the memory. */
+    PROCESS_SHIFT = 32,   /* The locks of a process are at 2^32 positions. */
+};
+
+struct loan_account {
+    struct loans *loans;
+    bool used;
+    struct loans_shared *shared; /* NULL: the lane has closed. */
+    off_t lock;                  /* Its position. */
+    _Atomic uint64_t held;       /* Bits of the loans. */
+    uint32_t lent[LOANS];        /* How often, modulo 2^32. */
+    struct buffer *bodies[LOANS];
+};
+
+struct loans {
+    struct loan_memory memory;
+    pthread_mutex_t mutex; /* Guards the rest. */
+    off_t locks;           /* The position of the first lock of this process. */
+    uint32_t serial;
+    bool former;  /* Peers of former processes may have the memory. */
+    uint64_t own; /* Bits of the slots that this process has lent. */
+    struct loan_account accounts[LOAN_ACCOUNTS_MAX];
+};
+
+/* ---------------------------------------------------------------------- locks */
+
+/* Whether a lock is held at `count` positions from `first` on; 0: all from there on. True also if
+ * that is unknown. */
+static bool is_locked(int fd, off_t first, off_t count)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = count};
+    return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+/* A description of the file of its own that can only be read, with a lock. -1: not possible. */
+static int open_locked(const struct loans *loans, off_t position)
+{
+    char path[32];
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = position, .l_len = 1};
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", loans->memory.fd);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static bool former_peers_exist(const struct loans *loans)
+{
+    const off_t next = loans->locks + ((off_t)1 << PROCESS_SHIFT);
+    return is_locked(loans->memory.fd, 0, loans->locks) || is_locked(loans->memory.fd, next, 0);
+}
+
+/* Once no peer of a former process has the memory, none can get it again, and the slots that these
+ * processes have lent are free. */
+static void forget_former(struct loans *loans)
+{
+    if (!loans->former || former_peers_exist(loans)) { return; }
+    loans->former = false;
+    atomic_store(loans->memory.lent, loans->own);
+    buffer_pool_hold_back(loans->memory.pool, 0);
+}
+
+/* ------------------------------------------------------------------ the owner */
+
+struct loans *loans_open(const struct loan_memory *memory)
+{
+    assert(memory->fd >= 0 && memory->pool != NULL && memory->lent != NULL);
+    struct loans *loans = calloc(1, sizeof *loans);
+    if (loans == NULL) { return NULL; }
+    loans->memory = *memory;
+    loans->former = true;
+    for (off_t process = 1; process <= PROCESSES_MAX && loans->locks == 0; process++) {
+        const off_t first = process << PROCESS_SHIFT;
+        if (!is_locked(memory->fd, first, (off_t)1 << PROCESS_SHIFT)) { loans->locks = first; }
+    }
+    if (loans->locks == 0) {
+        free(loans);
+        return NULL;
+    }
+    pthread_mutex_init(&loans->mutex, NULL);
+    forget_former(loans);
+    return loans;
+}
+
+static void end_loan(struct loan_account *account, unsigned i)
+{
+    buffer_release(account->bodies[i]);
+    account->bodies[i] = NULL;
+    atomic_fetch_and(&account->held, ~((uint64_t)1 << i));
+}
+
+static bool is_held(const struct loan_account *account, unsigned i)
+{
+    return (atomic_load(&account->held) >> i & 1) != 0;
+}
+
+static void end_all(struct loan_account *account)
+{
+    for (unsigned i = 0; i < LOANS; i++) {
+        if (is_held(account, i)) { end_loan(account, i); }
+    }
+    account->used = false;
+}
+
+/* With the mutex held. */
+static void collect(struct loan_account *account)
+{
+    assert(account->shared != NULL);
+    for (unsigned i = 0; i < LOANS; i++) {
+        if (!is_held(account, i)) { continue; }
+        /* Acquire: the peer's reads happened before. */
+        const uint32_t returned =
+            atomic_load_explicit(&account->shared->returned[i], memory_order_acquire);
+        if (returned == account->lent[i]) { end_loan(account, i); }
+    }
+}
+
+/* End the loans of lanes that have closed, if their peers can no longer read the memory. With the
+ * mutex held. */
+static void settle(struct loans *loans)
+{
+    for (unsigned i = 0; i < LOAN_ACCOUNTS_MAX; i++) {
+        struct loan_account *account = &loans->accounts[i];
+        if (!account->used || account->shared != NULL) { continue; }
+        if (!is_locked(loans->memory.fd, account->lock, 1)) { end_all(account); }
+    }
+}
+
+void loans_close(struct loans *loans)
+{
+    if (loans == NULL) { return; }
+    for (unsigned i = 0; i < LOAN_ACCOUNTS_MAX; i++) {
+        struct loan_account *account = &loans->accounts[i];
+        assert(account->shared == NULL);
+        if (account->used) { end_all(account); }
+    }
+    pthread_mutex_destroy(&loans->mutex);
+    free(loans);
+}
+
+void loans_range(const struct loans *loans, uint64_t *offset, uint64_t *bytes)
+{
+    *offset = loans->memory.offset;
+    *bytes = loans->memory.bytes;
+}
+
+static struct loan_account *free_account(struct loans *loans)
+{
+    for (unsigned i = 0; i < LOAN_ACCOUNTS_MAX; i++) {
+        if (!loans->accounts[i].used) { return &loans->accounts[i]; }
+    }
+    return NULL;
+}
+
+struct loan_account *loans_join(struct loans *loans, struct loans_shared *shared, int *fd)
+{
+    assert(shared != NULL);
+    *fd = -1;
+    pthread_mutex_lock(&loans->mutex);
+    settle(loans);
+    struct loan_account *account = free_account(loans);
+    const off_t lock = loans->locks + loans->serial;
+    if (account != NULL && loans->serial < UINT32_MAX) { *fd = open_locked(loans, lock); }
+    if (*fd >= 0) {
+        loans->serial++;
+        *account =
+            (struct loan_account){.loans = loans, .used = true, .shared = shared, .lock = lock};
+    }
+    pthread_mutex_unlock(&loans->mutex);
+    return *fd >= 0 ? account : NULL;
+}
+
+void loans_leave(struct loan_account *account)
+{
+    struct loans *loans = account->loans;
+    pthread_mutex_lock(&loans->mutex);
+    collect(account);
+    account->shared = NULL;
+    if (atomic_load(&account->held) == 0) { account->used = false; }
+    settle(loans);
+    pthread_mutex_unlock(&loans->mutex);
+}
+
+/* Whether the slot may be lent: then that is noted first, for a successor. */
+static bool note_slot(struct loans *loans, uint32_t slot)
+{
+    const uint64_t bit = (uint64_t)1 << slot, lent = atomic_load(loans->memory.lent);
+    assert(slot < 64);
+    if ((lent & bit) == 0 && __builtin_popcountll(lent) >= LOAN_SLOTS_MAX) { return false; }
+    loans->own |= bit;
+    atomic_store(loans->memory.lent, lent | bit);
+    return true;
+}
+
+unsigned loans_lend(struct loan_account *account, struct buffer *body, size_t from, size_t bytes)
+{
+    struct loans *loans = account->loans;
+    const uint32_t slot = buffer_slot(loans->memory.pool, body);
+    assert(from + bytes <= body->size);
+    if (slot == BUFFER_NO_SLOT || bytes < SLOT_LEAST_BYTES) { return 0; }
+    unsigned number = 0;
+    pthread_mutex_lock(&loans->mutex);
+    forget_former(loans);
+    collect(account);
+    const uint64_t held = atomic_load(&account->held);
+    if (held != UINT64_MAX && note_slot(loans, slot)) {
+        const unsigned i = (unsigned)__builtin_ctzll(~held);
+        const ptrdiff_t at = (const char *)body->data - (const char *)loans->memory.memory;
+        assert(at >= 0 && (size_t)at + from + bytes <= loans->memory.bytes);
+        account->bodies[i] = buffer_retain(body);
+        account->lent[i]++;
+        /* The frame's header, which the ring publishes, comes behind it. */
+        atomic_store_explicit(&account->shared->from[i], (uint64_t)at + from, memory_order_relaxed);
+        atomic_store(&account->held, held | (uint64_t)1 << i);
+        number = i + 1;
+    }
+    pthread_mutex_unlock(&loans->mutex);
+    return number;
+}
+
+void loans_collect(struct loan_account *account)
+{
+    if (atomic_load(&account->held) == 0) { return; }
+    pthread_mutex_lock(&account->loans->mutex);
+    collect(account);
+    pthread_mutex_unlock(&account->loans->mutex);
+}
+
+/* ------------------------------------------------------------------- the peer */
+
+bool borrower_map(struct borrower *borrower, struct loans_shared *shared, int fd, uint64_t offset,
+                  uint64_t bytes)
+{
+    struct stat file;
+    *borrower = (struct borrower){.shared = shared};
+    const int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &file) != 0 || bytes == 0 ||
+        offset > (uint64_t)file.st_size || bytes > (uint64_t)file.st_size - offset) {
+        errno = EINVAL;
+        return false;
+    }
+    void *memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)offset);
+    if (memory == MAP_FAILED) { return false; }
+    borrower->memory = memory;
+    borrower->bytes = bytes;
+    return true;
+}
+
+void borrower_unmap(struct borrower *borrower)
+{
+    if (borrower->memory != NULL) {
+        (void)munmap((void *)(uintptr_t)borrower->memory, borrower->bytes);
+    }
+    borrower->memory = NULL;
+}
+
+const void *borrower_take(struct borrower *borrower, unsigned number, size_t bytes)
+{
+    if (borrower->memory == NULL || number < 1 || number > LOANS || bytes < SLOT_LEAST_BYTES) {
+        return NULL;
+    }
+    const unsigned i = number - 1;
+    /* Read once, then checked. */
+    const uint64_t from = atomic_load_explicit(&borrower->shared->from[i], memory_order_relaxed);
+    if (from % SLOT_LINE_BYTES != 0 || from > borrower->bytes || bytes > borrower->bytes - from) {
+        return NULL;
+    }
+    const uint32_t taken = atomic_load(&borrower->taken[i]);
+    if (taken != atomic_load(&borrower->returned[i])) { return NULL; }
+    atomic_store(&borrower->taken[i], taken + 1);
+    return borrower->memory + from;
+}
+
+void borrower_return(struct borrower *borrower, unsigned number)
+{
+    assert(number >= 1 && number <= LOANS);
+    const unsigned i = number - 1;
+    const uint32_t taken = atomic_load(&borrower->taken[i]);
+    assert(taken - atomic_load(&borrower->returned[i]) == 1);
+    /* In this order: the owner may lend it again as soon as it sees the return. */
+    atomic_store(&borrower->returned[i], taken);
+    atomic_store_explicit(&borrower->shared->returned[i], taken, memory_order_release);
+}
