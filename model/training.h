@@ -69,7 +69,7 @@ struct slice_run {
 struct evaluation_sum {
     double loss;
     double correct;                  /* The metric "accuracy"; 0 without one. */
-    double squares;                  /* Squared differences of the output "outputs": training_squares(). */
+    double squares;                  /* training_squares() of the output "outputs". */
     double metrics[METRICS_OWN_MAX]; /* Those of training_metric(). */
     uint64_t count;
 };
