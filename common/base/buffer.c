@@ -8,9 +8,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "common/base/minmax.h"
+
 enum {
     CLASS_SMALLEST_BYTES = 4096,
-    CLASS_COUNT = 17, /* The largest is 1 MiB. */
+    CLASS_COUNT = 17,              /* The largest is 1 MiB. */
+    LIST_CHUNKS = CLASS_COUNT - 1, /* 1 MiB each: chunks of arrays. */
     LIST_LARGE = CLASS_COUNT,
     LIST_COUNT,
     PAGE_BYTES = 4096,
@@ -43,11 +46,18 @@ struct wrapped_buffer {
     void *ctx;
 };
 
+/* The buffers of a list that were free all the time during its last releases. */
+struct idle_count {
+    size_t free, least; /* Free now, and at least since the count began. */
+    uint32_t releases;  /* Since then. */
+};
+
 struct buffer_pool {
     pthread_mutex_t mutex;
     /* Released buffers of each class, and larger ones of any size, newest first. */
     struct buffer *free[LIST_COUNT];
-    size_t bytes; /* Capacity of all buffers, in use and free. */
+    struct idle_count idle; /* The list LIST_CHUNKS. */
+    size_t bytes;           /* Capacity of all buffers, in use and free. */
     size_t limit_bytes;
     size_t in_use; /* Buffers with references. */
     bool has_slots;
@@ -146,6 +156,9 @@ static void free_list(struct buffer *list)
 {
     while (list != NULL) {
         struct buffer *next = list->next_free;
+        if (owned(list)->list == LIST_CHUNKS) { /* free() may keep its pages. */
+            (void)madvise(owned(list)->memory, list->capacity, MADV_DONTNEED);
+        }
         free(owned(list)->memory);
         free(list);
         list = next;
@@ -160,6 +173,32 @@ void buffer_pool_destroy(struct buffer_pool *pool)
     pthread_mutex_destroy(&pool->mutex);
     free(pool->slots);
     free(pool);
+}
+
+static void note_taken(struct buffer_pool *pool, unsigned list)
+{
+    struct idle_count *idle = &pool->idle;
+    if (list != LIST_CHUNKS) { return; }
+    assert(idle->free > 0);
+    idle->free--;
+    idle->least = size_min(idle->least, idle->free);
+}
+
+/* After many releases, take the buffers out of the pool that were free all the time: the oldest.
+ * Many may have been needed at once at the start. The caller frees them without the lock. */
+static struct buffer *take_idle(struct buffer_pool *pool)
+{
+    enum { RELEASES = 1024 };
+    struct idle_count *idle = &pool->idle;
+    if (++idle->releases < RELEASES) { return NULL; }
+    struct buffer **at = &pool->free[LIST_CHUNKS];
+    for (size_t i = idle->least; i < idle->free; i++) { at = &(*at)->next_free; }
+    struct buffer *taken = *at;
+    *at = NULL;
+    pool->bytes -= idle->least * class_bytes(LIST_CHUNKS);
+    idle->free -= idle->least;
+    *idle = (struct idle_count){.free = idle->free, .least = idle->free};
+    return taken;
 }
 
 static bool over_limit(const struct buffer_pool *pool, size_t more)
@@ -178,6 +217,7 @@ static struct buffer *evict_for(struct buffer_pool *pool, size_t more)
         while (pool->free[i] != NULL && over_limit(pool, more)) {
             struct buffer *buffer = pool->free[i];
             pool->free[i] = buffer->next_free;
+            note_taken(pool, i);
             assert(pool->bytes >= buffer->capacity);
             pool->bytes -= buffer->capacity;
             buffer->next_free = evicted;
@@ -252,7 +292,9 @@ static struct buffer *take_or_reserve(struct buffer_pool *pool, unsigned list, s
 {
     pthread_mutex_lock(&pool->mutex);
     struct buffer *buffer = take_free(pool, list, capacity);
-    if (buffer == NULL) {
+    if (buffer != NULL) {
+        note_taken(pool, list);
+    } else {
         if (over_limit(pool, capacity) && !pool->has_slots) {
             *evicted = evict_for(pool, capacity);
         }
@@ -440,7 +482,13 @@ void buffer_release(struct buffer *buffer)
     pool->free[list] = buffer;
     assert(pool->in_use > 0);
     pool->in_use--;
+    struct buffer *idle = NULL;
+    if (list == LIST_CHUNKS) {
+        pool->idle.free++;
+        idle = take_idle(pool);
+    }
     pthread_mutex_unlock(&pool->mutex);
+    free_list(idle);
 }
 
 size_t buffer_pool_bytes(const struct buffer_pool *pool)

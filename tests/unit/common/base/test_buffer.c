@@ -264,6 +264,29 @@ static void memory_in_use_is_not_spare(void **state)
     buffer_release(wrapped);
 }
 
+/* Chunks that were needed once are freed when others have been used very often. */
+static void idle_chunks_are_freed(void **state)
+{
+    enum { CHUNK = 1 << 20, COUNT = 8 };
+    struct buffer *held[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        held[i] = buffer_acquire(*state, CHUNK);
+        assert_non_null(held[i]);
+    }
+    memset(held[0]->data, 1, CHUNK);
+    for (size_t i = 1; i < COUNT; i++) { buffer_release(held[i]); }
+    assert_int_equal(buffer_pool_bytes(*state), COUNT * CHUNK);
+    for (size_t i = 0; i < 3000; i++) {
+        struct buffer *first = buffer_acquire(*state, CHUNK),
+                      *second = buffer_acquire(*state, CHUNK);
+        buffer_release(first);
+        buffer_release(second);
+    }
+    assert_int_equal(buffer_pool_bytes(*state), 3 * CHUNK);
+    assert_int_equal(((const uint8_t *)held[0]->data)[CHUNK - 1], 1);
+    buffer_release(held[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +302,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(parts_keep_the_whole, create_pool, destroy_pool),
         cmocka_unit_test_setup_teardown(memory_in_use_is_not_spare, create_pool, destroy_pool),
         cmocka_unit_test(limit_is_enforced),
+        cmocka_unit_test_setup_teardown(idle_chunks_are_freed, create_pool, destroy_pool),
         cmocka_unit_test(prefault_keeps_contents),
         cmocka_unit_test(slots_have_lines_and_are_held_back),
         cmocka_unit_test(wrapped_memory_is_given_back_once),
