@@ -14,7 +14,7 @@ static bool is_able(const struct plan *p, uint32_t worker, bool late)
            c->strategy->may_own(c, p->run, worker);
 }
 
-/* The workers that the run shall have (C22) and that do not leave. False: none of them is able. */
+/* The workers that are to run (C22) and that do not leave. False: none of them is able. */
 static bool choose_wanted(const struct plan *p, bool late, struct assign_input *input)
 {
     const struct chief *c = p->c;
@@ -40,7 +40,7 @@ static bool add_keepers(const struct plan *p, struct assign_input *input)
     return is_any_added;
 }
 
-/* C16: if all leave, they continue to the gate; with ps, only those that the run shall not have. */
+/* C16: if all leave, they continue to the gate; with ps, only those that are not to run. */
 static bool choose_leaving(const struct plan *p, bool late, struct assign_input *input)
 {
     bool is_any_ready = false;

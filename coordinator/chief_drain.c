@@ -45,7 +45,7 @@ static bool is_reached_by_all(const struct chief *c, const struct run *run)
     return true;
 }
 
-/* Whether no holder passes the gate any more, and its checkpoint is committed. A ps that has not
+/* Whether no holder still passes the gate, and its checkpoint is committed. A ps that has not
  * read of the gate may still apply pushes that were sent before. */
 static bool is_at_gate(const struct chief *c, const struct run *run)
 {

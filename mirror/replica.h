@@ -205,8 +205,7 @@ struct replica {
     uint64_t fetch_at_ms; /* Not before. */
     uint64_t probe_at_ms; /* M6; 0: the step has just begun. */
     uint16_t probed;      /* The peer asked last. */
-    /* Those that have answered nothing since they were asked, at this step and on this connection.
-     */
+    /* Peers that have not answered since they were asked, at this step and on this connection. */
     bool is_probed[WORKERS_MAX];
     struct lateness lateness; /* The time of the other workers (M12). */
     uint64_t loading_generation;

@@ -26,7 +26,7 @@ struct evaluation_sum {
 double evaluation_sum_floats(const float *values, uint64_t count);
 
 /* The sum of the squared differences of `outputs` and `count` targets, in ascending order; 0 if
- * `targets` is NULL. NaN: the outputs are no floats, or not one for each target. */
+ * `targets` is NULL. NaN: the outputs are not floats, or not one for each target. */
 double evaluation_sum_squares(const struct tn_view *outputs, const float *targets, uint64_t count);
 
 /*

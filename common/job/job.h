@@ -252,7 +252,7 @@ struct job {
     struct {
         enum strategy_type type;
         uint32_t members;   /* STRATEGY_TYPE_GROUP: worker tasks that act as one worker. */
-        uint32_t keep_sums; /* Without ps: the sums of so many earlier steps are kept. */
+        uint32_t keep_sums; /* Without ps: the earlier steps whose sums are kept. */
     } strategy;
     struct {
         uint32_t coordinators, ps;

@@ -80,8 +80,7 @@ static void close_all(int fds[static DESCRIPTORS])
     }
 }
 
-/* Take the descriptors of a message, at most DESCRIPTORS: the control buffer has space for these.
- */
+/* Take the descriptors of a message, at most DESCRIPTORS: the control buffer has space for them. */
 static unsigned take_descriptors(struct msghdr *head, int fds[static DESCRIPTORS])
 {
     unsigned count = 0;

@@ -11,8 +11,8 @@
  * it. If the lane closes before that, the peer may go on reading: a worker that has lost its
  * connection does. Then the loan ends with the last page that the peer has mapped. The kernel
  * reports that: each peer gets a description of the file of its own, with a lock on it
- * (F_OFD_SETLK), which the kernel removes when no process maps the file through this description
- * any more, so also when the peer is killed.
+ * (F_OFD_SETLK), which the kernel removes with the last mapping of the file through this
+ * description, so also when the peer is killed.
  *
  * An owner that is killed leaves the locks of its peers and, in memory that outlives it, the slots
  * that it has ever lent. As long as one of these locks is held, its successor acquires none of
@@ -39,12 +39,11 @@
 enum {
     LOANS = 64,              /* The most of one lane at a time: further bodies are copied. */
     LOAN_ACCOUNTS_MAX = 256, /* Lanes, open or with loans that are not returned. */
-    LOAN_SLOTS_MAX = 24,     /* Slots that are lent; bodies in others are copied. So many are in use
-                              * only if peers lag behind or do not run. */
+    LOAN_SLOTS_MAX = 24,     /* Slots that are lent; bodies in others are copied. This number is
+                              * reached only if peers lag behind or do not run. */
 };
 
-/* The memory that the owner offers: the slots of a pool, at most 64, in a file. Outlives the loans.
- */
+/* The memory that the owner offers: at most 64 slots of a pool, in a file. Outlives the loans. */
 struct loan_memory {
     int fd;
     uint64_t offset; /* The slots' in the file: a multiple of the page size. */
@@ -67,8 +66,8 @@ struct loan_account; /* One lane's. */
 
 /* NULL: not possible, for lack of memory or because the kernel has no such locks. */
 struct loans *loans_open(const struct loan_memory *memory);
-/* Every lane is closed. Ends all loans: nothing writes to the memory in this process any more. NULL
- * is allowed. */
+/* Every lane is closed. Ends all loans: this process no longer writes to the memory. NULL is
+ * allowed. */
 void loans_close(struct loans *loans);
 
 /* The place of the memory in its file. */

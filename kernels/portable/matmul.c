@@ -4,8 +4,8 @@
 
 #include "common/base/minmax.h"
 
-/* The floats of a right operand that are packed at a time within a call: a part of so many places
- * of k, and of the columns that fit, stays in the L2 cache. */
+/* The floats of a right operand that are packed at a time within a call: a part of PART_PLACES
+ * places of k, and of the columns that fit, stays in the L2 cache. */
 enum { PART_FLOATS = 1 << 16, PART_PLACES = 512 };
 
 /* Rows at most so far apart fit into the nearest caches, those of one panel, also in place. */

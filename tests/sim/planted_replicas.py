@@ -153,7 +153,7 @@ PLANTED = [
           "        if (!run_wants_worker(p->run, owner)) { continue; }\n", "", DEPART),
     plant("a worker that left in order is a recovery", "coordinator/chief_plan.c",
           "c->workers[worker].lost || c->workers[worker].left ||", "c->workers[worker].lost ||", SCALE),
-    plant("a worker that the run shall not have gets slices", "coordinator/chief_assign.c",
+    plant("a worker that is not to run gets slices", "coordinator/chief_assign.c",
           "            run_wants_worker(p->run, i) && c->workers[i].report.leaving == 0", "            c->workers[i].report.leaving == 0", SCALE),
     plant("a worker without values waits for a release", "mirror/departure.c",
           "    return !departure->holds || run_has_released", "    return run_has_released", DEPARTURE),

@@ -153,7 +153,7 @@ static void a_worker_is_released_in_a_pause(void **state)
     assert_true(is_released(1));
 }
 
-/* C22: those that the run shall not have any more leave a pause, too. */
+/* C22: workers that are no longer to run leave a pause, too. */
 static void an_unwanted_worker_leaves_a_pause_at_a_gate(void **state)
 {
     (void)state;

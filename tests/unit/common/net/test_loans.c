@@ -167,7 +167,7 @@ static void stopped_peer_does_not_hold_up_others(void **state)
 }
 
 /* The loans of a lane that has closed last until its peer has unmapped the memory, with all pages
- * that it has mapped a second time: then it cannot read them any more. A kill has the same
+ * that it has mapped a second time: then it can no longer read them. A kill has the same
  * effect. */
 static void loan_outlives_its_lane(void **state)
 {
@@ -184,7 +184,7 @@ static void loan_outlives_its_lane(void **state)
     assert_true(port.alias(port.ctx, &seen, before, array->data, port.page_bytes, false));
     buffer_release(body);
     loans_leave(peers[0].account);
-    borrower_return(&peers[0].borrower, number); /* It is not read any more. */
+    borrower_return(&peers[0].borrower, number); /* It is no longer read. */
     join(&peers[1]);
     assert_false(is_written_next(slot));
     borrower_unmap(&peers[0].borrower);
