@@ -186,10 +186,12 @@ static void note_taken(struct buffer_pool *pool, unsigned list)
 
 /* After many releases, take the buffers out of the pool that were free all the time: the oldest.
  * Many may have been needed at once at the start. The caller frees them without the lock. */
-static struct buffer *take_idle(struct buffer_pool *pool)
+static struct buffer *note_released(struct buffer_pool *pool, unsigned list)
 {
     enum { RELEASES = 1024 };
     struct idle_count *idle = &pool->idle;
+    if (list != LIST_CHUNKS) { return NULL; }
+    idle->free++;
     if (++idle->releases < RELEASES) { return NULL; }
     struct buffer **at = &pool->free[LIST_CHUNKS];
     for (size_t i = idle->least; i < idle->free; i++) { at = &(*at)->next_free; }
@@ -259,7 +261,6 @@ static struct buffer *make_buffer(struct buffer_pool *pool, unsigned list, size_
 
 static bool is_held_back(const struct buffer_pool *pool, const struct buffer *buffer)
 {
-    if (pool->held_back == 0) { return false; }
     const uint32_t slot = ((const struct owned_buffer *)(const void *)buffer)->slot;
     return slot < 64 && (pool->held_back >> slot & 1) != 0;
 }
@@ -482,11 +483,7 @@ void buffer_release(struct buffer *buffer)
     pool->free[list] = buffer;
     assert(pool->in_use > 0);
     pool->in_use--;
-    struct buffer *idle = NULL;
-    if (list == LIST_CHUNKS) {
-        pool->idle.free++;
-        idle = take_idle(pool);
-    }
+    struct buffer *idle = note_released(pool, list);
     pthread_mutex_unlock(&pool->mutex);
     free_list(idle);
 }
