@@ -220,7 +220,7 @@ struct chief_event {
 /* One transaction. */
 struct chief_write {
     uint64_t op;
-    uint64_t first_revision; /* Of the first attempt; `run` has that of the last one. */
+    uint64_t first_revision; /* The first attempt's; `run` has the last one's. */
     struct run run;
     uint32_t history_count;
     struct history_entry history[CHIEF_HISTORY_MAX];
