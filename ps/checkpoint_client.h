@@ -21,12 +21,10 @@
 #include "ps/shard_rows.h"
 #include "ps/store/store_port.h"
 
-enum {
-    CHECKPOINT_SAVES_MAX = 2,
-    CHECKPOINT_RETRY_MS = 50,
-    RETENTION_COPY_RETRY_MS = 1000,
-    RETENTION_HELD = 3
-};
+enum { CHECKPOINT_SAVES_MAX = 2, CHECKPOINT_RETRY_MS = 50, RETENTION_COPY_RETRY_MS = 1000 };
+
+/* Checkpoints that must stay: ordered to be loaded, ordered to be evaluated, and the best one. */
+enum retention_held { HELD_LOAD, HELD_EVALUATE, HELD_BEST, RETENTION_HELD };
 
 /* Results of the functions that handle events. */
 enum checkpoint_event {
@@ -95,8 +93,7 @@ struct checkpoint_client {
         uint64_t copying;               /* The manifest being copied: `current`, or a gap. */
         uint64_t tried;                 /* The highest gap that was tried. */
         bool filled;                    /* Gaps were, since the last listing. */
-        /* Not to be removed: ordered to be loaded, or to be evaluated; the best one. 0: none. */
-        uint64_t held[RETENTION_HELD];
+        uint64_t held[RETENTION_HELD];  /* 0: none. */
         enum {
             RETENTION_IDLE,
             RETENTION_READ,

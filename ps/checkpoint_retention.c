@@ -8,7 +8,8 @@
  *   READ     --manifest read from ZooKeeper-->  PUT      (copy it to the disk)
  *   PUT      --copied-->                        LIST     (which checkpoints are committed?)
  *   PUT      --failed-->                        PUT, or NEXT if there was another commit
- *   LIST     --listed-->                        COLLECT
+ *   LIST     --listed-->                        COLLECT; NEXT if there was another commit and
+ *                                               a best checkpoint
  *   COLLECT  --collected, or failed-->          NEXT
  *   READ, LIST --failed-->                      NEXT
  *   NEXT: READ of a newer commit, else READ of the oldest gap that was not tried before (its PUT
@@ -96,9 +97,9 @@ void checkpoint_retention_follow(struct checkpoint_client *client, const struct 
     assert(run != NULL);
     client->retention.unloadable_count = run->unloadable_count;
     memcpy(client->retention.unloadable, run->unloadable, sizeof client->retention.unloadable);
-    client->retention.held[0] = run->phase == RUN_LOADING ? run->load_checkpoint : 0;
-    client->retention.held[1] = run->evaluate_checkpoint;
-    client->retention.held[2] = run->best_checkpoint.checkpoint;
+    client->retention.held[HELD_LOAD] = run->phase == RUN_LOADING ? run->load_checkpoint : 0;
+    client->retention.held[HELD_EVALUATE] = run->evaluate_checkpoint;
+    client->retention.held[HELD_BEST] = run->best_checkpoint.checkpoint;
     if (run->committed_checkpoint != 0) { client->retention.wanted = run->committed_checkpoint; }
     if (client->retention.state == RETENTION_IDLE) { next(client); }
 }
@@ -238,6 +239,12 @@ static void committed_listed(struct checkpoint_client *client, const struct zk_e
     assert(client->manifest_count <= STORE_LIST_MAX);
     if (event->outcome != ZK_OK) {
         log_warn("old checkpoints are not removed: the committed ones cannot be listed");
+        finish(client);
+        return;
+    }
+    /* A newer manifest may name a best checkpoint that none of those on this disk names (C17). */
+    if (client->retention.wanted != client->retention.current &&
+        client->retention.held[HELD_BEST] != 0) {
         finish(client);
         return;
     }

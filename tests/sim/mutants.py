@@ -236,7 +236,7 @@ MUTANTS = [
      "    run->evaluated_checkpoint = id;\n    run->evaluate_checkpoint = run->evaluate_checkpoint_step = 0;\n",
      "    run->evaluated_checkpoint = id;\n"),
     ("a ps removes the checkpoint that is evaluated, and may be the best", "ps/checkpoint_retention.c",
-     "    client->retention.held[1] = run->evaluate_checkpoint;\n    client->retention.held[2] = run->best_checkpoint.checkpoint;\n", ""),
+     "    client->retention.held[HELD_EVALUATE] = run->evaluate_checkpoint;\n    client->retention.held[HELD_BEST] = run->best_checkpoint.checkpoint;\n", ""),
     ("a load forgets the best evaluation", "common/job/early_stop.c",
      "    if (run->best_step <= step) { return; }\n", "    (void)step;\n"),
     # Workers without ps: the driver of the replicas.

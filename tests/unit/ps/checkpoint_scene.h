@@ -184,15 +184,20 @@ static inline enum checkpoint_event answer_zk(struct zk_event event)
     return checkpoint_client_handle_zk(&client, &event);
 }
 
-static inline enum checkpoint_event answer_manifest(uint64_t id)
+static inline enum checkpoint_event answer_encoded(const struct manifest *manifest)
 {
-    struct manifest manifest = manifest_of(id);
     char *text;
     size_t size;
-    assert_int_equal(manifest_encode(&manifest, &text, &size, NULL), TN_OK);
+    assert_int_equal(manifest_encode(manifest, &text, &size, NULL), TN_OK);
     enum checkpoint_event event = answer_zk((struct zk_event){.data = text, .size = size});
     free(text);
     return event;
+}
+
+static inline enum checkpoint_event answer_manifest(uint64_t id)
+{
+    const struct manifest manifest = manifest_of(id);
+    return answer_encoded(&manifest);
 }
 
 /* Let the time pass until the deadline. */

@@ -131,6 +131,36 @@ static void test_newer_commit_is_handled_next(void **state)
     assert_true(checkpoint_client_idle(&client));
 }
 
+/* The manifest of a newer commit may name a best checkpoint that was superseded meanwhile: nothing
+ * is removed before it is read. */
+static void test_best_of_a_newer_commit_stays(void **state)
+{
+    (void)state;
+    struct manifest manifest = manifest_of(8);
+    listed(&manifest);
+    const char *const children[] = {"0000000009", "0000000010"};
+    struct run run = {.phase = RUN_RUNNING, .committed_checkpoint = 9};
+    run.best_checkpoint.checkpoint = 8;
+    checkpoint_client_follow(&client, &run);
+    answer_manifest(9);
+    answer_store(TN_OK);
+    run.committed_checkpoint = 10; /* Its manifest names 8; then 9 is found to be better. */
+    run.best_checkpoint.checkpoint = 9;
+    checkpoint_client_follow(&client, &run);
+    answer_zk((struct zk_event){.children = children, .child_count = 2});
+    assert_int_equal(client.retention.state, RETENTION_READ);
+    manifest = manifest_of(10);
+    manifest.best = (struct best){.checkpoint = 8, .step = 1, .metric = BEST_LOSS, .value = 0.5};
+    answer_encoded(&manifest);
+    answer_store(TN_OK);
+    answer_zk((struct zk_event){.children = children, .child_count = 2});
+    assert_int_equal(store.last, STORE_COLLECT);
+    assert_int_equal(store.kept_count, 3);
+    assert_int_equal(store.kept[0], 9);
+    assert_int_equal(store.kept[1], 10);
+    assert_int_equal(store.kept[2], 8);
+}
+
 /* Invented names under /checkpoints delete nothing, and what could not be loaded stays. */
 static void test_names_alone_delete_nothing(void **state)
 {
@@ -220,6 +250,7 @@ int main(void)
         IN_SCENE(test_newer_commit_is_handled_next),
         IN_SCENE(test_gaps_are_filled),
         IN_SCENE(test_a_commit_precedes_gaps),
+        IN_SCENE(test_best_of_a_newer_commit_stays),
         IN_SCENE(test_names_alone_delete_nothing),
         IN_SCENE(test_a_failed_copy_is_repeated),
         IN_SCENE(test_one_of_an_earlier_chain_stays),
