@@ -14,7 +14,7 @@
 #include "common/base/digest.h"
 #include "common/net/assembly.h"
 #include "common/node/membership.h"
-#include "common/node/ps_links.h"
+#include "common/node/peer_links.h"
 #include "common/node/worker_watch.h"
 #include "group/evaluation.h"
 #include "group/examples.h"

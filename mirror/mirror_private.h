@@ -6,7 +6,7 @@
 
 #include "common/net/assembly.h"
 #include "common/node/membership.h"
-#include "common/node/ps_links.h"
+#include "common/node/peer_links.h"
 #include "common/node/worker_watch.h"
 #include "mirror/frames.h"
 #include "mirror/mirror_group.h"

@@ -12,7 +12,7 @@
 
 #include "common/cluster/roster.h"
 #include "common/node/membership.h"
-#include "common/node/ps_links.h"
+#include "common/node/peer_links.h"
 
 enum { PS_PEERS_WAIT_LOG_MS = 3000 };
 

@@ -2,7 +2,7 @@
  * worker/worker.h: a worker as a node: it registers, follows /run, /assignment and the ps, computes
  * the gradients of its slices and exchanges them for values. A reactor: no thread, no clock; see
  * common/node/node.h. Arithmetic runs inline. worker/training_loop.h decides, worker/compute.h
- * computes, and common/node/ps_links.h keeps the connections.
+ * computes, and common/node/peer_links.h keeps the connections.
  *
  * It exits with 0 when the run is done or it is asked to leave, with 1 when the run failed or
  * memory ran out, with 3 when the run uses other data or another arithmetic, else with membership's

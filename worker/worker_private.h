@@ -5,7 +5,7 @@
 
 #include "common/net/chunks.h"
 #include "common/node/membership.h"
-#include "common/node/ps_links.h"
+#include "common/node/peer_links.h"
 #include "common/node/worker_watch.h"
 #include "worker/compute.h"
 #include "worker/evaluation_timer.h"

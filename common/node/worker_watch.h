@@ -11,7 +11,7 @@
 #include "common/cluster/roster.h"
 #include "common/cluster/slices.h"
 #include "common/node/membership.h"
-#include "common/node/ps_links.h"
+#include "common/node/peer_links.h"
 
 enum worker_watch_change {
     WORKER_WATCH_NOTHING,

@@ -1,5 +1,5 @@
 /* Connections to the ps: when they are dialled, and when again. */
-#include "common/node/ps_links.h"
+#include "common/node/peer_links.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

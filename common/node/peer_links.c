@@ -1,4 +1,4 @@
-#include "common/node/ps_links.h"
+#include "common/node/peer_links.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /*
- * common/node/ps_links.h: one connection to each ps, or without ps to each other worker, dialled
+ * common/node/peer_links.h: one connection to each ps, or without ps to each other worker, dialled
  * again with back-off when it closes, and at once when the peer restarts as a new incarnation. Part
  * of the drivers of workers and ps.
  *
  * Threads: the owner's. Nothing blocks.
  */
-#ifndef COMMON_NODE_PS_LINKS_H
-#define COMMON_NODE_PS_LINKS_H
+#ifndef COMMON_NODE_PEER_LINKS_H
+#define COMMON_NODE_PEER_LINKS_H
 
 #include <stdbool.h>
 #include <stdint.h>
