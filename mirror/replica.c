@@ -3,7 +3,7 @@
  *
  *   EMPTY -> WHOLE   loaded(): the ordered checkpoint; replica_on_values(): those of a peer
  *   WHOLE -> WHOLE   advance(): all sums have arrived; replica_on_values(): we were too far behind
- *   any -> EMPTY     obey(): another generation
+ *   any -> EMPTY     follow_run(): another generation
  */
 #include "mirror/replica.h"
 
@@ -80,7 +80,7 @@ static void begin_generation(struct replica *r, uint64_t generation, struct repl
     r->progress_ms = r->now_ms;
 }
 
-static void obey(struct replica *r, const struct replica_event *event, struct replica_actions *out)
+static void follow_run(struct replica *r, const struct replica_event *event, struct replica_actions *out)
 {
     const struct run *run = event->run;
     assert(run != NULL && event->writers != NULL);
@@ -279,7 +279,7 @@ void replica_handle(struct replica *r, const struct replica_event *event,
     r->now_ms = event->now_ms;
     actions->count = actions->part_count = 0;
     switch (event->type) {
-    case REPLICA_EV_RUN: obey(r, event, actions); break;
+    case REPLICA_EV_RUN: follow_run(r, event, actions); break;
     case REPLICA_EV_ASSIGNMENT: assign(r, event->assignment); break;
     case REPLICA_EV_LINK_UP: link_changed(r, event->peer, true); break;
     case REPLICA_EV_LINK_DOWN: link_changed(r, event->peer, false); break;

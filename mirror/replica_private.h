@@ -42,7 +42,7 @@ void replica_on_values(struct replica *r, const struct replica_event *event,
                        struct replica_actions *out);
 void replica_on_refused(struct replica *r, const struct replica_event *event);
 
-/* replica_asks.c: the questions to peers. */
+/* replica_questions.c: the questions to peers. */
 /* The gradients of the current step that the owner of the range lacks, or the question for its
  * sum. */
 void replica_ask(struct replica *r, uint32_t range, struct replica_actions *out);
