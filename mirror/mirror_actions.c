@@ -161,7 +161,8 @@ static void push(struct mirror_worker *worker, const struct replica_action *acti
     const uint32_t end = action->first_node + action->node_count;
     assert(end <= worker->core.node_count);
     for (uint32_t i = action->first_node; i < end; i++) {
-        struct frame_header header = frames_write(&worker->shape, action, worker->core.nodes[i], 0);
+        struct frame_header header =
+            frame_codec_write(&worker->shape, action, worker->core.nodes[i], 0);
         FAILPOINT("worker.before_push");
         struct buffer *part = gradients_part(&worker->tensors.own, i, action->range, 0,
                                              worker->shape.places[action->range].count);
@@ -178,7 +179,7 @@ static void ask(struct mirror_worker *worker, const struct replica_action *actio
 {
     const struct slice_node none = {0, 0};
     mirror_send(worker, worker->links.items[action->peer].conn,
-                frames_write(&worker->shape, action, none, 0), NULL);
+                frame_codec_write(&worker->shape, action, none, 0), NULL);
 }
 
 /* The core knows the connection by its low bits. */
@@ -194,7 +195,7 @@ static void answer(struct mirror_worker *worker, const struct replica_action *ac
 {
     const struct slice_node none = {0, 0};
     const conn_id conn = conn_of(worker, action->conn);
-    struct frame_header header = frames_write(&worker->shape, action, none, 0);
+    struct frame_header header = frame_codec_write(&worker->shape, action, none, 0);
     struct buffer *body = NULL;
     if (conn.v == 0) { return; }
     if (action->type == REPLICA_DO_ANSWER) {
@@ -214,7 +215,7 @@ static void send_values(struct mirror_worker *worker, const struct replica_actio
     if (conn.v == 0) { return; }
     log_info("sending the values of step %" PRIu64 " to a worker that is behind", action->step);
     for (uint32_t a = 0; a < worker->shape.arrays; a++) {
-        mirror_send(worker, conn, frames_write(&worker->shape, action, none, a),
+        mirror_send(worker, conn, frame_codec_write(&worker->shape, action, none, a),
                     buffer_retain(worker->shard.current[a]));
     }
 }

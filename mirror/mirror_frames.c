@@ -134,7 +134,7 @@ static void question(struct mirror_worker *worker, struct asker *asker,
     struct buffer *whole = NULL;
     enum assembly_result result = ASSEMBLY_INVALID;
     if (asker->body.order.invalid) { return; }
-    const char *fault = frames_read_question(&worker->shape, &event->header, &next, &bytes);
+    const char *fault = frame_codec_read_question(&worker->shape, &event->header, &next, &bytes);
     if (fault == NULL) {
         result = assembly_add(&asker->body, worker->ports.buffers, &event->header, event->body,
                               bytes, worker->ports.transport.chunk_bytes, &whole, &fault);
@@ -213,7 +213,7 @@ static void answer(struct mirror_worker *worker, uint32_t peer, const struct tra
     enum assembly_result result = ASSEMBLY_INVALID;
     struct assembly *assembly = &worker->answers[peer];
     if (assembly->order.invalid) { return; }
-    const char *fault = frames_read_answer(&worker->shape, &event->header, &next, &bytes);
+    const char *fault = frame_codec_read_answer(&worker->shape, &event->header, &next, &bytes);
     if (fault == NULL) {
         result = assembly_add(assembly, worker->ports.buffers, &event->header, event->body, bytes,
                               worker->ports.transport.chunk_bytes, &whole, &fault);

@@ -8,7 +8,7 @@
 #include "common/node/membership.h"
 #include "common/node/peer_links.h"
 #include "common/node/worker_watch.h"
-#include "mirror/frames.h"
+#include "mirror/frame_codec.h"
 #include "mirror/mirror_group.h"
 #include "mirror/mirror_worker.h"
 #include "mirror/replica.h"
@@ -54,7 +54,7 @@ struct mirror_worker {
     struct asker askers[TRANSPORT_CONNECTIONS_MAX];
     struct replica core;
     struct replica_actions actions;
-    struct frames_shape shape;
+    struct frame_codec_shape shape;
     struct tensors tensors;
     struct shard shard;
     struct shard_rows rows; /* Zeroed: a model with tables is refused. */

@@ -358,7 +358,7 @@ static enum tn_status open_parts(struct mirror_worker *worker, const struct mirr
         status = tensors_open(&worker->tensors, own->kernels, worker->ports.buffers, ranges,
                               own->job->train.slices, parameters, error);
     }
-    worker->shape = (struct frames_shape){
+    worker->shape = (struct frame_codec_shape){
         .ranges = ranges,
         .slices = own->job->train.slices,
         .arrays = worker->shard.arrays,

@@ -80,7 +80,8 @@ static void begin_generation(struct replica *r, uint64_t generation, struct repl
     r->progress_ms = r->now_ms;
 }
 
-static void follow_run(struct replica *r, const struct replica_event *event, struct replica_actions *out)
+static void follow_run(struct replica *r, const struct replica_event *event,
+                       struct replica_actions *out)
 {
     const struct run *run = event->run;
     assert(run != NULL && event->writers != NULL);

@@ -49,7 +49,7 @@ enum frame_type {
     FRAME_PUSH_ROWS, /* Worker -> ps. Body: keys and gradients of rows; those of a push are in the
                         bodies before it, whose headers are otherwise its own. */
     FRAME_SUM,       /* Worker -> worker, without ps. Body: the sum of the gradients of all slices,
-                        range `sequence`. Their frames: mirror/frames.h. */
+                        range `sequence`. Their frames: mirror/frame_codec.h. */
     FRAME_SESSION,   /* Client or server of a session. Kinds and fields: session/message.h. */
     FRAME_TABLES,    /* Observer -> ps: statistics of tables are wanted. Ps -> observer: those of
                         `count` tables, as of its `generation` and `step`. Other members and body:

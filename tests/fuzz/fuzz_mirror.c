@@ -11,7 +11,7 @@
 
 #include "common/base/minmax.h"
 #include "common/net/assembly.h"
-#include "mirror/frames.h"
+#include "mirror/frame_codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,7 +29,7 @@ static struct frame_header read_header(const uint8_t *data)
     return header;
 }
 
-static void check_event(const struct frames_shape *shape, const struct replica_event *event)
+static void check_event(const struct frame_codec_shape *shape, const struct replica_event *event)
 {
     const bool has_range = event->type == REPLICA_EV_PUSH || event->type == REPLICA_EV_PULL ||
                            event->type == REPLICA_EV_SUM;
@@ -42,14 +42,14 @@ static void check_event(const struct frames_shape *shape, const struct replica_e
 
 /* False: the connection is closed. */
 static bool take(struct assembly *assembly, struct buffer_pool *pool,
-                 const struct frames_shape *shape, bool asks, const struct frame_header *header,
-                 const uint8_t *bytes)
+                 const struct frame_codec_shape *shape, bool asks,
+                 const struct frame_header *header, const uint8_t *bytes)
 {
     struct replica_event event;
     struct buffer *whole = NULL, *body = NULL;
     uint64_t total;
-    const char *fault = asks ? frames_read_question(shape, header, &event, &total)
-                             : frames_read_answer(shape, header, &event, &total);
+    const char *fault = asks ? frame_codec_read_question(shape, header, &event, &total)
+                             : frame_codec_read_answer(shape, header, &event, &total);
     if (fault != NULL) { return false; }
     check_event(shape, &event);
     if (header->body_bytes > 0) {
@@ -74,10 +74,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct placement places[RANGES_MAX];
     if (pool == NULL) { pool = buffer_pool_create(1 << 20); }
     if (pool == NULL || size < 1) { return 0; }
-    struct frames_shape shape = {.slices = 1 + data[0] % 7,
-                                 .arrays = 1 + data[0] % 3,
-                                 .parameters = UINT64_C(16) * (1 + data[0] % 5),
-                                 .places = places};
+    struct frame_codec_shape shape = {.slices = 1 + data[0] % 7,
+                                      .arrays = 1 + data[0] % 3,
+                                      .parameters = UINT64_C(16) * (1 + data[0] % 5),
+                                      .places = places};
     shape.ranges = ranges_count(1 + data[0] % 4, shape.parameters);
     for (uint32_t r = 0; r < shape.ranges; r++) {
         places[r] = placement_range(shape.parameters, shape.ranges, r);

@@ -1,10 +1,10 @@
-#include "mirror/frames.h"
+#include "mirror/frame_codec.h"
 
 #include <assert.h>
 
 #include "common/base/minmax.h"
 
-static uint64_t range_bytes(const struct frames_shape *shape, uint64_t range)
+static uint64_t range_bytes(const struct frame_codec_shape *shape, uint64_t range)
 {
     assert(range < shape->ranges);
     return shape->places[range].count * sizeof(float);
@@ -21,8 +21,9 @@ static struct replica_event event_of(const struct frame_header *header,
     };
 }
 
-static const char *read_push(const struct frames_shape *shape, const struct frame_header *header,
-                             struct replica_event *out, uint64_t *bytes)
+static const char *read_push(const struct frame_codec_shape *shape,
+                             const struct frame_header *header, struct replica_event *out,
+                             uint64_t *bytes)
 {
     if (header->sequence >= shape->ranges) { return "its range does not exist"; }
     if (!slices_is_node(shape->slices, header->first, header->count)) {
@@ -34,8 +35,8 @@ static const char *read_push(const struct frames_shape *shape, const struct fram
     return NULL;
 }
 
-static const char *read_pull(const struct frames_shape *shape, const struct frame_header *header,
-                             struct replica_event *out)
+static const char *read_pull(const struct frame_codec_shape *shape,
+                             const struct frame_header *header, struct replica_event *out)
 {
     if (header->sequence == REPLICA_ALL_RANGES) {
         *out = event_of(header, REPLICA_EV_PULL_VALUES);
@@ -46,9 +47,9 @@ static const char *read_pull(const struct frames_shape *shape, const struct fram
     return NULL;
 }
 
-const char *frames_read_question(const struct frames_shape *shape,
-                                 const struct frame_header *header, struct replica_event *out,
-                                 uint64_t *bytes)
+const char *frame_codec_read_question(const struct frame_codec_shape *shape,
+                                      const struct frame_header *header, struct replica_event *out,
+                                      uint64_t *bytes)
 {
     const bool asks_values = header->type == FRAME_PULL && header->sequence == REPLICA_ALL_RANGES;
     *bytes = 0;
@@ -60,8 +61,8 @@ const char *frames_read_question(const struct frames_shape *shape,
     return "a replica is not asked this";
 }
 
-static const char *read_refused(const struct frames_shape *shape, const struct frame_header *header,
-                                struct replica_event *out)
+static const char *read_refused(const struct frame_codec_shape *shape,
+                                const struct frame_header *header, struct replica_event *out)
 {
     const bool exists = header->sequence < shape->ranges || header->sequence == REPLICA_ALL_RANGES;
     if (!exists) { return "its range does not exist"; }
@@ -71,8 +72,9 @@ static const char *read_refused(const struct frames_shape *shape, const struct f
     return NULL;
 }
 
-const char *frames_read_answer(const struct frames_shape *shape, const struct frame_header *header,
-                               struct replica_event *out, uint64_t *bytes)
+const char *frame_codec_read_answer(const struct frame_codec_shape *shape,
+                                    const struct frame_header *header, struct replica_event *out,
+                                    uint64_t *bytes)
 {
     *bytes = 0;
     if (header->step > COUNTER_MAX) { return "its step is too high"; }
@@ -93,9 +95,9 @@ const char *frames_read_answer(const struct frames_shape *shape, const struct fr
     }
 }
 
-struct frame_header frames_write(const struct frames_shape *shape,
-                                 const struct replica_action *action, struct slice_node node,
-                                 uint32_t array)
+struct frame_header frame_codec_write(const struct frame_codec_shape *shape,
+                                      const struct replica_action *action, struct slice_node node,
+                                      uint32_t array)
 {
     struct frame_header header = {
         .generation = action->generation, .step = action->step, .sequence = action->range};

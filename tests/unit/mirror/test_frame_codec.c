@@ -8,12 +8,12 @@
 #include <cmocka.h>
 
 #include "common/base/minmax.h"
-#include "mirror/frames.h"
+#include "mirror/frame_codec.h"
 
 enum { PARAMETERS = 100, ARRAYS = 3 };
 
 static const struct placement places[] = {{.first = 0, .count = 64}, {.first = 64, .count = 36}};
-static const struct frames_shape shape = {
+static const struct frame_codec_shape shape = {
     .ranges = 2, .slices = 6, .arrays = ARRAYS, .parameters = PARAMETERS, .places = places};
 
 static struct replica_event event;
@@ -21,12 +21,12 @@ static uint64_t bytes;
 
 static const char *ask(struct frame_header header)
 {
-    return frames_read_question(&shape, &header, &event, &bytes);
+    return frame_codec_read_question(&shape, &header, &event, &bytes);
 }
 
 static const char *reply(struct frame_header header)
 {
-    return frames_read_answer(&shape, &header, &event, &bytes);
+    return frame_codec_read_answer(&shape, &header, &event, &bytes);
 }
 
 static struct frame_header written(struct replica_action action, uint32_t array)
@@ -34,7 +34,7 @@ static struct frame_header written(struct replica_action action, uint32_t array)
     const struct slice_node node = {2, 2};
     action.generation = 4;
     action.range = 1;
-    return frames_write(&shape, &action, node, array);
+    return frame_codec_write(&shape, &action, node, array);
 }
 
 /* A replica reads the question that the other one asked. */

@@ -1,5 +1,5 @@
 /*
- * mirror/frames.h: the frames between replicas (T11), as headers and as events and actions of
+ * mirror/frame_codec.h: the frames between replicas (T11), as headers and as events and actions of
  * mirror/replica.h.
  *
  *   PUSH      question  sum of the gradients of slices [first, first + count), range `sequence`
@@ -14,15 +14,15 @@
  *
  * Pure. Threads: any.
  */
-#ifndef MIRROR_FRAMES_H
-#define MIRROR_FRAMES_H
+#ifndef MIRROR_FRAME_CODEC_H
+#define MIRROR_FRAME_CODEC_H
 
 #include "common/cluster/placement.h"
 #include "common/net/wire.h"
 #include "mirror/replica.h"
 
 /* The facts of the job that both ends know. */
-struct frames_shape {
+struct frame_codec_shape {
     uint32_t ranges, slices;
     uint32_t arrays;                /* The values and the state of the optimizer. */
     uint64_t parameters;            /* Floats of each. */
@@ -32,15 +32,16 @@ struct frames_shape {
 /* The reason why `header` is not a question or answer between replicas of this shape, or NULL. If
  * NULL, `out` has the event, without connection, peer and time, and `*bytes` is the size of the
  * whole body. A VALUES frame becomes an event when the last array has arrived. */
-const char *frames_read_question(const struct frames_shape *shape,
-                                 const struct frame_header *header, struct replica_event *out,
-                                 uint64_t *bytes);
-const char *frames_read_answer(const struct frames_shape *shape, const struct frame_header *header,
-                               struct replica_event *out, uint64_t *bytes);
+const char *frame_codec_read_question(const struct frame_codec_shape *shape,
+                                      const struct frame_header *header, struct replica_event *out,
+                                      uint64_t *bytes);
+const char *frame_codec_read_answer(const struct frame_codec_shape *shape,
+                                    const struct frame_header *header, struct replica_event *out,
+                                    uint64_t *bytes);
 
 /* The header of a PUSH (`node`), PULL, PULL_VALUES, ANSWER, REFUSE or SEND_VALUES (`array`). */
-struct frame_header frames_write(const struct frames_shape *shape,
-                                 const struct replica_action *action, struct slice_node node,
-                                 uint32_t array);
+struct frame_header frame_codec_write(const struct frame_codec_shape *shape,
+                                      const struct replica_action *action, struct slice_node node,
+                                      uint32_t array);
 
 #endif
