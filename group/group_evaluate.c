@@ -25,7 +25,7 @@ static struct schedule_label chunk_label(const struct group_worker *worker)
 /* Compute what can be computed. `*done`: the chunk is done. */
 static void advance(struct group_worker *worker, bool *done)
 {
-    const enum tn_status status = group_evaluation_advance(worker->evaluator, done, &worker->error);
+    const enum tn_status status = chunk_evaluation_advance(worker->evaluator, done, &worker->error);
     if (status != TN_OK) { group_failed(worker, status); }
 }
 
@@ -37,7 +37,7 @@ static const char *begin_chunk(struct group_worker *worker, const struct schedul
     if (worker->evaluator == NULL || !group_has_values_of(worker, label)) {
         return "an evaluation was ordered of values that this member does not have";
     }
-    if (!group_evaluation_order(worker->evaluator, label, worker->current->data,
+    if (!chunk_evaluation_order(worker->evaluator, label, worker->current->data,
                                 worker->labels.version)) {
         return "a chunk that is to be evaluated is not the next one";
     }
@@ -54,7 +54,7 @@ static void next_chunk(struct group_worker *worker)
         const struct schedule_label label = chunk_label(worker);
         const struct member_frame message = {.kind = MEMBER_FRAME_EVALUATE, .label = label};
         if (worker->evaluator == NULL ||
-            group_evaluation_examples(worker->evaluator, evaluating->chunk) == 0) {
+            chunk_evaluation_examples(worker->evaluator, evaluating->chunk) == 0) {
             group_digest_continue(worker);
             return;
         }
@@ -77,7 +77,7 @@ static const char *result_arrived(struct group_worker *worker, const struct memb
                                   struct buffer *body)
 {
     bool done;
-    if (!group_evaluation_arrived(worker->evaluator, &message->label, message->number, body)) {
+    if (!chunk_evaluation_arrived(worker->evaluator, &message->label, message->number, body)) {
         return "a result is not of the present chunk";
     }
     advance(worker, &done);
@@ -134,7 +134,7 @@ uint64_t group_evaluate_expects(void *ctx, uint32_t peer, const struct member_fr
     const struct group_worker *worker = ctx;
     (void)peer;
     if (worker->evaluator == NULL || message->kind != MEMBER_FRAME_RESULT) { return 0; }
-    return group_evaluation_expects(worker->evaluator, message->label.slice, message->number);
+    return chunk_evaluation_expects(worker->evaluator, message->label.slice, message->number);
 }
 
 const char *group_evaluate_message(struct group_worker *worker, const struct member_frame *message,
@@ -158,7 +158,7 @@ static enum tn_status fill(void *ctx, const struct schedule_label *label, const 
     const struct group_worker *worker = ctx;
     const uint64_t chunk = compute_slice_examples(worker->config.job);
     return group_examples_test(&worker->examples, label->slice * chunk,
-                               group_evaluation_examples(worker->evaluator, label->slice), field,
+                               chunk_evaluation_examples(worker->evaluator, label->slice), field,
                                view, error);
 }
 
@@ -176,7 +176,7 @@ enum tn_status group_evaluate_open(struct group_worker *worker, struct error *er
     const struct dataset *test = worker->config.test;
     enum tn_status status = evaluation_cut_create(&worker->cut, &worker->evaluation_cut, error);
     if (status != TN_OK || test == NULL || test->examples == 0) { return status; }
-    const struct group_evaluation_config config = {
+    const struct chunk_evaluation_config config = {
         .cut = &worker->cut,
         .evaluation = &worker->evaluation_cut,
         .task = worker->index,
@@ -188,7 +188,7 @@ enum tn_status group_evaluate_open(struct group_worker *worker, struct error *er
         .send = send_result,
         .ctx = worker,
     };
-    status = group_evaluation_create(&config, &worker->evaluator, error);
+    status = chunk_evaluation_create(&config, &worker->evaluator, error);
     if (status != TN_OK || !group_is_head(worker)) { return status; }
     return group_results_open(worker, error);
 }
@@ -196,14 +196,14 @@ enum tn_status group_evaluate_open(struct group_worker *worker, struct error *er
 void group_evaluate_close(struct group_worker *worker)
 {
     evaluation_details_close(&worker->evaluating.details);
-    group_evaluation_destroy(worker->evaluator);
+    chunk_evaluation_destroy(worker->evaluator);
     group_results_close(worker);
     evaluation_cut_free(&worker->evaluation_cut);
 }
 
 void group_evaluate_reset(struct group_worker *worker)
 {
-    if (worker->evaluator != NULL) { group_evaluation_reset(worker->evaluator); }
+    if (worker->evaluator != NULL) { chunk_evaluation_reset(worker->evaluator); }
     evaluation_details_close(&worker->evaluating.details);
     worker->evaluating = (struct group_evaluating){.is_active = false};
 }

@@ -16,7 +16,7 @@
 #include "common/node/membership.h"
 #include "common/node/peer_links.h"
 #include "common/node/worker_watch.h"
-#include "group/evaluation.h"
+#include "group/chunk_evaluation.h"
 #include "group/examples.h"
 #include "group/group_worker.h"
 #include "group/layout.h"
@@ -96,7 +96,7 @@ struct group_worker {
         *test_targets; /* For one chunk; NULL: the model does not read them. */
     struct tn_view labels_view, targets_view;
 
-    struct group_evaluation *evaluator; /* NULL: the data have no test set. */
+    struct chunk_evaluation *evaluator; /* NULL: the data have no test set. */
     uint64_t now_ms;
     uint64_t wait_since_ms, wait_logged_at_ms;
     uint64_t drain_until_ms; /* Latest time to leave after a request; 0: there was none. */

@@ -58,7 +58,7 @@ static enum tn_status read_truth(struct group_worker *worker, uint32_t count, st
 enum tn_status group_results_add(struct group_worker *worker)
 {
     struct group_evaluating *evaluating = &worker->evaluating;
-    const uint32_t count = group_evaluation_examples(worker->evaluator, evaluating->chunk);
+    const uint32_t count = chunk_evaluation_examples(worker->evaluator, evaluating->chunk);
     struct evaluation_outputs outputs = {.logits = {.data = NULL}};
     struct fields fields;
     const enum tn_status status = read_truth(worker, count, &fields);
@@ -66,7 +66,7 @@ enum tn_status group_results_add(struct group_worker *worker)
     double loss = 0;
     for (uint32_t i = 0; i < worker->evaluation_cut.result_count; i++) {
         const struct cut_result *result = &worker->evaluation_cut.results[i];
-        const struct tn_view view = group_evaluation_result(worker->evaluator, result);
+        const struct tn_view view = chunk_evaluation_result(worker->evaluator, result);
         const bool is_sum = result->kind == MARK_LOSS || result->kind == MARK_METRIC;
         const double sum = is_sum ? evaluation_sum_floats(view.data, count) : 0;
         switch (result->kind) {

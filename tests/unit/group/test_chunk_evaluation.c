@@ -1,6 +1,6 @@
-/* group/evaluation.h: two members evaluate the test set chunk by chunk, with the results of one
- * program. */
-#include "group/evaluation.h"
+/* group/chunk_evaluation.h: two members evaluate the test set chunk by chunk, with the results of
+ * one program. */
+#include "group/chunk_evaluation.h"
 
 #include "group/examples.h"
 #include "tests/unit/group/group_job.h"
@@ -22,7 +22,7 @@ struct scene {
     struct training_cut cut;
     struct evaluation_cut evaluation;
     struct buffer_pool *pool;
-    struct group_evaluation *members[MEMBERS];
+    struct chunk_evaluation *members[MEMBERS];
     float *values[MEMBERS];
     struct pending pending[PENDING_MAX];
     uint32_t pending_count;
@@ -76,7 +76,7 @@ static void open_scene(struct scene *scene)
     assert_int_equal(evaluation_cut_create(&scene->cut, &scene->evaluation, NULL), TN_OK);
     place_values(scene);
     for (uint32_t m = 0; m < MEMBERS; m++) {
-        const struct group_evaluation_config config = {
+        const struct chunk_evaluation_config config = {
             .cut = &scene->cut,
             .evaluation = &scene->evaluation,
             .task = m,
@@ -88,7 +88,7 @@ static void open_scene(struct scene *scene)
             .send = keep,
             .ctx = scene,
         };
-        assert_int_equal(group_evaluation_create(&config, &scene->members[m], NULL), TN_OK);
+        assert_int_equal(chunk_evaluation_create(&config, &scene->members[m], NULL), TN_OK);
     }
 }
 
@@ -102,7 +102,7 @@ static void close_scene(struct scene *scene)
 {
     drop_pending(scene);
     for (uint32_t m = 0; m < MEMBERS; m++) {
-        group_evaluation_destroy(scene->members[m]);
+        chunk_evaluation_destroy(scene->members[m]);
         free(scene->values[m]);
     }
     evaluation_cut_free(&scene->evaluation);
@@ -122,7 +122,7 @@ static struct schedule_label label_of(uint32_t chunk)
 static bool order(struct scene *scene, uint32_t member, uint32_t chunk)
 {
     const struct schedule_label label = label_of(chunk);
-    return group_evaluation_order(scene->members[member], &label, scene->values[member], 1);
+    return chunk_evaluation_order(scene->members[member], &label, scene->values[member], 1);
 }
 
 /* Deliver all values until nothing moves. Returns whether the head has its results. */
@@ -130,18 +130,18 @@ static bool settle(struct scene *scene)
 {
     bool head_done = false, done;
     for (uint32_t m = 0; m < MEMBERS; m++) {
-        assert_int_equal(group_evaluation_advance(scene->members[m], &done, NULL), TN_OK);
+        assert_int_equal(chunk_evaluation_advance(scene->members[m], &done, NULL), TN_OK);
         head_done = head_done || (done && m == 0);
     }
     while (scene->pending_count > 0) {
         const struct pending next = scene->pending[0];
         memmove(scene->pending, scene->pending + 1, --scene->pending_count * sizeof next);
-        struct group_evaluation *to = scene->members[next.to];
-        assert_int_equal(group_evaluation_expects(to, next.label.slice, next.edge),
+        struct chunk_evaluation *to = scene->members[next.to];
+        assert_int_equal(chunk_evaluation_expects(to, next.label.slice, next.edge),
                          next.value->size);
-        assert_true(group_evaluation_arrived(to, &next.label, next.edge, next.value));
+        assert_true(chunk_evaluation_arrived(to, &next.label, next.edge, next.value));
         buffer_release(next.value);
-        assert_int_equal(group_evaluation_advance(to, &done, NULL), TN_OK);
+        assert_int_equal(chunk_evaluation_advance(to, &done, NULL), TN_OK);
         head_done = head_done || (done && next.to == 0);
     }
     return head_done;
@@ -179,7 +179,7 @@ static float loss_of(const struct scene *scene, uint32_t count)
 {
     const struct cut_result *result = &scene->evaluation.results[0];
     assert_int_equal(result->kind, MARK_LOSS);
-    const struct tn_view view = group_evaluation_result(scene->members[0], result);
+    const struct tn_view view = chunk_evaluation_result(scene->members[0], result);
     assert_int_equal(view.shape.dims[0], count);
     double sum = 0;
     for (uint32_t e = 0; e < count; e++) { sum += (double)((const float *)view.data)[e]; }
@@ -199,15 +199,15 @@ static void chunks_have_the_results_of_one_program(void **state)
     struct scene scene;
     open_scene(&scene);
     for (uint32_t chunk = 0; chunk < CHUNKS; chunk++) {
-        const uint32_t count = group_evaluation_examples(scene.members[0], chunk);
+        const uint32_t count = chunk_evaluation_examples(scene.members[0], chunk);
         assert_int_equal(count, chunk + 1 < CHUNKS ? CHUNK : EXAMPLES % CHUNK);
         assert_true(order(&scene, 0, chunk) && order(&scene, 1, chunk));
         assert_true(settle(&scene));
-        assert_true(group_evaluation_is_idle(scene.members[0]));
-        assert_true(group_evaluation_is_idle(scene.members[1]));
+        assert_true(chunk_evaluation_is_idle(scene.members[0]));
+        assert_true(chunk_evaluation_is_idle(scene.members[1]));
         check_loss(&scene, chunk, count);
     }
-    assert_int_equal(group_evaluation_examples(scene.members[0], CHUNKS), 0);
+    assert_int_equal(chunk_evaluation_examples(scene.members[0], CHUNKS), 0);
     assert_false(order(&scene, 0, CHUNKS));
     close_scene(&scene);
 }
@@ -221,7 +221,7 @@ static void values_may_come_before_the_order(void **state)
     open_scene(&scene);
     assert_true(order(&scene, 0, 1));
     assert_false(order(&scene, 0, 1));
-    assert_int_equal(group_evaluation_advance(scene.members[0], &done, NULL), TN_OK);
+    assert_int_equal(chunk_evaluation_advance(scene.members[0], &done, NULL), TN_OK);
     assert_false(done);
     assert_true(scene.pending_count > 0);
     assert_false(settle(&scene));
@@ -239,10 +239,10 @@ static void a_reset_forgets_the_chunk(void **state)
     bool done;
     open_scene(&scene);
     assert_true(order(&scene, 0, 0));
-    assert_int_equal(group_evaluation_advance(scene.members[0], &done, NULL), TN_OK);
+    assert_int_equal(chunk_evaluation_advance(scene.members[0], &done, NULL), TN_OK);
     assert_false(settle(&scene)); /* Member 1 has the values of chunk 0, but no order. */
-    for (uint32_t m = 0; m < MEMBERS; m++) { group_evaluation_reset(scene.members[m]); }
-    assert_true(group_evaluation_is_idle(scene.members[0]));
+    for (uint32_t m = 0; m < MEMBERS; m++) { chunk_evaluation_reset(scene.members[m]); }
+    assert_true(chunk_evaluation_is_idle(scene.members[0]));
     assert_true(order(&scene, 0, 2) && order(&scene, 1, 2));
     assert_true(settle(&scene));
     check_loss(&scene, 2, EXAMPLES % CHUNK);

@@ -1,12 +1,12 @@
-#include "group/evaluation.h"
+#include "group/chunk_evaluation.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "common/base/minmax.h"
 
-struct group_evaluation {
-    struct group_evaluation_config config;
+struct chunk_evaluation {
+    struct chunk_evaluation_config config;
     struct part_runner *runner;
     struct slice_schedule schedule;
     const float *values;
@@ -23,9 +23,9 @@ static enum tn_status out_of_memory(struct error *error)
 
 /* ------------------------------------------------------------ create, destroy */
 
-static enum tn_status create_runner(struct group_evaluation *evaluation, struct error *error)
+static enum tn_status create_runner(struct chunk_evaluation *evaluation, struct error *error)
 {
-    const struct group_evaluation_config *config = &evaluation->config;
+    const struct chunk_evaluation_config *config = &evaluation->config;
     const struct part_runner_config runner = {
         .cut = config->cut,
         .evaluation = config->evaluation,
@@ -38,13 +38,13 @@ static enum tn_status create_runner(struct group_evaluation *evaluation, struct 
     return part_runner_create(&runner, &evaluation->runner, error);
 }
 
-enum tn_status group_evaluation_create(const struct group_evaluation_config *config,
-                                       struct group_evaluation **out, struct error *error)
+enum tn_status chunk_evaluation_create(const struct chunk_evaluation_config *config,
+                                       struct chunk_evaluation **out, struct error *error)
 {
     assert(config->examples >= 1 && config->chunk >= 1);
     assert(config->fill != NULL && config->send != NULL);
     *out = NULL;
-    struct group_evaluation *evaluation = calloc(1, sizeof *evaluation);
+    struct chunk_evaluation *evaluation = calloc(1, sizeof *evaluation);
     if (evaluation == NULL) { return out_of_memory(error); }
     evaluation->config = *config;
     enum tn_status status = create_runner(evaluation, error);
@@ -52,12 +52,12 @@ enum tn_status group_evaluation_create(const struct group_evaluation_config *con
         part_runner_schedule(evaluation->runner, &evaluation->schedule);
         *out = evaluation;
     } else {
-        group_evaluation_destroy(evaluation);
+        chunk_evaluation_destroy(evaluation);
     }
     return status;
 }
 
-void group_evaluation_destroy(struct group_evaluation *evaluation)
+void chunk_evaluation_destroy(struct chunk_evaluation *evaluation)
 {
     if (evaluation == NULL) { return; }
     part_runner_destroy(evaluation->runner);
@@ -65,13 +65,13 @@ void group_evaluation_destroy(struct group_evaluation *evaluation)
 }
 
 /* The results of the last chunk are no longer needed. */
-static void drop_results(struct group_evaluation *evaluation)
+static void drop_results(struct chunk_evaluation *evaluation)
 {
     if (evaluation->has_results) { part_runner_clear(evaluation->runner, evaluation->slot); }
     evaluation->has_results = false;
 }
 
-void group_evaluation_reset(struct group_evaluation *evaluation)
+void chunk_evaluation_reset(struct chunk_evaluation *evaluation)
 {
     schedule_reset(&evaluation->schedule);
     evaluation->has_results = false;
@@ -82,17 +82,17 @@ void group_evaluation_reset(struct group_evaluation *evaluation)
 
 /* --------------------------------------------------------- orders and arrivals */
 
-uint32_t group_evaluation_examples(const struct group_evaluation *evaluation, uint32_t chunk)
+uint32_t chunk_evaluation_examples(const struct chunk_evaluation *evaluation, uint32_t chunk)
 {
     const uint64_t first = (uint64_t)chunk * evaluation->config.chunk;
     if (first >= evaluation->config.examples) { return 0; }
     return (uint32_t)u64_min(evaluation->config.examples - first, evaluation->config.chunk);
 }
 
-bool group_evaluation_order(struct group_evaluation *evaluation, const struct schedule_label *label,
+bool chunk_evaluation_order(struct chunk_evaluation *evaluation, const struct schedule_label *label,
                             const float *values, uint64_t version)
 {
-    if (group_evaluation_examples(evaluation, label->slice) == 0) { return false; }
+    if (chunk_evaluation_examples(evaluation, label->slice) == 0) { return false; }
     if (!schedule_order(&evaluation->schedule, label->generation, label->step,
                         (struct slice_node){label->slice, 1})) {
         return false;
@@ -104,21 +104,21 @@ bool group_evaluation_order(struct group_evaluation *evaluation, const struct sc
     return true;
 }
 
-bool group_evaluation_is_idle(const struct group_evaluation *evaluation)
+bool chunk_evaluation_is_idle(const struct chunk_evaluation *evaluation)
 {
     return schedule_is_idle(&evaluation->schedule);
 }
 
-uint64_t group_evaluation_expects(const struct group_evaluation *evaluation, uint32_t chunk,
+uint64_t chunk_evaluation_expects(const struct chunk_evaluation *evaluation, uint32_t chunk,
                                   uint32_t edge)
 {
     uint32_t arrival;
-    const uint32_t examples = group_evaluation_examples(evaluation, chunk);
+    const uint32_t examples = chunk_evaluation_examples(evaluation, chunk);
     if (examples == 0 || !part_runner_find(evaluation->runner, edge, &arrival)) { return 0; }
     return part_runner_bytes(evaluation->runner, edge, examples);
 }
 
-bool group_evaluation_arrived(struct group_evaluation *evaluation,
+bool chunk_evaluation_arrived(struct chunk_evaluation *evaluation,
                               const struct schedule_label *label, uint32_t edge,
                               struct buffer *value)
 {
@@ -137,25 +137,25 @@ bool group_evaluation_arrived(struct group_evaluation *evaluation,
 
 static enum tn_status fill(void *ctx, const char *field, struct tn_view view, struct error *error)
 {
-    const struct group_evaluation *evaluation = ctx;
-    const struct group_evaluation_config *config = &evaluation->config;
+    const struct chunk_evaluation *evaluation = ctx;
+    const struct chunk_evaluation_config *config = &evaluation->config;
     return config->fill(config->ctx, &evaluation->label, field, view, error);
 }
 
 static enum tn_status send_value(void *ctx, uint32_t to, uint32_t edge, struct buffer *value,
                                  struct error *error)
 {
-    const struct group_evaluation *evaluation = ctx;
+    const struct chunk_evaluation *evaluation = ctx;
     (void)error;
     evaluation->config.send(evaluation->config.ctx, to, &evaluation->label, edge, value);
     return TN_OK;
 }
 
-static enum tn_status run_part(struct group_evaluation *evaluation,
+static enum tn_status run_part(struct chunk_evaluation *evaluation,
                                const struct schedule_next *next, struct error *error)
 {
     const struct part_run run = {
-        .examples = group_evaluation_examples(evaluation, next->label.slice),
+        .examples = chunk_evaluation_examples(evaluation, next->label.slice),
         .values = evaluation->values,
         .version = evaluation->version,
         .scale = 1,
@@ -166,7 +166,7 @@ static enum tn_status run_part(struct group_evaluation *evaluation,
     return part_runner_run(evaluation->runner, next->slot, next->part, &run, error);
 }
 
-enum tn_status group_evaluation_advance(struct group_evaluation *evaluation, bool *done,
+enum tn_status chunk_evaluation_advance(struct chunk_evaluation *evaluation, bool *done,
                                         struct error *error)
 {
     *done = false;
@@ -185,7 +185,7 @@ enum tn_status group_evaluation_advance(struct group_evaluation *evaluation, boo
     }
 }
 
-struct tn_view group_evaluation_result(const struct group_evaluation *evaluation,
+struct tn_view chunk_evaluation_result(const struct chunk_evaluation *evaluation,
                                        const struct cut_result *result)
 {
     assert(evaluation->has_results && evaluation->config.task == 0);
@@ -198,7 +198,7 @@ struct tn_view group_evaluation_result(const struct group_evaluation *evaluation
     };
     for (uint32_t d = 0; d < view.shape.rank; d++) {
         if (view.shape.dims[d] != TN_BATCH) { continue; }
-        view.shape.dims[d] = group_evaluation_examples(evaluation, evaluation->label.slice);
+        view.shape.dims[d] = chunk_evaluation_examples(evaluation, evaluation->label.slice);
     }
     return view;
 }
