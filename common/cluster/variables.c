@@ -166,9 +166,9 @@ enum tn_status variable_table_check_ps(const struct variable_table *table, uint3
     if (ps_count == 0) { return error_set(error, TN_EINVAL, "cluster.ps is 0: give at least 1"); }
     return error_set(error, TN_EINVAL,
                      "cluster.ps is %" PRIu32 ", but the model's %" PRIu64
-                     " parameters, in blocks of %d, are enough for %" PRIu64
-                     " ps: give at most that, --set cluster.ps=%" PRIu64,
-                     ps_count, table->parameter_count, PLACEMENT_BLOCK, most, most);
+                     " parameters make at most %" PRIu64
+                     " ps in blocks of %d: give at most that number",
+                     ps_count, table->parameter_count, most, PLACEMENT_BLOCK);
 }
 
 static void fill(uint64_t count, float value, float *out)

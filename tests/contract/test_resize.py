@@ -371,7 +371,7 @@ class Refusals(Live):
         """A number that a start refuses is refused before a node leaves."""
         run = self.spawn("run", QUICK, "--dir", "run", "-q", "-o", "json", *LONG)
         self.wait_step()
-        self.refused(3, ["9 parameters", "1 to 1 ps"], "resize", "ps=3", "--dir", "run")
+        self.refused(3, ["9 parameters", "at most 1 ps"], "resize", "ps=3", "--dir", "run")
         self.end(run)
 
     def test_whole_variables(self):

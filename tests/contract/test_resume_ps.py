@@ -184,7 +184,7 @@ class Refusals(ResumePs):
         (self.folder / "run/result.json").unlink()
         self.refused(3, ["cluster.ps is 2 there and 3 here", "--resume"], "run", QUICK, "--dir", "run", *ADAM,
                      *steps(400), *ps(3), "-q")
-        self.refused(3, ["9 parameters", "1 to 1 ps"], "run", QUICK, "--dir", "new", *ps(3), "-q")
+        self.refused(3, ["9 parameters", "at most 1 ps"], "run", QUICK, "--dir", "new", *ps(3), "-q")
         self.check_intact(2)
 
     def test_whole_variables_continue(self):

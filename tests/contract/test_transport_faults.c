@@ -397,8 +397,8 @@ static void listen_errors_are_explained(void **state)
         const char *word;
     } cases[] = {{server->address, TN_EBUSY, "in use"},
                  {"tcp://192.0.2.1:4000", TN_EINVAL, "not an address of this host"},
-                 {"127.0.0.1:4000", TN_EINVAL, "tcp://HOST:PORT"},
-                 {"tcp://127.0.0.1:99999", TN_EINVAL, "tcp://HOST:PORT"}};
+                 {"127.0.0.1:4000", TN_EINVAL, "HOST:PORT"},
+                 {"tcp://127.0.0.1:99999", TN_EINVAL, "HOST:PORT"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct transport_config config = {.listen = cases[i].address,
                                           .heartbeat_ms = 1000,

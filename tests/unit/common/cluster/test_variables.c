@@ -145,7 +145,7 @@ static void too_many_ps_are_refused(void **state)
     assert_int_equal(variable_table_check_ps(&table, 664, &error), TN_OK);
     assert_int_equal(variable_table_check_ps(&table, 665, &error), TN_EINVAL);
     assert_non_null(
-        strstr(error.text, "are enough for 664 ps: give at most that, --set cluster.ps=664"));
+        strstr(error.text, "make at most 664 ps in blocks of 16: give at most that number"));
     assert_int_equal(variable_table_check_ps(&table, 0, &error), TN_EINVAL);
 }
 
