@@ -122,6 +122,7 @@ static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint
 static void plan_replicas(const struct job *job, const struct variable_table *variables,
                           uint32_t arrays, uint32_t pushes, struct memory_plan *plan)
 {
+    assert(plan->members >= 1);
     const uint64_t bytes = variables->parameter_count * sizeof(float);
     const uint32_t sums = 1 + job->strategy.keep_sums;
     const struct ps_memory all = plan_ps(job, variables->parameter_count, arrays, sums);
@@ -192,6 +193,7 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
     assert(job->cluster.ps <= PS_MAX && job->cluster.workers >= 1);
     const uint32_t arrays = optimizer_of_job(job, variables).arrays;
     const uint32_t members = strategy_members(job);
+    assert(members >= 1 && members <= job_workers_least(job));
     /* Members of a group also keep the values that a ps has sent until the head takes them. */
     const uint64_t copies = members > 1 ? 3 : 2 * (job->train.ema > 0 ? 2 : 1);
     uint32_t all, least_all, ignored, most;
