@@ -105,9 +105,7 @@ void mirror_send(struct mirror_worker *worker, conn_id conn, struct frame_header
 void mirror_carry_out(struct mirror_worker *worker, const struct replica_action *action,
                       const struct replica_event *event, struct brought *with);
 void mirror_release_brought(struct brought *with); /* One without a body is allowed. */
-/* The time that an evaluation takes about: that of the last one, or of as many examples in
- * training.
- */
+/* About the time of an evaluation: of the last one, or of as many examples in training. */
 uint64_t mirror_evaluation_ms(const struct mirror_worker *worker);
 /* The load from the store has ended. */
 void mirror_loaded(struct mirror_worker *worker, bool succeeded);

@@ -109,8 +109,7 @@ const struct range_sum *tensors_sum(const struct tensors *tensors, uint32_t rang
     return sum;
 }
 
-/* The term of a sum, with one reference: a gradient that was held is no longer held. NULL: out of
- * memory. */
+/* The term of a sum, with one reference. A gradient leaves the held ones. NULL: out of memory. */
 static struct buffer *take_term(struct tensors *tensors, uint32_t range, uint64_t step,
                                 const struct replica_part *part, double *loss)
 {

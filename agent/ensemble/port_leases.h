@@ -21,8 +21,8 @@ struct port_leases {
     int sockets[PORT_LEASES_MAX];
 };
 
-/* Returns false if a run has the port, or if there is no room for another lease. If the process may
- * not open such sockets, it returns true without a lease: runs then cannot exclude each other. */
+/* False: a run has the port, or all leases are in use. True without a lease: this process may not
+ * open such sockets, and runs cannot exclude each other. */
 bool port_leases_take(struct port_leases *leases, uint16_t port);
 
 /* Gives all leases back. */

@@ -72,8 +72,8 @@ static enum tn_status plan_program(const struct job *job, const struct model *mo
     return status;
 }
 
-/* Whether the slices of a node are computed in one run, by a further program of
- * `*bytes` bytes. A model that is not known computes them one by one. */
+/* Whether the slices of a node are computed in one run. Adds the memory of the program for that to
+ * `*bytes`. A model that is not known computes them one by one. */
 static bool joins(const struct job *job, const struct model *model, struct slice_node node,
                   uint64_t *bytes)
 {

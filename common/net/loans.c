@@ -125,10 +125,9 @@ static void collect(struct loan_account *account)
     assert(account->shared != NULL);
     for (unsigned i = 0; i < LOANS; i++) {
         if (!is_held(account, i)) { continue; }
-        /* Acquire: the peer's reads happened before. */
-        const uint32_t returned =
-            atomic_load_explicit(&account->shared->returned[i], memory_order_acquire);
-        if (returned == account->lent[i]) { end_loan(account, i); }
+        if (take_count_is_free(&account->shared->returned[i], account->lent[i])) {
+            end_loan(account, i);
+        }
     }
 }
 
@@ -282,9 +281,7 @@ const void *borrower_take(struct borrower *borrower, unsigned number, size_t byt
     if (from % SLOT_LINE_BYTES != 0 || from > borrower->bytes || bytes > borrower->bytes - from) {
         return NULL;
     }
-    const uint32_t taken = atomic_load(&borrower->taken[i]);
-    if (taken != atomic_load(&borrower->returned[i])) { return NULL; }
-    atomic_store(&borrower->taken[i], taken + 1);
+    if (!take_count_take(&borrower->counts[i])) { return NULL; }
     return borrower->memory + from;
 }
 
@@ -292,9 +289,5 @@ void borrower_return(struct borrower *borrower, unsigned number)
 {
     assert(number >= 1 && number <= LOANS);
     const unsigned i = number - 1;
-    const uint32_t taken = atomic_load(&borrower->taken[i]);
-    assert(taken - atomic_load(&borrower->returned[i]) == 1);
-    /* In this order: the owner may lend it again as soon as it sees the return. */
-    atomic_store(&borrower->returned[i], taken);
-    atomic_store_explicit(&borrower->shared->returned[i], taken, memory_order_release);
+    take_count_return(&borrower->counts[i], &borrower->shared->returned[i]);
 }

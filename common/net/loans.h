@@ -35,6 +35,7 @@
 #include <stdint.h>
 
 #include "common/base/buffer.h"
+#include "common/net/take_count.h"
 
 enum {
     LOANS = 64,              /* The most of one lane at a time: further bodies are copied. */
@@ -91,7 +92,7 @@ struct borrower {
     struct loans_shared *shared;
     const uint8_t *memory; /* NULL: nothing can be borrowed. */
     size_t bytes;
-    _Atomic uint32_t taken[LOANS], returned[LOANS];
+    struct take_count counts[LOANS];
 };
 
 /* Map the memory, to be read only. False: it is not sealed, too small, or cannot be mapped. The

@@ -28,10 +28,7 @@ static bool fits(size_t bytes)
 /* Whether the receiver uses no body in the slot. */
 static bool is_returned(const struct slots_sender *sender, unsigned slot)
 {
-    /* Acquire: the receiver's reads happened before. */
-    const uint32_t returned =
-        atomic_load_explicit(&sender->shared->slots[slot].returned, memory_order_acquire);
-    return returned == sender->lent[slot];
+    return take_count_is_free(&sender->shared->slots[slot].returned, sender->lent[slot]);
 }
 
 /* Acquire: so did the reads of the sender's own body. */
@@ -102,9 +99,7 @@ void *slots_take(struct slots_receiver *receiver, const struct frame_header *hea
     assert(receiver->shared != NULL);
     if (number < 1 || number > SLOTS || !fits(bytes)) { return NULL; }
     const unsigned i = number - 1;
-    const uint32_t taken = atomic_load(&receiver->taken[i]);
-    if (taken != atomic_load(&receiver->returned[i])) { return NULL; }
-    atomic_store(&receiver->taken[i], taken + 1);
+    if (!take_count_take(&receiver->counts[i])) { return NULL; }
     return slots_place(receiver->bytes, i, header->line);
 }
 
@@ -112,9 +107,5 @@ void slots_return(struct slots_receiver *receiver, unsigned number)
 {
     assert(number >= 1 && number <= SLOTS);
     const unsigned i = number - 1;
-    const uint32_t taken = atomic_load(&receiver->taken[i]);
-    assert(taken - atomic_load(&receiver->returned[i]) == 1);
-    /* In this order: the sender may lend the slot as soon as it sees the return. */
-    atomic_store(&receiver->returned[i], taken);
-    atomic_store_explicit(&receiver->shared->slots[i].returned, taken, memory_order_release);
+    take_count_return(&receiver->counts[i], &receiver->shared->slots[i].returned);
 }

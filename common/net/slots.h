@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/net/take_count.h"
 #include "common/net/wire.h"
 
 enum {
@@ -50,7 +51,7 @@ struct slots_sender {
 struct slots_receiver {
     struct slots_shared *shared;
     uint8_t *bytes; /* SLOTS_BYTES. */
-    _Atomic uint32_t taken[SLOTS], returned[SLOTS];
+    struct take_count counts[SLOTS];
 };
 
 enum { SLOT_LINE_BYTES = 64, SLOT_PAGE_LINES = WIRE_PAGE_LINES };

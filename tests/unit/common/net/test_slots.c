@@ -209,8 +209,8 @@ static void counts_wrap_around(void **state)
     (void)state;
     atomic_store(&shared.slots[0].returned, UINT32_MAX);
     sender.lent[0] = UINT32_MAX;
-    atomic_store(&receiver.taken[0], UINT32_MAX);
-    atomic_store(&receiver.returned[0], UINT32_MAX);
+    atomic_store(&receiver.counts[0].taken, UINT32_MAX);
+    atomic_store(&receiver.counts[0].returned, UINT32_MAX);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(put(i, SLOT_BYTES), 1);
         assert_body(take(1, SLOT_BYTES), i, SLOT_BYTES);
