@@ -281,7 +281,7 @@ class Damage(Local):
                                    "data": {"type": "synthetic", "examples": 64, "test_examples": 8},
                                    "train": {"steps": 3, "batch": 8}, "cluster": {"ps": 5}}))
         self.succeeds("run", "--local", job, "--dir", "run", "--quiet")
-        self.refused(3, ["cluster.ps is 5", "--set cluster.ps=1"], "run", job, "--dir", "other")
+        self.refused(3, ["cluster.ps is 5", "at most 1 ps"], "run", job, "--dir", "other")
 
     def test_size_of_files_is_limited(self):
         """A file above the limit of the process (ulimit -f) is an error as on a full disk, not the signal SIGXFSZ."""
