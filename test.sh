@@ -5,7 +5,8 @@
 #   ./test.sh                 as in CI: all tests of the release build, a selection of chaos campaigns, and the
 #                             unit, simulator and contract tests under ASan and UBSan, without the longest tests
 #                             and the longest cases
-#   ./test.sh --all           the same with the longest ones, also under TSan, and a campaign for each failpoint
+#   ./test.sh --all           the same with the longest ones and a deeper clang-analyzer, also under TSan, and a
+#                             campaign for each failpoint
 #   ./test.sh --rewrite-golden   write the golden files of the unit tests again; review the diff
 #   ./test.sh PART ...        only these parts:
 #     --unit                  unit tests            --contract     adapters, against the real libraries
@@ -67,7 +68,7 @@ while [ $# -gt 0 ]; do
     --soak) parts+=(soak); soak_minutes=$(number_or "${2:-}" $soak_minutes) ;;
     --kills) parts+=(kills); kills=$(number_or "${2:-}" $kills) ;;
     --rewrite-golden) parts+=(unit); export TANIST_REWRITE_GOLDEN=1 ;;
-    --all) all=1; parts+=(unit contract tidy sim chaos asan tsan) ;;
+    --all) all=1; parts+=(unit contract tidy sim chaos asan tsan); export TANIST_LINT_DEEP=1 ;;
     -h | --help) usage; exit 0 ;;
     *) print_error "unknown argument '$1'"; usage >&2; exit 128 ;;
   esac
