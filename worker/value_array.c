@@ -5,11 +5,15 @@
 
 #include "common/base/minmax.h"
 
-bool value_array_open(struct value_array *array, const struct memory_port *port, bool shares,
-                      size_t bytes, struct buffer_pool *pool)
+enum { RANGES = PS_MAX * VALUE_BODIES_MAX };
+
+bool value_array_open(struct value_array *array, const struct memory_port *port,
+                      enum value_sharing sharing, size_t bytes, struct buffer_pool *pool)
 {
-    *array = (struct value_array){.port = *port, .shares = shares && port->page_bytes > 0};
-    array->values = array->shares ? memory_array_create(bytes) : buffer_acquire(pool, bytes);
+    *array = (struct value_array){.port = *port, .sharing = sharing};
+    if (port->page_bytes == 0) { array->sharing = VALUES_COPIED; }
+    const bool copied = array->sharing == VALUES_COPIED;
+    array->values = copied ? buffer_acquire(pool, bytes) : memory_array_create(bytes);
     return array->values != NULL;
 }
 
@@ -30,59 +34,149 @@ static bool restore(struct value_array *array, struct value_range *range)
     size_t before, pages;
     if (range->memory == 0) { return true; }
     uint8_t *to = place_of(array, range, &before, &pages);
+    if (!array->port.unalias(array->port.ctx, to + before, pages)) { return false; }
     range->memory = 0;
-    return array->port.unalias(array->port.ctx, to + before, pages);
+    return true;
 }
 
-/* Whether the whole pages of the body are in the array now. */
-static bool share(struct value_array *array, struct value_range *range, struct buffer *body)
+/* Whether the whole pages of the body are in the array now. It is `range->bytes` bytes at `from`,
+ * of which `body` has all or the last ones. */
+static bool show(struct value_array *array, struct value_range *range, const struct buffer *body,
+                 const uint8_t *from)
 {
     const struct memory_port *port = &array->port;
     size_t before, pages;
     uint8_t *to = place_of(array, range, &before, &pages);
-    const uintptr_t apart = (uintptr_t)to - (uintptr_t)body->data;
+    const uintptr_t apart = (uintptr_t)to - (uintptr_t)from;
     if (array->cannot_alias || body->memory == 0 || pages == 0) { return false; }
     if (apart % port->page_bytes != 0) { return false; }
-    if (range->memory != body->memory || range->from != body->data) {
+    if (range->memory != body->memory || range->from != from) {
         range->memory = body->memory;
-        range->from = body->data;
-        if (!port->alias(port->ctx, body, before, to + before, pages, false)) {
+        range->from = from;
+        const struct buffer whole = {
+            .data = (void *)(uintptr_t)from, .size = range->bytes, .memory = body->memory};
+        if (!port->alias(port->ctx, &whole, before, to + before, pages, false)) {
             array->cannot_alias = true;
             return false;
         }
     }
     const size_t after = before + pages;
-    memcpy(to, body->data, before);
-    memcpy(to + after, (const uint8_t *)body->data + after, range->bytes - after);
-    range->held = buffer_retain(body);
+    memcpy(to, from, before);
+    memcpy(to + after, from + after, range->bytes - after);
     return true;
 }
+
+/* ------------------------------------------------------------ chunk by chunk */
+
+static bool take_chunk(struct value_array *array, struct value_range *range, size_t offset,
+                       struct buffer *body)
+{
+    assert(range->memory == 0 || (range->offset == offset && range->bytes == body->size));
+    buffer_release(range->held);
+    range->held = NULL;
+    range->offset = offset;
+    range->bytes = body->size;
+    if (show(array, range, body, body->data)) {
+        range->held = buffer_retain(body);
+        return true;
+    }
+    if (!restore(array, range)) { return false; }
+    memcpy((uint8_t *)array->values->data + offset, body->data, body->size);
+    return true;
+}
+
+/* ----------------------------------------------------------- whole answers */
+
+/* Where an answer begins of which `held` is the last body. */
+static const uint8_t *begin_of(const struct value_range *answer)
+{
+    return (const uint8_t *)answer->held->data + answer->held->size - answer->bytes;
+}
+
+/* The body is not copied, because it is behind those before it in the same memory, none of which
+ * changes as long as one of them is in use. */
+static bool continues(const struct value_range *answer, const struct buffer *body)
+{
+    const struct buffer *held = answer->held;
+    return held != NULL && body->memory == held->memory &&
+           (const uint8_t *)body->data == (const uint8_t *)held->data + held->size;
+}
+
+static void copy_answer(const struct value_array *array, struct value_range *answer)
+{
+    memcpy((uint8_t *)array->values->data + answer->offset, begin_of(answer), answer->bytes);
+    buffer_release(answer->held);
+    answer->held = NULL;
+}
+
+static bool take_of_answer(struct value_array *array, struct value_range *answer, uint32_t number,
+                           size_t offset, struct buffer *body)
+{
+    bool stays = continues(answer, body);
+    if (number == 0) {
+        buffer_release(answer->held);
+        answer->held = NULL;
+        if (!restore(array, answer)) { return false; }
+        answer->offset = offset;
+        answer->bytes = 0;
+        stays = body->memory != 0 && !array->cannot_alias;
+    }
+    assert(answer->memory == 0 && offset == answer->offset + answer->bytes);
+    if (stays) {
+        buffer_release(answer->held);
+        answer->held = buffer_retain(body);
+    } else {
+        if (answer->held != NULL) { copy_answer(array, answer); }
+        memcpy((uint8_t *)array->values->data + offset, body->data, body->size);
+    }
+    answer->bytes += body->size;
+    return true;
+}
+
+static bool complete_answer(struct value_array *array, struct value_range *answer)
+{
+    if (answer->held == NULL) { return true; }
+    if (show(array, answer, answer->held, begin_of(answer))) { return true; }
+    if (!restore(array, answer)) { return false; }
+    copy_answer(array, answer);
+    return true;
+}
+
+/* -------------------------------------------------------------------- both */
 
 bool value_array_take(struct value_array *array, uint32_t ps, uint32_t number, size_t offset,
                       struct buffer *body)
 {
     assert(offset + body->size <= array->values->size);
-    uint8_t *to = (uint8_t *)array->values->data + offset;
-    if (array->shares) {
-        assert(ps < PS_MAX && number < VALUE_BODIES_MAX);
-        struct value_range *range = &array->ranges[ps * VALUE_BODIES_MAX + number];
-        assert(range->memory == 0 || (range->offset == offset && range->bytes == body->size));
-        buffer_release(range->held);
-        range->held = NULL;
-        range->offset = offset;
-        range->bytes = body->size;
-        if (share(array, range, body)) { return true; }
-        if (!restore(array, range)) { return false; }
+    if (array->sharing == VALUES_COPIED) {
+        memcpy((uint8_t *)array->values->data + offset, body->data, body->size);
+        return true;
     }
-    memcpy(to, body->data, body->size);
+    assert(ps < PS_MAX);
+    if (array->sharing == VALUES_BY_ANSWER) {
+        return take_of_answer(array, &array->ranges[ps], number, offset, body);
+    }
+    assert(number < VALUE_BODIES_MAX);
+    return take_chunk(array, &array->ranges[ps * VALUE_BODIES_MAX + number], offset, body);
+}
+
+bool value_array_complete(struct value_array *array)
+{
+    if (array->sharing != VALUES_BY_ANSWER) { return true; }
+    for (uint32_t ps = 0; ps < PS_MAX; ps++) {
+        if (!complete_answer(array, &array->ranges[ps])) { return false; }
+    }
     return true;
 }
 
 void value_array_return(struct value_array *array)
 {
-    for (uint32_t i = 0; i < PS_MAX * VALUE_BODIES_MAX; i++) {
-        buffer_release(array->ranges[i].held);
-        array->ranges[i].held = NULL;
+    for (uint32_t i = 0; i < RANGES; i++) {
+        struct value_range *range = &array->ranges[i];
+        /* A failed call is repeated before the range is written. */
+        if (array->sharing == VALUES_BY_ANSWER) { (void)restore(array, range); }
+        buffer_release(range->held);
+        range->held = NULL;
     }
 }
 
@@ -90,9 +184,7 @@ void value_array_close(struct value_array *array)
 {
     if (array->values == NULL) { return; }
     value_array_return(array);
-    for (uint32_t i = 0; i < PS_MAX * VALUE_BODIES_MAX; i++) {
-        (void)restore(array, &array->ranges[i]);
-    }
+    for (uint32_t i = 0; i < RANGES; i++) { (void)restore(array, &array->ranges[i]); }
     buffer_release(array->values);
     *array = (struct value_array){.values = NULL};
 }

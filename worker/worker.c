@@ -16,6 +16,15 @@ static uint32_t ps_count(const struct worker *worker)
     return worker->config.job->cluster.ps;
 }
 
+/* In a round without a step, neither the present values nor a part of the next ones are read: the
+ * ps may write there. */
+static void return_unused(struct worker *worker, uint64_t round_before)
+{
+    if (worker->core.round == round_before || worker->core.state == LOOP_WHOLE) { return; }
+    value_array_return(worker->current);
+    value_array_return(worker->next);
+}
+
 /* Pass an event to the core and carry out its actions; likewise for their results. `body` is only
  * read. */
 static void feed(struct worker *worker, struct loop_event event, struct buffer *body)
@@ -23,10 +32,12 @@ static void feed(struct worker *worker, struct loop_event event, struct buffer *
     assert(worker->finished || worker->follow_up_count == 0);
     event.now_ms = worker->now_ms;
     for (;;) {
+        const uint64_t round = worker->core.round;
         training_loop_handle(&worker->core, &event, &worker->actions);
         for (uint32_t i = 0; i < worker->actions.count && !worker->finished; i++) {
             worker_carry_out(worker, &worker->actions.items[i], body);
         }
+        return_unused(worker, round);
         body = NULL;
         if (worker->finished || worker->follow_up_count == 0) { return; }
         event = worker->follow_ups[0];
@@ -276,14 +287,15 @@ struct node worker_node(struct worker *worker)
 
 /* ---------------------------------------------------------- create, destroy */
 
-/* Whether the bodies of answers may stay in use: with averages they have values and averages. */
-static bool shares_values(const struct worker *worker)
+/* The bodies of answers that may stay in use. With averages they have values and averages. */
+static enum value_sharing value_sharing_of(const struct worker *worker)
 {
     const uint64_t most = (uint64_t)VALUE_BODIES_MAX * worker->ports.transport.chunk_bytes;
+    if (worker->has_averages) { return VALUES_COPIED; }
     for (uint32_t p = 0; p < ps_count(worker); p++) {
-        if (worker->places[p].count * sizeof(float) > most) { return false; }
+        if (worker->places[p].count * sizeof(float) > most) { return VALUES_BY_ANSWER; }
     }
-    return !worker->has_averages;
+    return VALUES_BY_CHUNK;
 }
 
 static enum tn_status open_parts(struct worker *worker, struct error *error)
@@ -309,8 +321,8 @@ static enum tn_status open_parts(struct worker *worker, struct error *error)
     worker->next = &worker->arrays[1];
     bool opened = true;
     for (int i = 0; i < 2 && opened; i++) {
-        opened = value_array_open(&worker->arrays[i], &worker->ports.memory, shares_values(worker),
-                                  bytes, worker->ports.buffers);
+        opened = value_array_open(&worker->arrays[i], &worker->ports.memory,
+                                  value_sharing_of(worker), bytes, worker->ports.buffers);
     }
     gradients_open(&worker->gradients, worker->ports.buffers, worker->places,
                    worker->compute.parameters);

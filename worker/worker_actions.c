@@ -128,6 +128,7 @@ static void swap_values(struct worker *worker)
     worker->current = worker->next;
     worker->next = old;
     value_array_return(old);
+    if (!value_array_complete(worker->current)) { worker_out_of_memory(worker); }
 }
 
 static void evaluate(struct worker *worker, const struct loop_action *action)

@@ -20,6 +20,7 @@
 #include "kernels/optimizer.h"
 #include "model/model.h"
 #include "worker/compute.h"
+#include "worker/value_array.h"
 
 enum {
     MIB = 1 << 20,
@@ -175,6 +176,25 @@ static uint64_t count_values(const struct job *job, const struct variable_table 
     return count;
 }
 
+/* Whether the values of a worker are pages of the ps of its machine: these have to be in memory
+ * that outlives the ps (P13), and be longer than the few bodies for which a worker has two arrays
+ * (worker/value_array.h). */
+static bool values_are_shared(const struct job *job, const struct variable_table *variables)
+{
+    const struct optimizer optimizer = optimizer_of_job(job, variables);
+    if (job->cluster.ps == 0 || strategy_members(job) > 1 || job->transport.lane == LANE_TCP ||
+        job->train.ema > 0 || !strategy_of_job(job)->exact_steps ||
+        optimizer_needs_norms(&optimizer)) {
+        return false;
+    }
+    for (uint32_t p = 0; p < job->cluster.ps; p++) {
+        const uint64_t bytes =
+            variable_table_shard(variables, job->cluster.ps, p).count * sizeof(float);
+        if (bytes > (uint64_t)VALUE_BODIES_MAX * WIRE_CHUNK_BYTES) { return true; }
+    }
+    return false;
+}
+
 static void find_largest(struct memory_plan *plan)
 {
     assert(plan->members >= 1 && plan->members <= GROUP_TASKS_MAX);
@@ -194,8 +214,10 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
     const uint32_t arrays = optimizer_of_job(job, variables).arrays;
     const uint32_t members = strategy_members(job);
     assert(members >= 1 && members <= job_workers_least(job));
+    const bool shared = values_are_shared(job, variables);
     /* Members of a group also keep the values that a ps has sent until the head takes them. */
-    const uint64_t copies = members > 1 ? 3 : 2 * (job->train.ema > 0 ? 2 : 1);
+    const uint64_t steps = shared ? 1 : 2;
+    const uint64_t copies = members > 1 ? 3 : steps * (job->train.ema > 0 ? 2 : 1);
     uint32_t all, least_all, ignored, most;
     count_pushes(job, NULL, groups_of(job, job->cluster.workers), &all, &ignored);
     count_pushes(job, NULL, groups_of(job, job_workers_least(job)), &least_all, &most);
@@ -209,8 +231,8 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
     };
     for (uint32_t m = 0; m < members; m++) {
         const uint64_t bytes = count_values(job, variables, m) * sizeof(float);
-        plan->member[m] =
-            (struct worker_memory){.values = bytes * copies, .gradients = bytes * most};
+        plan->member[m] = (struct worker_memory){
+            .values = bytes * copies, .shared = shared ? bytes : 0, .gradients = bytes * most};
     }
     if (plan->ps_count == 0) { plan_replicas(job, variables, arrays, least_all, plan); }
     find_largest(plan);
@@ -365,7 +387,8 @@ uint64_t memory_of_all(const struct memory_plan *plan)
 {
     uint64_t bytes = plan->others_bytes + plan->lanes_bytes;
     for (uint32_t m = 0; m < plan->members; m++) {
-        bytes += plan->workers / plan->members * memory_of_worker(&plan->member[m]);
+        const struct worker_memory *member = &plan->member[m];
+        bytes += plan->workers / plan->members * (memory_of_worker(member) - member->shared);
     }
     for (uint32_t p = 0; p < plan->ps_count; p++) { bytes += memory_of_ps(&plan->ps[p]); }
     return bytes;
@@ -406,6 +429,7 @@ static uint32_t least_ps(const struct job *job, const struct variable_table *var
     struct variable_table any = *variables;
     struct job other = *job;
     any.shard_count = 0; /* Ranges, which are the most even. */
+    if (apart) { other.transport.lane = LANE_TCP; }
     for (uint32_t count = strategy_members(job); count <= PS_MAX; count++) {
         struct memory_plan plan;
         other.cluster.ps = count;

@@ -5,8 +5,9 @@
  * A ps holds the values of the current step and of the next one, the optimizer's state, which is
  * updated in place, and the pushed sums of one step; while a checkpoint is written, values and
  * state of that step as well. A
- * worker holds the values of two steps, a gradient for each node of the slice tree that it pushes
- * and for each level below them, the memory of its programs, and the data. Slices are taken to be
+ * worker holds the values of two steps, or those of one in the memory of the ps of its machine, a
+ * gradient for each node of the slice tree that it pushes and for each level below them, the memory
+ * of its programs, and the data. Slices are taken to be
  * assigned to all workers, of equal speed. Tasks of one machine exchange frames through shared
  * memory, the lanes.
  *
@@ -31,7 +32,8 @@ struct ps_memory {
 };
 
 struct worker_memory {
-    uint64_t values; /* Two steps. */
+    uint64_t values; /* Two steps; those in the memory of ps: one. */
+    uint64_t shared; /* The part of the values that is in the memory of ps of its machine. */
     uint64_t gradients;
     uint64_t programs; /* Intermediate values and batches; in a group, those of its parts. */
     uint64_t data;
@@ -58,10 +60,10 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
 MUST_CHECK enum tn_status memory_plan_worker(const struct job *job, struct memory_plan *plan,
                                              struct error *error);
 
-/* A process with all that is listed. */
+/* The resident memory of a process with all that is listed. */
 uint64_t memory_of_ps(const struct ps_memory *ps);
 uint64_t memory_of_worker(const struct worker_memory *worker);
-/* All processes of the job on one machine, with their lanes. */
+/* All processes of the job on one machine, with their lanes. Shared pages count once. */
 uint64_t memory_of_all(const struct memory_plan *plan);
 
 /* The memory of this machine, or of the control group that limits this process. 0: unknown. */

@@ -32,7 +32,9 @@ static bool unalias(void *ctx, void *to, size_t bytes)
 {
     (void)ctx;
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
-    return mmap(to, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == to;
+    if (mmap(to, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) != to) { return false; }
+    (void)madvise(to, bytes, MADV_HUGEPAGE); /* As in memory_array_create(). */
+    return true;
 }
 
 struct memory_port memory_port_of_machine(void)

@@ -70,8 +70,8 @@ static void take_chunk(struct frame_writer *writer)
     header.offset += from;
     header.body_bytes = (uint32_t)bytes;
     header.slot = header.line = 0;
-    /* The ps never changes values that it has sent. */
-    if (writer->lane != NULL && bytes > 0 && header.type == FRAME_VALUES) {
+    /* The ps never changes values that it has sent. The header has the offset in the whole body. */
+    if (writer->lane != NULL && bytes > 0 && header.type == FRAME_VALUES && header.offset == from) {
         header.slot = (uint8_t)lane_lend_body(writer->lane, queued->body, from, bytes);
     }
     if (writer->lane != NULL && header.slot == 0 && bytes > 0 && may_be_lent(header.type)) {

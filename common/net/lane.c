@@ -209,7 +209,8 @@ static void *take_place(struct lane_memory *memory, const struct frame_header *h
 {
     if (header->slot <= SLOTS) { return slots_take(&memory->bodies, header); }
     const unsigned number = header->slot - SLOTS;
-    return (void *)(uintptr_t)borrower_take(&memory->borrower, number, header->body_bytes);
+    return (void *)(uintptr_t)borrower_take(&memory->borrower, number, header->offset,
+                                            header->body_bytes);
 }
 
 struct buffer *lane_take_body(struct lane *lane, const struct frame_header *header, bool *valid)

@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #include "common/net/slots.h"
+#include "common/net/take_count.h"
+
+_Static_assert(LOAN_SLOTS_MAX < LOANS && LOANS == 64, "a loan for each body, a bit for each loan");
 
 enum {
     PROCESSES_MAX = 1024, /* Former ones whose peers still have the memory. */
@@ -23,7 +26,7 @@ struct loan_account {
     struct loans_shared *shared; /* NULL: the lane has closed. */
     off_t lock;                  /* Its position. */
     _Atomic uint64_t held;       /* Bits of the loans. */
-    uint32_t lent[LOANS];        /* How often, modulo 2^32. */
+    uint32_t lent[LOANS];        /* Parts, modulo 2^32. */
     struct buffer *bodies[LOANS];
 };
 
@@ -208,6 +211,25 @@ static bool note_slot(struct loans *loans, uint32_t slot)
     return true;
 }
 
+/* The loan of the body, which may be a new one. */
+static unsigned find_loan(struct loan_account *account, struct buffer *body)
+{
+    const uint64_t held = atomic_load(&account->held);
+    for (uint64_t left = held; left != 0; left &= left - 1) {
+        const unsigned i = (unsigned)__builtin_ctzll(left);
+        if (account->bodies[i] == body) { return i; }
+    }
+    assert(held != UINT64_MAX); /* Each body has a slot of its own. */
+    const unsigned i = (unsigned)__builtin_ctzll(~held);
+    const ptrdiff_t at = (const char *)body->data - (const char *)account->loans->memory.memory;
+    assert(at >= 0 && (size_t)at + body->size <= account->loans->memory.bytes);
+    account->bodies[i] = buffer_retain(body);
+    /* The frame's header, which the ring publishes, comes behind it. */
+    atomic_store_explicit(&account->shared->from[i], (uint64_t)at, memory_order_relaxed);
+    atomic_store(&account->held, held | (uint64_t)1 << i);
+    return i;
+}
+
 unsigned loans_lend(struct loan_account *account, struct buffer *body, size_t from, size_t bytes)
 {
     struct loans *loans = account->loans;
@@ -218,16 +240,9 @@ unsigned loans_lend(struct loan_account *account, struct buffer *body, size_t fr
     pthread_mutex_lock(&loans->mutex);
     forget_former(loans);
     collect(account);
-    const uint64_t held = atomic_load(&account->held);
-    if (held != UINT64_MAX && note_slot(loans, slot)) {
-        const unsigned i = (unsigned)__builtin_ctzll(~held);
-        const ptrdiff_t at = (const char *)body->data - (const char *)loans->memory.memory;
-        assert(at >= 0 && (size_t)at + from + bytes <= loans->memory.bytes);
-        account->bodies[i] = buffer_retain(body);
+    if (note_slot(loans, slot)) {
+        const unsigned i = find_loan(account, body);
         account->lent[i]++;
-        /* The frame's header, which the ring publishes, comes behind it. */
-        atomic_store_explicit(&account->shared->from[i], (uint64_t)at + from, memory_order_relaxed);
-        atomic_store(&account->held, held | (uint64_t)1 << i);
         number = i + 1;
     }
     pthread_mutex_unlock(&loans->mutex);
@@ -238,6 +253,7 @@ void loans_collect(struct loan_account *account)
 {
     if (atomic_load(&account->held) == 0) { return; }
     pthread_mutex_lock(&account->loans->mutex);
+    forget_former(account->loans);
     collect(account);
     pthread_mutex_unlock(&account->loans->mutex);
 }
@@ -270,7 +286,8 @@ void borrower_unmap(struct borrower *borrower)
     borrower->memory = NULL;
 }
 
-const void *borrower_take(struct borrower *borrower, unsigned number, size_t bytes)
+const void *borrower_take(const struct borrower *borrower, unsigned number, uint64_t offset,
+                          size_t bytes)
 {
     if (borrower->memory == NULL || number < 1 || number > LOANS || bytes < SLOT_LEAST_BYTES) {
         return NULL;
@@ -278,16 +295,16 @@ const void *borrower_take(struct borrower *borrower, unsigned number, size_t byt
     const unsigned i = number - 1;
     /* Read once, then checked. */
     const uint64_t from = atomic_load_explicit(&borrower->shared->from[i], memory_order_relaxed);
-    if (from % SLOT_LINE_BYTES != 0 || from > borrower->bytes || bytes > borrower->bytes - from) {
+    if (from % SLOT_LINE_BYTES != 0 || from > borrower->bytes || offset > borrower->bytes - from ||
+        bytes > borrower->bytes - from - offset) {
         return NULL;
     }
-    if (!take_count_take(&borrower->counts[i])) { return NULL; }
-    return borrower->memory + from;
+    return borrower->memory + from + offset;
 }
 
-void borrower_return(struct borrower *borrower, unsigned number)
+void borrower_return(const struct borrower *borrower, unsigned number)
 {
     assert(number >= 1 && number <= LOANS);
-    const unsigned i = number - 1;
-    take_count_return(&borrower->counts[i], &borrower->shared->returned[i]);
+    /* Release: the peer's reads happened before. Parts may be returned at the same time. */
+    atomic_fetch_add_explicit(&borrower->shared->returned[number - 1], 1, memory_order_release);
 }

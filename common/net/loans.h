@@ -23,8 +23,8 @@
  * the values that it reads itself. A description that can only be read keeps a defect of a peer
  * from changing the memory of all. A process of the same user that intends to has other ways.
  *
- * Threads: any for the owner, but loans_open() and loans_close() run alone. The peer: as those of
- * struct slots_receiver. Blocking: never.
+ * Threads: any, but loans_open() and loans_close() run alone, and borrower_map() and
+ * borrower_unmap() as well. Blocking: never.
  */
 #ifndef COMMON_NET_LOANS_H
 #define COMMON_NET_LOANS_H
@@ -35,10 +35,9 @@
 #include <stdint.h>
 
 #include "common/base/buffer.h"
-#include "common/net/take_count.h"
 
 enum {
-    LOANS = 64,              /* The most of one lane at a time: further bodies are copied. */
+    LOANS = 64,              /* Numbers of loans on a lane: more than bodies in LOAN_SLOTS_MAX. */
     LOAN_ACCOUNTS_MAX = 256, /* Lanes, open or with loans that are not returned. */
     LOAN_SLOTS_MAX = 24,     /* Slots that are lent; bodies in others are copied. This number is
                               * reached only if peers lag behind or do not run. */
@@ -59,7 +58,7 @@ struct loan_memory {
 /* The loans of one lane, in its memory; all zero: nothing is lent. */
 struct loans_shared {
     _Atomic uint64_t from[LOANS];     /* Where the body begins in the memory. The owner's. */
-    _Atomic uint32_t returned[LOANS]; /* How often, modulo 2^32. The peer's. */
+    _Atomic uint32_t returned[LOANS]; /* Parts, modulo 2^32. The peer's. */
 };
 
 struct loans;        /* An owner's. */
@@ -80,10 +79,11 @@ struct loan_account *loans_join(struct loans *loans, struct loans_shared *shared
 /* The lane closes. */
 void loans_leave(struct loan_account *account);
 
-/* Lend `bytes` bytes at `from` of the body. Returns the number of the loan, from 1 on; 0: the body
- * is elsewhere, or too much is lent already. The body must not change as long as it exists. */
+/* Lend `bytes` bytes at `from` of the body. Returns the number of the loan, from 1 on, which is the
+ * same for all parts of the body that the peer has not returned; 0: the body is elsewhere, or too
+ * much is lent already. The body must not change as long as it exists. */
 unsigned loans_lend(struct loan_account *account, struct buffer *body, size_t from, size_t bytes);
-/* Release the bodies that the peer has returned. */
+/* Release the bodies that the peer has returned, and what former peers no longer have. */
 void loans_collect(struct loan_account *account);
 
 /* ---- the peer */
@@ -92,7 +92,6 @@ struct borrower {
     struct loans_shared *shared;
     const uint8_t *memory; /* NULL: nothing can be borrowed. */
     size_t bytes;
-    struct take_count counts[LOANS];
 };
 
 /* Map the memory, to be read only. False: it is not sealed, too small, or cannot be mapped. The
@@ -100,8 +99,11 @@ struct borrower {
 bool borrower_map(struct borrower *borrower, struct loans_shared *shared, int fd, uint64_t offset,
                   uint64_t bytes);
 void borrower_unmap(struct borrower *borrower); /* Also of a borrower that is all zero. */
-/* The body of loan `number`. NULL: the owner cannot have lent it. */
-const void *borrower_take(struct borrower *borrower, unsigned number, size_t bytes);
-void borrower_return(struct borrower *borrower, unsigned number);
+/* `bytes` bytes at `offset` of the body of loan `number`. As long as one part of a body is not
+ * returned, none of it changes. NULL: the owner cannot have lent it. */
+const void *borrower_take(const struct borrower *borrower, unsigned number, uint64_t offset,
+                          size_t bytes);
+/* One part of it is no longer used. */
+void borrower_return(const struct borrower *borrower, unsigned number);
 
 #endif

@@ -103,13 +103,17 @@ class Plan(Cli):
         self.assertIn("data 0.0 (unknown: they cannot be opened here)", absent)
 
     def test_plan_of_a_large_model(self):
-        """Slices that are computed in one run need one gradient, and programs no copy of the weights."""
+        """Slices that are computed in one run need one gradient, and programs no copy of the weights. The values are
+        pages of the ps, unless these are elsewhere."""
         large = ["--set", "model.layers=[{\"dense\": 4000}, {\"dense\": 4000}]", "--set", "model.loss=squared_error",
                  "--set", "model.outputs=4000", "--set", "cluster.workers=1"]
         plan = self.plan(*large)
         worker, model = plan["memory"]["worker"], 4 * plan["parameters"]
-        self.assertEqual((worker["values"], worker["gradients"]), (2 * model, model))
+        self.assertEqual((worker["values"], worker["shared"], worker["gradients"]), (model, model, model))
         self.assertLess(worker["programs"], model // 2)
+        self.assertIn(" (pages of the ps), gradients", self.succeeds("plan", "job.json", *large))
+        apart = self.plan(*large, "--set", "transport.lane=tcp")["memory"]["worker"]
+        self.assertEqual((apart["values"], apart["shared"], apart["total"] - worker["total"]), (2 * model, 0, model))
         one_by_one = self.plan(*large, "--set", "train.batch=1024")["memory"]["worker"]
         self.assertEqual(one_by_one["gradients"], 3 * model)
 

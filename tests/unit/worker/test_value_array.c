@@ -35,7 +35,17 @@ static int begin(void **state)
     fd = memory_file_create("test", MEMORY_BYTES, &mapped);
     memory = mapped;
     releases = 0;
-    return !value_array_open(&array, &port, true, BYTES, pool) || fd < 0 || port.page_bytes != PAGE;
+    return !value_array_open(&array, &port, VALUES_BY_CHUNK, BYTES, pool) || fd < 0 ||
+           port.page_bytes != PAGE;
+}
+
+/* The same with an array for answers of any number of bodies. */
+static int begin_by_answer(void **state)
+{
+    const struct memory_port port = memory_port_of_machine();
+    if (begin(state) != 0) { return -1; }
+    value_array_close(&array);
+    return !value_array_open(&array, &port, VALUES_BY_ANSWER, BYTES, pool);
 }
 
 static int end(void **state)
@@ -160,7 +170,7 @@ static void array_that_does_not_share_copies(void **state)
     (void)state;
     const struct memory_port port = memory_port_of_machine();
     value_array_close(&array);
-    assert_true(value_array_open(&array, &port, false, BYTES, pool));
+    assert_true(value_array_open(&array, &port, VALUES_COPIED, BYTES, pool));
     struct buffer *body = lend(0, 5, PAGE);
     assert_true(value_array_take(&array, 1, VALUE_BODIES_MAX, 0, body));
     buffer_release(body);
@@ -213,6 +223,140 @@ static void lost_pages_are_an_error(void **state)
     buffer_release(body);
 }
 
+/* ----------------------------------------------------------- whole answers */
+
+enum { CHUNK = 3 * 1024 };
+
+/* Take the body of bytes [from, until) of an answer that begins at byte `at` of the memory. */
+static void take_part(uint32_t number, size_t at, size_t from, size_t until, uint64_t in)
+{
+    struct buffer *body = buffer_wrap(memory + at + from, until - from, count_release, NULL);
+    assert_non_null(body);
+    body->memory = in;
+    assert_true(value_array_take(&array, 1, number, BEGIN + from, body));
+    buffer_release(body);
+}
+
+/* An answer of three chunks, with these contents. */
+static void take_answer(size_t at, int contents)
+{
+    memset(memory + at, contents, BYTES - BEGIN);
+    take_part(0, at, 0, CHUNK, NUMBER);
+    take_part(1, at, CHUNK, 2 * CHUNK, NUMBER);
+    take_part(2, at, 2 * CHUNK, BYTES - BEGIN, NUMBER);
+}
+
+/* The last chunk of an answer keeps all of it, which appears when the array is complete, and leaves
+ * it before the ps may write there. */
+static void answer_is_used_where_it_is(void **state)
+{
+    (void)state;
+    take_answer(1024, 5);
+    assert_int_equal(releases, 2);
+    assert_values(BEGIN, BYTES, 0);
+    assert_true(value_array_complete(&array));
+    assert_values(BEGIN, BYTES, 5);
+    memset(memory, 6, MEMORY_BYTES); /* A ps does not do this while the answer is in use. */
+    assert_values(2 * PAGE, BYTES, 6);
+    assert_int_equal(releases, 2);
+    value_array_return(&array);
+    assert_int_equal(releases, 3);
+    memset(memory, 7, MEMORY_BYTES);
+    assert_values(2 * PAGE, BYTES, 0);
+    take_answer(3 * PAGE + 1024, 8);
+    assert_true(value_array_complete(&array));
+    assert_values(BEGIN, BYTES, 8);
+    value_array_return(&array);
+    assert_int_equal(releases, 6);
+}
+
+/* A shard of another ps in the same page keeps its values. */
+static void answers_meet_in_a_page(void **state)
+{
+    (void)state;
+    take(0, 0, lend(6 * PAGE, 3, BEGIN));
+    take_answer(1024, 5);
+    assert_true(value_array_complete(&array));
+    assert_values(0, BEGIN, 3);
+    assert_values(BEGIN, BYTES, 5);
+}
+
+/* Chunks that are not behind each other, that are in other memory, or in none are copied, and so
+ * are those before and behind them. */
+static void scattered_answers_are_copied(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        memset(memory, 5, MEMORY_BYTES);
+        take_part(0, 1024, 0, CHUNK, NUMBER);
+        take_part(1, kind == 0 ? PAGE + 1024 : 1024, CHUNK, 2 * CHUNK, NUMBER + (kind == 1));
+        take_part(2, 1024, 2 * CHUNK, BYTES - BEGIN, kind == 2 ? 0 : NUMBER);
+        assert_int_equal(releases, 3 * (kind + 1));
+        memset(memory, 1, MEMORY_BYTES);
+        assert_true(value_array_complete(&array));
+        assert_values(BEGIN, BYTES, 5);
+        value_array_return(&array);
+    }
+}
+
+/* An answer that begins again replaces what was taken, whether that was complete or not. */
+static void answer_begins_again(void **state)
+{
+    (void)state;
+    memset(memory, 5, MEMORY_BYTES);
+    take_part(0, 1024, 0, CHUNK, NUMBER);
+    take_part(1, 1024, CHUNK, 2 * CHUNK, NUMBER);
+    take_answer(3 * PAGE + 1024, 6);
+    assert_int_equal(releases, 4);
+    take_answer(1024, 7);
+    assert_int_equal(releases, 7);
+    memset(memory + 3 * PAGE + 1024, 1, PAGE);
+    assert_true(value_array_complete(&array));
+    assert_values(BEGIN, BYTES, 7);
+    value_array_return(&array);
+    take_part(0, 1024, 0, CHUNK, NUMBER);
+    value_array_return(&array);
+    assert_int_equal(releases, 9);
+}
+
+/* An answer whose pages cannot be shared is copied when the array is completed. */
+static void failed_answers_are_copied(void **state)
+{
+    (void)state;
+    array.port.alias = fail_alias;
+    array.port.unalias = fail_unalias;
+    calls_left = 1;
+    tries = 0;
+    for (int i = 0; i < 2; i++) {
+        take_answer(1024, 5 + i);
+        assert_true(value_array_complete(&array));
+        assert_int_equal(releases, 3 * (i + 1));
+        memset(memory, 1, MEMORY_BYTES);
+        assert_values(BEGIN, BYTES, 5 + i);
+        value_array_return(&array);
+    }
+    take_answer(1088, 4);
+    assert_true(value_array_complete(&array));
+    assert_values(BEGIN, BYTES, 4);
+    assert_int_equal(tries, 1);
+}
+
+/* Pages that could not leave the array are not written to. */
+static void pages_that_stay_are_an_error(void **state)
+{
+    (void)state;
+    take_answer(1024, 5);
+    assert_true(value_array_complete(&array));
+    array.port.unalias = fail_unalias;
+    calls_left = 0;
+    value_array_return(&array);
+    assert_int_equal(releases, 3);
+    struct buffer *body = lend(1024, 6, CHUNK);
+    assert_false(value_array_take(&array, 1, 0, BEGIN, body));
+    buffer_release(body);
+    array.port.unalias = memory_port_of_machine().unalias;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +368,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(array_that_does_not_share_copies, begin, end),
         cmocka_unit_test_setup_teardown(failures_are_copies, begin, end),
         cmocka_unit_test_setup_teardown(lost_pages_are_an_error, begin, end),
+        cmocka_unit_test_setup_teardown(answer_is_used_where_it_is, begin_by_answer, end),
+        cmocka_unit_test_setup_teardown(answers_meet_in_a_page, begin_by_answer, end),
+        cmocka_unit_test_setup_teardown(scattered_answers_are_copied, begin_by_answer, end),
+        cmocka_unit_test_setup_teardown(answer_begins_again, begin_by_answer, end),
+        cmocka_unit_test_setup_teardown(failed_answers_are_copied, begin_by_answer, end),
+        cmocka_unit_test_setup_teardown(pages_that_stay_are_an_error, begin_by_answer, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

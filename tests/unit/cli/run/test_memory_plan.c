@@ -55,7 +55,7 @@ static void test_worker_holds_its_nodes_and_levels(void **state)
     (void)state;
     struct memory_plan plan;
     memory_plan_parameters(&job, &variables, &plan);
-    assert_int_equal(plan.worker.values, 128 * MIB);
+    assert_int_equal(plan.worker.values, 64 * MIB);
     assert_int_equal(plan.worker.gradients, 128 * MIB);
     job.cluster.workers = 1;
     memory_plan_parameters(&job, &variables, &plan);
@@ -66,6 +66,43 @@ static void test_worker_holds_its_nodes_and_levels(void **state)
     job.cluster.workers = 2;
     memory_plan_parameters(&job, &variables, &plan);
     assert_int_equal(plan.worker.gradients, 3 * 64 * MIB);
+}
+
+static void assert_two_steps(uint64_t each)
+{
+    struct memory_plan plan;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.worker.values, 2 * each);
+    assert_int_equal(plan.worker.shared, 0);
+}
+
+/* A worker uses the values of long shards in the memory of the ps, where they count once. It has
+ * two steps of its own if the ps keeps no such memory, or if they exchange frames over TCP. */
+static void test_values_may_be_those_of_the_ps(void **state)
+{
+    (void)state;
+    struct memory_plan plan, tcp;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.worker.values, 64 * MIB);
+    assert_int_equal(plan.worker.shared, 64 * MIB);
+    const struct job original = job;
+    job.transport.lane = LANE_TCP;
+    assert_two_steps(64 * MIB);
+    memory_plan_parameters(&job, &variables, &tcp);
+    assert_int_equal(memory_of_worker(&tcp.worker) - memory_of_worker(&plan.worker), 64 * MIB);
+    assert_int_equal(memory_of_all(&tcp) - memory_of_all(&plan), 2 * 128 * MIB - plan.lanes_bytes);
+    job = original;
+    job.train.clip_norm = 1;
+    assert_two_steps(64 * MIB);
+    job = original;
+    job.train.mode = TRAIN_ASYNC;
+    assert_two_steps(64 * MIB);
+    job = original;
+    job.train.ema = 0.5;
+    assert_two_steps(128 * MIB);
+    job = original;
+    job.cluster.ps = 32; /* Shards of two chunks. */
+    assert_two_steps(64 * MIB);
 }
 
 /* Worker and ps share the memory of their lane, which exists only if they may use one. */
@@ -101,7 +138,8 @@ static void test_idle_workers_count(void **state)
     memory_plan_parameters(&job, &variables, &more);
     assert_int_equal(more.ps[0].pushed, plan.ps[0].pushed);
     assert_int_equal(memory_of_all(&more) - memory_of_all(&plan),
-                     memory_of_worker(&more.worker) + UINT64_C(2) * lane_used_bytes(32 * MIB));
+                     memory_of_worker(&more.worker) - more.worker.shared +
+                         UINT64_C(2) * lane_used_bytes(32 * MIB));
 }
 
 static void check_refused(uint64_t available, const char *remedy)
@@ -121,7 +159,7 @@ static void test_refusals_name_the_number_of_ps(void **state)
     assert_int_equal(memory_plan_check(&job, &variables, 0, NULL), TN_OK); /* Unknown. */
     check_refused(all - 1, "the smallest number that fits is cluster.ps=1");
     job.cluster.ps = 1;
-    /* A worker needs 264 MiB, the ps 392, and each of two 200. */
+    /* A worker with values of its own needs 264 MiB, the ps 392, and each of two 200. */
     check_refused(264 * MIB, "cluster.ps=2 is the smallest that fits");
     check_refused(263 * MIB, "no number of ps fits, not even on hosts of their own");
 }
@@ -147,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_ps_holds_two_steps_and_all_pushes, set_up),
         cmocka_unit_test_setup(test_worker_holds_its_nodes_and_levels, set_up),
+        cmocka_unit_test_setup(test_values_may_be_those_of_the_ps, set_up),
         cmocka_unit_test_setup(test_lanes_count_once_for_each_pair, set_up),
         cmocka_unit_test_setup(test_idle_workers_count, set_up),
         cmocka_unit_test_setup(test_kept_sums_count, set_up),

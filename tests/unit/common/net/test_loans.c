@@ -102,7 +102,7 @@ static struct buffer *make_body(int contents)
 static const uint8_t *borrow(struct peer *peer, struct buffer *body, unsigned *number)
 {
     *number = loans_lend(peer->account, body, 0, BODY);
-    return borrower_take(&peer->borrower, *number, BODY);
+    return borrower_take(&peer->borrower, *number, 0, BODY);
 }
 
 /* Whether the next body of the owner would overwrite this slot. */
@@ -141,6 +141,38 @@ static void body_is_lent_to_all_without_a_copy(void **state)
         borrower_unmap(&peers[i].borrower);
         loans_leave(peers[i].account);
     }
+}
+
+/* The parts of a body are one loan, which lasts until all of them are returned, in whatever order:
+ * also if more parts are lent than a lane has loans. */
+static void parts_of_a_body_are_one_loan(void **state)
+{
+    (void)state;
+    enum { PART = 8 * 1024, PARTS = 2 * LOANS };
+    join(&peers[0]);
+    struct buffer *body = make_body(7), *other = make_body(8);
+    const uint32_t slot = buffer_slot(pool, body);
+    const unsigned number = loans_lend(peers[0].account, body, PART, PART);
+    const uint8_t *begin = borrower_take(&peers[0].borrower, number, 0, PART);
+    for (size_t i = 1; i < PARTS; i++) {
+        const size_t from = i % 4 * PART;
+        assert_int_equal(loans_lend(peers[0].account, body, from, PART), number);
+        assert_ptr_equal(borrower_take(&peers[0].borrower, number, from, PART), begin + from);
+    }
+    const unsigned second = loans_lend(peers[0].account, other, 0, BODY);
+    assert_int_not_equal(second, number);
+    borrower_return(&peers[0].borrower, second);
+    buffer_release(other);
+    buffer_release(body);
+    for (int i = 0; i < PARTS; i++) {
+        loans_collect(peers[0].account);
+        assert_false(is_written_next(slot));
+        borrower_return(&peers[0].borrower, number);
+    }
+    loans_collect(peers[0].account);
+    assert_true(is_written_next(slot) || is_written_next(slot + 1));
+    borrower_unmap(&peers[0].borrower);
+    loans_leave(peers[0].account);
 }
 
 /* A peer that does not run keeps what it has. Others get further bodies, in other slots. */
@@ -276,10 +308,6 @@ static void loans_are_bounded(void **state)
         assert_int_equal(numbers[i] > 0, i < LOAN_SLOTS_MAX);
     }
     assert_int_equal(loans_lend(peers[0].account, bodies[0], 0, 64), 0);
-    unsigned more = 0;
-    while (loans_lend(peers[0].account, bodies[0], 0, BODY) != 0) { more++; }
-    assert_int_equal(LOAN_SLOTS_MAX + more, LOANS);
-    assert_non_null(borrower_take(&peers[0].borrower, numbers[3], BODY));
     borrower_return(&peers[0].borrower, numbers[3]);
     assert_int_equal(loans_lend(peers[0].account, bodies[3], 0, BODY), numbers[3]);
     for (unsigned i = 0; i < LOAN_SLOTS_MAX + 1; i++) { buffer_release(bodies[i]); }
@@ -301,19 +329,23 @@ static void memory_is_read_only_and_checked(void **state)
     assert_int_equal(errno, EACCES);
     assert_false(borrower_map(&other, &peer->shared, fd, HEAD, file_bytes));
     assert_false(borrower_map(&other, &peer->shared, fd, file_bytes + HEAD, HEAD));
-    assert_null(borrower_take(&other, 1, BODY));
+    assert_null(borrower_take(&other, 1, 0, BODY));
     assert_true(borrower_map(&peer->borrower, &peer->shared, fd, HEAD, file_bytes - HEAD));
     close(fd);
     assert_int_not_equal(mprotect((void *)(uintptr_t)peer->borrower.memory, HEAD, PROT_WRITE), 0);
     struct buffer *body = make_body(2);
     assert_non_null(borrow(peer, body, &number));
-    assert_null(borrower_take(&peer->borrower, number, BODY)); /* It is in use. */
-    assert_null(borrower_take(&peer->borrower, 0, BODY));
-    assert_null(borrower_take(&peer->borrower, LOANS + 1, BODY));
+    assert_null(borrower_take(&peer->borrower, 0, 0, BODY));
+    assert_null(borrower_take(&peer->borrower, LOANS + 1, 0, BODY));
+    const uint64_t behind[] = {file_bytes - HEAD - BODY + 1, file_bytes - HEAD,
+                               UINT64_MAX - BODY + 1};
+    for (unsigned i = 0; i < sizeof behind / sizeof *behind; i++) {
+        assert_null(borrower_take(&peer->borrower, number, behind[i], BODY));
+    }
     const uint64_t wrong[] = {1, file_bytes - HEAD - 64, UINT64_MAX - 63};
     for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         peer->shared.from[number] = wrong[i];
-        assert_null(borrower_take(&peer->borrower, number + 1, BODY));
+        assert_null(borrower_take(&peer->borrower, number + 1, 0, BODY));
     }
     buffer_release(body);
     borrower_unmap(&peer->borrower);
@@ -324,6 +356,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(body_is_lent_to_all_without_a_copy, begin, end),
+        cmocka_unit_test_setup_teardown(parts_of_a_body_are_one_loan, begin, end),
         cmocka_unit_test_setup_teardown(stopped_peer_does_not_hold_up_others, begin, end),
         cmocka_unit_test_setup_teardown(loan_outlives_its_lane, begin, end),
         cmocka_unit_test_setup_teardown(successor_spares_what_was_lent, begin, end),
