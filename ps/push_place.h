@@ -21,8 +21,7 @@
 /* Smaller pushes fit the slots of a lane. */
 enum { PUSH_PLACE_CHUNKS = SLOTS };
 
-/* For a ps with `count` parameters, whose pushes have more than `chunks` chunks of `chunk_bytes`.
- */
+/* Whether it does: `count` parameters, in more than `chunks` chunks of `chunk_bytes`. */
 bool push_place_exists(const struct job *job, const struct variable_table *variables,
                        uint64_t count, uint32_t chunks, uint32_t chunk_bytes);
 
