@@ -12,6 +12,7 @@
 #include "common/job/strategy.h"
 #include "kernels/finite.h"
 #include "ps/ps_private.h"
+#include "ps/push_place.h"
 #include "ps/slice_clocks.h"
 
 /* Pass an event to the core and carry out its actions; likewise for their results. */
@@ -442,6 +443,8 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
     const struct optimizer optimizer = optimizer_of_job(job, config->variables);
     const struct strategy *strategy = strategy_of_job(job);
     bool norms = !strategy->slice_updates && optimizer_needs_norms(&optimizer);
+    const struct placement place =
+        variable_table_shard(config->variables, job->cluster.ps, config->identity.task.index);
     ps_peers_init(&ps->peers, norms, config->identity.task.index, job->cluster.ps,
                   &ps->ports.transport);
     ps_step_init(&ps->core, &(struct ps_step_config){
@@ -451,6 +454,9 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
                                 .index = config->identity.task.index,
                                 .norms = norms,
                                 .rows = config->variables->row_table_count > 0,
+                                .places = push_place_exists(job, config->variables, place.count,
+                                                            config->place_chunks,
+                                                            ps->ports.transport.chunk_bytes),
                                 .max_staleness = job->train.max_staleness,
                                 .evaluate_every = job_evaluate_every(job),
                                 .checkpoint_every = job->checkpoint.every_steps,

@@ -90,6 +90,15 @@ static void out_of_memory(struct ps *ps)
     ps_finish(ps, TN_EXIT_ERROR);
 }
 
+/* The record must not name the previous values any more when they are overwritten. */
+static void place(struct ps *ps, conn_id conn)
+{
+    struct ps_client *client = ps_clients_find(&ps->clients, conn);
+    assert(client != NULL && client->sum == NULL);
+    if (shard_release_previous(&ps->shard)) { ps_kept_write(ps, ps->core.step); }
+    client->sum = shard_begin_push(&ps->shard);
+}
+
 /* Append the body to the rows or chunks of `conn`. NULL: the ps has finished. */
 static struct ps_client *collect(struct ps *ps, conn_id conn, struct buffer **body)
 {
@@ -252,6 +261,7 @@ static void save(struct ps *ps, const struct ps_action *action)
 void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer **body)
 {
     switch (action->type) {
+    case PS_DO_PLACE: place(ps, action->conn); break;
     case PS_DO_COLLECT: (void)collect(ps, action->conn, body); break;
     case PS_DO_HOLD: hold(ps, action, body); break;
     case PS_DO_DROP:

@@ -2,14 +2,25 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct pushed_gradient *pushed_gradient_create(uint32_t capacity)
 {
     assert(capacity >= 1);
     struct pushed_gradient *pushed = malloc(sizeof *pushed + capacity * sizeof pushed->chunks[0]);
     if (pushed == NULL) { return NULL; }
-    pushed->count = 0;
-    pushed->capacity = capacity;
+    *pushed = (struct pushed_gradient){.capacity = capacity};
+    return pushed;
+}
+
+struct pushed_gradient *pushed_gradient_create_in(uint32_t capacity, struct buffer *array,
+                                                  uint32_t chunk_bytes)
+{
+    assert(array != NULL && chunk_bytes > 0);
+    struct pushed_gradient *pushed = calloc(1, sizeof *pushed);
+    if (pushed == NULL) { return NULL; }
+    *pushed = (struct pushed_gradient){
+        .capacity = capacity, .array = buffer_retain(array), .chunk_bytes = chunk_bytes};
     return pushed;
 }
 
@@ -17,13 +28,22 @@ void pushed_gradient_add(struct pushed_gradient *pushed, struct buffer *chunk)
 {
     assert(chunk != NULL);
     assert(pushed->count < pushed->capacity);
-    pushed->chunks[pushed->capacity - ++pushed->count] = chunk;
+    const uint32_t place = pushed->capacity - ++pushed->count;
+    if (pushed->array == NULL) {
+        pushed->chunks[place] = chunk;
+        return;
+    }
+    const size_t at = (size_t)place * pushed->chunk_bytes;
+    assert(at + chunk->size <= pushed->array->size);
+    memcpy((char *)pushed->array->data + at, chunk->data, chunk->size);
+    buffer_release(chunk);
 }
 
 void pushed_gradient_free(struct pushed_gradient *pushed)
 {
     if (pushed == NULL) { return; }
-    for (uint32_t i = 1; i <= pushed->count; i++) {
+    buffer_release(pushed->array);
+    for (uint32_t i = 1; i <= pushed->count && pushed->array == NULL; i++) {
         buffer_release(pushed->chunks[pushed->capacity - i]);
     }
     free(pushed);

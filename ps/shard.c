@@ -91,6 +91,14 @@ void shard_release_all(struct shard *shard)
     for (uint32_t i = 0; i < shard->config.slices; i++) { shard_release(shard, i); }
 }
 
+bool shard_release_previous(struct shard *shard)
+{
+    if (shard->previous == NULL) { return false; }
+    buffer_release(shard->previous);
+    shard->previous = NULL;
+    return true;
+}
+
 /* ------------------------------------------------------------------ update */
 
 uint32_t shard_line(const struct shard *shard)
@@ -124,14 +132,43 @@ static bool acquire_arrays(const struct shard *shard, struct buffer *out[OPTIMIZ
     return true;
 }
 
+struct pushed_gradient *shard_begin_push(struct shard *shard)
+{
+    assert(shard->previous == NULL);
+    assert(!shard->config.no_answers);
+    if (shard->next.arrays[0] != NULL) { return NULL; }
+    if (shard->place == NULL) { shard->place = acquire_array(shard, 0); }
+    if (shard->place == NULL || !buffer_is_exclusive(shard->place)) { return NULL; }
+    return pushed_gradient_create_in(shard_chunks(shard), shard->place, shard->config.chunk_bytes);
+}
+
+/* The place of a push for the values that replace it. NULL: there is none, or a push that is not
+ * part of the update is being collected there. */
+static struct buffer *take_place(struct shard *shard)
+{
+    struct buffer *place = shard->place;
+    if (place == NULL) { return NULL; }
+    bool is_free = buffer_is_exclusive(place);
+    for (uint32_t i = 0; i < shard->config.slices && !is_free; i++) {
+        is_free = shard->slots[i] != NULL && shard->slots[i]->array == place;
+    }
+    shard->place = NULL;
+    if (is_free) { return place; }
+    buffer_release(place);
+    return NULL;
+}
+
 /* The arrays that an update writes. False: out of memory; none are acquired. */
-static bool acquire_next(const struct shard *shard, struct buffer *out[OPTIMIZER_ARRAYS_MAX])
+static bool acquire_next(struct shard *shard, struct buffer *out[OPTIMIZER_ARRAYS_MAX])
 {
     memset(out, 0, OPTIMIZER_ARRAYS_MAX * sizeof out[0]);
     for (uint32_t a = 0; a < shard->arrays; a++) {
         const bool may_change = a > 0 || shard->config.no_answers;
         const bool in_place = may_change && buffer_is_exclusive(shard->current[a]);
-        out[a] = in_place ? buffer_retain(shard->current[a]) : acquire_array(shard, a);
+        if (a == 0) { out[a] = take_place(shard); }
+        if (out[a] == NULL) {
+            out[a] = in_place ? buffer_retain(shard->current[a]) : acquire_array(shard, a);
+        }
         if (out[a] == NULL) {
             release_arrays(out);
             return false;
@@ -165,6 +202,8 @@ static const float *pushed_at(const struct shard *shard, uint32_t slot, uint64_t
 {
     const uint64_t chunk = shard->config.chunk_bytes / sizeof(float);
     assert(shard->slots[slot] != NULL && offset < shard->config.count);
+    const struct buffer *array = shard->slots[slot]->array;
+    if (array != NULL) { return (const float *)array->data + offset; }
     return (const float *)shard->slots[slot]->chunks[offset / chunk]->data + offset % chunk;
 }
 
@@ -212,7 +251,8 @@ static void update_block(const struct shard *shard, const float *gradient, uint6
     const struct kernels *kernels = shard->config.kernels;
     const struct kept_memory *kept = shard->config.kept;
     const bool fills = answer != NULL && answer != fresh[0];
-    const bool streams = !fills && array_bytes(shard) >= STREAM_BYTES;
+    const bool replaces = gradient == (const float *)fresh[0]->data + offset;
+    const bool streams = !fills && (array_bytes(shard) >= STREAM_BYTES || replaces);
     const float *in[OPTIMIZER_ARRAYS_MAX] = {NULL};
     float *out[OPTIMIZER_ARRAYS_MAX] = {NULL}, *streamed[OPTIMIZER_ARRAYS_MAX] = {NULL};
     for (uint32_t a = 0; a < shard->arrays; a++) {
@@ -290,8 +330,7 @@ bool shard_begin_update(struct shard *shard)
     assert(shard->current[0] != NULL);
     if (shard->next.arrays[0] != NULL) { return true; }
     /* First, so that its memory is used again. */
-    buffer_release(shard->previous);
-    shard->previous = NULL;
+    (void)shard_release_previous(shard);
     if (!acquire_next(shard, shard->next.arrays)) { return false; }
     shard->next.done = 0;
     if (shard->config.no_answers) { return true; }
@@ -454,7 +493,8 @@ void shard_forget(struct shard *shard)
     shard->next.answer = NULL;
     buffer_release(shard->answer);
     buffer_release(shard->previous);
-    shard->answer = shard->previous = NULL;
+    buffer_release(shard->place);
+    shard->answer = shard->previous = shard->place = NULL;
     shard_unkeep(shard, false);
     shard_unkeep(shard, true);
 }

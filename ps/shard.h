@@ -66,6 +66,8 @@ struct shard {
     struct buffer *kept_arrays[OPTIMIZER_ARRAYS_MAX];
     uint64_t kept_updates; /* The updates in them. */
     struct buffer *incoming[OPTIMIZER_ARRAYS_MAX];
+    /* The memory of the next values, if a push of the present step was begun there; or NULL. */
+    struct buffer *place;
     struct shard_update next;
     struct pushed_gradient *slots[SLICES_MAX]; /* Pushed sums, by first slice. Owned. */
     /* One block of the gradient, and of each new array that is streamed (shard.c). */
@@ -90,6 +92,13 @@ uint32_t shard_chunks(const struct shard *shard);
  * node of the tree that starts at slice `first`. Takes ownership. */
 void shard_hold(struct shard *shard, uint32_t first, struct pushed_gradient *sum);
 void shard_release(struct shard *shard, uint32_t first);
+
+/* The previous answer is not needed any more. False: there was none. */
+bool shard_release_previous(struct shard *shard);
+/* Room for a push of the present step, which shard_hold() may get, where the update will write the
+ * values: the previous answer, whose memory that is, was released. NULL: another push is there, an
+ * update has begun, or out of memory. */
+struct pushed_gradient *shard_begin_push(struct shard *shard);
 void shard_release_all(struct shard *shard);
 
 /* Measure the current values and the gradient that `parts`, as in shard_apply(), sum up to: this

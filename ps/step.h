@@ -17,7 +17,8 @@
  * A push arrives in chunks, in their order and without gaps (common/net/chunks.h). Those of the
  * generation being served are collected; with the last chunk the push is decided on as a whole. A
  * generation that ends in between takes the collected chunks with it, and the last chunk is
- * refused.
+ * refused. With `places`, the first chunk of a push of the present step ends the values of the step
+ * before: such a push exists only if every ps has sent the present ones.
  *
  * Sync with norms: an update needs the norm of the whole gradient, of which each ps has a part. A
  * ps whose pushes cover all slices measures its own part and sends it to all other ps, and again on
@@ -68,7 +69,8 @@ struct ps_step_config {
     uint32_t ps, index;          /* The number of ps, and the index of this one. */
     bool norms;                  /* Sync: an update needs the norm of the whole gradient. */
     bool rows;                   /* The model has tables; one save is in progress at most. */
-    uint64_t max_staleness;      /* Async; STALENESS_FREE: unbounded. */
+    bool places;            /* Sync: pushes are collected in the memory of previous values (P4). */
+    uint64_t max_staleness; /* Async; STALENESS_FREE: unbounded. */
     /* Sync: values of multiples of these are kept; 0: none are. */
     uint64_t evaluate_every, checkpoint_every;
     bool best; /* C14: those of both are checkpoints that must not be skipped. */
@@ -110,6 +112,7 @@ struct ps_event {
 };
 
 enum ps_action_type {
+    PS_DO_PLACE,   /* Release the previous values, and collect the push of `conn` there. */
     PS_DO_COLLECT, /* Keep the event's body behind the chunks collected from `conn`. */
     PS_DO_HOLD,    /* Put these and the event's body into slot `first`, in place of its content. */
     PS_DO_DROP,    /* Release these and the event's body. */

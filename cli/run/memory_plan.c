@@ -19,6 +19,7 @@
 #include "kernels/job_kernels.h"
 #include "kernels/optimizer.h"
 #include "model/model.h"
+#include "ps/push_place.h"
 #include "worker/compute.h"
 #include "worker/value_array.h"
 
@@ -238,7 +239,9 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
     find_largest(plan);
     for (uint32_t p = 0; p < plan->ps_count; p++) {
         uint64_t count = variable_table_shard(variables, plan->ps_count, p).count;
-        plan->ps[p] = plan_ps(job, count, arrays, all);
+        const bool places =
+            push_place_exists(job, variables, count, PUSH_PLACE_CHUNKS, WIRE_CHUNK_BYTES);
+        plan->ps[p] = plan_ps(job, count, arrays, all - (places && all > 0 ? 1 : 0));
         if (job->transport.lane == LANE_TCP) { continue; }
         const uint64_t body = count * sizeof(float) * (job->train.ema > 0 ? 2 : 1);
         plan->lanes_bytes += job->cluster.workers / members * lane_used_bytes(body);

@@ -3,11 +3,11 @@
  * started, and whether a machine has it.
  *
  * A ps holds the values of the current step and of the next one, the optimizer's state, which is
- * updated in place, and the pushed sums of one step; while a checkpoint is written, values and
- * state of that step as well. A
- * worker holds the values of two steps, or those of one in the memory of the ps of its machine, a
- * gradient for each node of the slice tree that it pushes and for each level below them, the memory
- * of its programs, and the data. Slices are taken to be
+ * updated in place, and the pushed sums of one step, one of them where the next values will be
+ * (ps/push_place.h); while a checkpoint is written, values and state of that step as well. A worker
+ * holds the values of two steps, or those of one in the memory of the ps of its machine, a gradient
+ * for each node of the slice tree that it pushes and for each level below them, the memory of its
+ * programs, and the data. Slices are taken to be
  * assigned to all workers, of equal speed. Tasks of one machine exchange frames through shared
  * memory, the lanes.
  *

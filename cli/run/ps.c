@@ -14,6 +14,7 @@
 #include "kernels/kernels.h"
 #include "ps/kept_file.h"
 #include "ps/kept_prefault.h"
+#include "ps/push_place.h"
 
 struct ps_parts {
     const struct kernels *kernels;
@@ -75,7 +76,8 @@ static enum tn_status run_ps(struct node_setup *setup, void *role, int *exit_cod
                                      .kernels = parts->kernels,
                                      .kept = parts->memory != NULL ? &parts->kept : NULL,
                                      .store = store_thread_port(parts->store.thread),
-                                     .place = parts->store.place};
+                                     .place = parts->store.place,
+                                     .place_chunks = PUSH_PLACE_CHUNKS};
     status = ps_create(&config, &parts->ps, error);
     if (status == TN_OK) {
         const uint32_t slots = ps_kept_slots(&setup->job, &setup->variables);

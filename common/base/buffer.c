@@ -184,15 +184,16 @@ static void note_taken(struct buffer_pool *pool, unsigned list)
     idle->least = size_min(idle->least, idle->free);
 }
 
-/* After many releases, take the buffers out of the pool that were free all the time: the oldest.
- * Many may have been needed at once at the start. The caller frees them without the lock. */
+/* After so many releases that each could have been in use twice, take the buffers out of the pool
+ * that were free all the time: the oldest. Many may have been needed at once at the start. The
+ * caller frees them without the lock. */
 static struct buffer *note_released(struct buffer_pool *pool, unsigned list)
 {
-    enum { RELEASES = 1024 };
+    enum { RELEASES_LEAST = 64 };
     struct idle_count *idle = &pool->idle;
     if (list != LIST_CHUNKS) { return NULL; }
     idle->free++;
-    if (++idle->releases < RELEASES) { return NULL; }
+    if (++idle->releases < RELEASES_LEAST + 2 * idle->free) { return NULL; }
     struct buffer **at = &pool->free[LIST_CHUNKS];
     for (size_t i = idle->least; i < idle->free; i++) { at = &(*at)->next_free; }
     struct buffer *taken = *at;

@@ -61,11 +61,12 @@ struct pass {
     struct slot slots[SLOTS];    /* Item `number` has slot `number % SLOTS`. */
 
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* `turn`, or `stopped`. */
+    pthread_cond_t changed; /* `turn`, `reading`, or `stopped`. */
     /* Under the mutex: */
     uint64_t at; /* The item to be taken next begins here. */
     size_t next; /* Its value, or that of a later item. */
     uint64_t taken, turn;
+    bool reading; /* A thread reads the last item taken. */
     bool adding;  /* A thread adds items, from `turn`. */
     bool stopped; /* By the problem in `status`. */
     enum tn_status status;
@@ -248,15 +249,22 @@ static enum tn_status check_chunk(struct slot *slot, const struct store_value *v
     return TN_OK;
 }
 
-/* The part of the work that all threads do at the same time. */
 static enum tn_status read_item(struct slot *slot)
+{
+    if (store_is_cancelled(slot->pass->scan->cancelled)) {
+        return store_cancelled_error(&slot->error);
+    }
+    choose_pieces(slot);
+    return read_pieces(slot);
+}
+
+/* The part of the work that all threads do at the same time. */
+static enum tn_status check_item(struct slot *slot)
 {
     const struct store_scan *scan = slot->pass->scan;
     const struct item *item = &slot->item;
-    if (store_is_cancelled(scan->cancelled)) { return store_cancelled_error(&slot->error); }
-    choose_pieces(slot);
-    enum tn_status status = read_pieces(slot);
-    if (status == TN_OK && item->value != NULL && item->value->large) {
+    enum tn_status status = TN_OK;
+    if (item->value != NULL && item->value->large) {
         status = store_check_value(scan->values, item->value, slot->pieces[0].iov_base, scan->path,
                                    &slot->error);
     }
@@ -303,18 +311,25 @@ static bool next_item(struct pass *pass, struct item *item)
     return true;
 }
 
+/* Whether the next item cannot be taken yet. Under the mutex. */
+static bool must_wait(const struct pass *pass)
+{
+    const bool is_free =
+        pass->taken - pass->turn < SLOTS && !(pass->scan->in_turn && pass->reading);
+    return !is_free && !pass->stopped;
+}
+
 /* Take the next item when its slot is free. NULL: there is none, or the pass has stopped. Under the
  * mutex. */
 static struct slot *take_item(struct pass *pass)
 {
     struct item item;
-    while (pass->taken - pass->turn == SLOTS && !pass->stopped) {
-        pthread_cond_wait(&pass->changed, &pass->mutex);
-    }
+    while (must_wait(pass)) { pthread_cond_wait(&pass->changed, &pass->mutex); }
     if (pass->stopped || !next_item(pass, &item)) { return NULL; }
     struct slot *slot = &pass->slots[item.number % SLOTS];
     slot->item = item;
     slot->ready = false;
+    pass->reading = true;
     return slot;
 }
 
@@ -341,6 +356,15 @@ static void add_ready(struct pass *pass)
     pass->adding = false;
 }
 
+/* The next item may be read, while this thread checks its own. */
+static void end_reading(struct pass *pass)
+{
+    pthread_mutex_lock(&pass->mutex);
+    pass->reading = false;
+    pthread_cond_broadcast(&pass->changed);
+    pthread_mutex_unlock(&pass->mutex);
+}
+
 static void *work(void *argument)
 {
     struct pass *pass = argument;
@@ -349,6 +373,8 @@ static void *work(void *argument)
     while ((slot = take_item(pass)) != NULL) {
         pthread_mutex_unlock(&pass->mutex);
         slot->status = read_item(slot);
+        if (pass->scan->in_turn) { end_reading(pass); }
+        if (slot->status == TN_OK) { slot->status = check_item(slot); }
         pthread_mutex_lock(&pass->mutex);
         slot->ready = true;
         add_ready(pass);

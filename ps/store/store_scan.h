@@ -9,7 +9,9 @@
  * Threads: that of the caller, which it returns on, and up to STORE_SCAN_THREADS_MAX - 1 others
  * until then. Each takes the next chunk, reads it and checks its digest, up to a few chunks ahead
  * of the digest of the file, to which one thread at a time adds those that are ready, in the order
- * of the file. Without others, the result is the same. Blocking: on the disk.
+ * of the file. With `in_turn`, the kernel sees a file that is read in order: it takes reads of
+ * several threads for random ones, reads little ahead of each, and the disk waits. Without others,
+ * the result is the same. Blocking: on the disk.
  */
 #ifndef PS_STORE_STORE_SCAN_H
 #define PS_STORE_STORE_SCAN_H
@@ -38,6 +40,7 @@ struct store_scan {
     struct digest_stream *parameters; /* Gets those of array 0, in their order. NULL: not wanted. */
     const atomic_bool *cancelled;
     unsigned threads; /* At most; at least 1. */
+    bool in_turn;     /* One of them reads at a time. */
 };
 
 /* How many threads a scan of `bytes` should have that is to end soon: as this process has

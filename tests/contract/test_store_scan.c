@@ -50,7 +50,8 @@ static struct store_scan scan_of(const struct opened *opened, uint64_t first, ui
                                .threads = threads};
 }
 
-/* Each range is read bit for bit, and the digest is that of the whole file. */
+/* Each range is read bit for bit, and the digest is that of the whole file, also if the threads
+ * read in turn. */
 static void threads_read_the_same(void **state)
 {
     (void)state;
@@ -62,13 +63,14 @@ static void threads_read_the_same(void **state)
         {7, 0},
     };
     struct opened opened = open_shard();
-    for (size_t i = 0; i < 4 * sizeof ranges / sizeof ranges[0]; i++) {
-        const uint64_t first = ranges[i / 4][0], count = ranges[i / 4][1];
+    for (size_t i = 0; i < 8 * sizeof ranges / sizeof ranges[0]; i++) {
+        const uint64_t first = ranges[i / 8][0], count = ranges[i / 8][1];
         struct store_scan scan = scan_of(&opened, first, count, (unsigned)(i % 4) + 1);
         struct arrays arrays;
         struct digest digest;
         arrays_make(&arrays, count);
         scan.arrays = arrays.array;
+        scan.in_turn = i % 8 >= 4;
         assert_int_equal(store_scan_run(&scan, &digest, NULL), TN_OK);
         assert_true(digest_equal(digest, opened.manifest.shards[0].digest));
         assert_true(arrays_are_right(&arrays, first, count));
@@ -118,10 +120,12 @@ static void first_damage_is_named(void **state)
     arrays_make(&arrays, PARAMETERS);
     for (uint64_t chunk = 11; chunk < 16; chunk++) { flip_chunk(&opened, 0, chunk); }
     for (unsigned i = 0; i < REPEATS; i++) {
-        struct store_scan scan = scan_of(&opened, 0, PARAMETERS, i % STORE_SCAN_THREADS_MAX + 1);
+        struct store_scan scan =
+            scan_of(&opened, 0, PARAMETERS, i / 2 % STORE_SCAN_THREADS_MAX + 1);
         struct error error = {.text = ""};
         struct digest digest;
         scan.arrays = arrays.array;
+        scan.in_turn = i % 2 == 1;
         assert_int_equal(store_scan_run(&scan, &digest, &error), TN_ECORRUPT);
         assert_string_equal(error.text, "shard: array 0: chunk 11 is damaged");
     }

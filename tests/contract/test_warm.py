@@ -26,6 +26,7 @@ JOB = {
 
 class Warm(Cli):
     JOB = JOB
+    STEPS = 50  # From one kill to the next.
 
     def start(self, *options):
         return self.spawn("run", self.job(json.dumps(self.JOB)), "--dir", "run", "-o", "json", *STEADY, *options)
@@ -37,7 +38,7 @@ class Warm(Cli):
             os.kill(pids(before)[name], signal.SIGKILL)
         for name in names:
             self.wait_pid(name, but=pids(before)[name])
-        return self.wait_step(before["step"] + 50)
+        return self.wait_step(before["step"] + self.STEPS)
 
     def check_warm(self, result, least):
         self.assertGreaterEqual(len(result["recoveries"]), least)
@@ -45,17 +46,21 @@ class Warm(Cli):
             self.assertEqual((recovery["kind"], recovery["steps_redone"]), ("warm", 0), recovery)
 
 
-class Kills(Warm):
-    def test_kills_of_ps_lose_nothing(self):
+    def check_kills(self, *kills):
         run = self.begin()
-        for names in (["ps:0"], ["ps:1"], ["ps:0", "ps:1"], ["ps:1", "worker:0"], ["ps:0"]):
+        for names in kills:
             status = self.kill(*names)
             self.assertEqual(status["generation"], 1)
         killed = self.end(run)
-        self.check_warm(killed, 5)
+        self.check_warm(killed, len(kills))
         calm = json.loads(self.succeeds("run", "job.json", "--dir", "calm", "-o", "json", "--set",
                                         f"train.steps={killed['steps']}"))
         self.assertEqual(killed["parameters_digest"], calm["parameters_digest"])
+
+
+class Kills(Warm):
+    def test_kills_of_ps_lose_nothing(self):
+        self.check_kills(["ps:0"], ["ps:1"], ["ps:0", "ps:1"], ["ps:1", "worker:0"], ["ps:0"])
 
     def test_death_of_the_agent_loads_a_checkpoint(self):
         run = self.begin("--set", "checkpoint.every_steps=100")
@@ -73,6 +78,16 @@ class Kills(Warm):
         self.kill("ps:0")
         result = self.end(run)
         self.assertEqual([each["kind"] for each in result["recoveries"]], ["ps"])
+
+
+class LargeShards(Warm):
+    """A push of 5 chunks, more than a lane has slots, is collected where the next values will be (P4)."""
+    JOB = {**JOB, "model": {**JOB["model"], "layers": [{"dense": 36000}, "relu", {"dense": 4}]},
+           "train": {**JOB["train"], "batch": 4}}
+    STEPS = 10
+
+    def test_kills_lose_no_push(self):
+        self.check_kills(["ps:0"], ["ps:1", "worker:0"], ["ps:0", "ps:1"], ["ps:1"])
 
 
 class Tables(Warm):

@@ -218,7 +218,7 @@ MUTANTS = [
     ("values count before their last chunk", "worker/training_loop.c", "    if (event->more) { return; }\n", ""),
     ("a chunk of a push is summed at a wrong place", "ps/shard.c", "->chunks[offset / chunk]->data", "->chunks[0]->data"),
     ("the chunks of a push are kept as they arrive", "ps/pushed_gradient.c",
-     "    pushed->chunks[pushed->capacity - ++pushed->count] = chunk;", "    pushed->chunks[pushed->count++] = chunk;"),
+     "    const uint32_t place = pushed->capacity - ++pushed->count;", "    const uint32_t place = pushed->count++;"),
     ("a part of a gradient leaves too early", "worker/worker_push.c",
      "    first = (first + chunk - 1) / chunk * chunk;", "    first = first / chunk * chunk;"),
     ("a worker with other data is not refused", "worker/worker.c",

@@ -153,10 +153,41 @@ static void test_closed_connection_ends_its_push(void **state)
     expect_refused(REFUSAL_NOT_RUNNING);
 }
 
+/* The first chunk of a push of the present step ends the values of the step before; its memory is
+ * for that push. Pushes of other steps, and of slices that have arrived, do not. */
+static void test_push_gets_the_place_of_the_previous_values(void **state)
+{
+    (void)state;
+    s.config.places = true;
+    s.has_previous = true;
+    s.step = 5;
+    push(CONN, 1, 0); /* Of step 0. */
+    assert_null(find(PS_DO_PLACE));
+    assert_true(s.has_previous);
+    s.step = 0;
+    push(CONN + 1, 1, 0);
+    assert_int_equal(out.count, 2);
+    assert_int_equal(out.items[0].type, PS_DO_PLACE);
+    assert_int_equal(out.items[0].conn.v, CONN + 1);
+    assert_int_equal(out.items[1].type, PS_DO_COLLECT);
+    assert_false(s.has_previous);
+    push(CONN + 1, 1, 1);
+    expect_collected(CONN + 1);
+    slice_set_add(&s.covered, (struct slice_node){0, V});
+    push(CONN + 2, 1, 0);
+    assert_null(find(PS_DO_PLACE));
+    s.covered = (struct slice_set){0};
+    s.applying = false;
+    s.begun = true;
+    push(CONN + 3, 1, 0);
+    expect_collected(CONN + 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_push_counts_with_its_last_chunk, serve),
+        cmocka_unit_test_setup(test_push_gets_the_place_of_the_previous_values, serve),
         cmocka_unit_test_setup(test_other_generations_are_not_collected, serve),
         cmocka_unit_test_setup(test_generation_may_end_within_a_push, serve),
         cmocka_unit_test_setup(test_push_without_its_beginning_is_refused, serve),

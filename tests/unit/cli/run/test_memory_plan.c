@@ -30,7 +30,8 @@ static int set_up(void **state)
                               NULL);
 }
 
-/* The values of two steps, two arrays of state, and the sums of two workers. */
+/* The values of two steps, two arrays of state, and the sums of two workers, of which one is where
+ * the next values will be, unless averages are sent with them. */
 static void test_ps_holds_two_steps_and_all_pushes(void **state)
 {
     (void)state;
@@ -41,12 +42,15 @@ static void test_ps_holds_two_steps_and_all_pushes(void **state)
         assert_int_equal(plan.ps[p].values, 32 * MIB);
         assert_int_equal(plan.ps[p].state, 64 * MIB);
         assert_int_equal(plan.ps[p].next, 32 * MIB);
-        assert_int_equal(plan.ps[p].pushed, 64 * MIB);
+        assert_int_equal(plan.ps[p].pushed, 32 * MIB);
         assert_int_equal(plan.ps[p].saving, 0);
     }
     job.checkpoint.every_seconds = 10;
     memory_plan_parameters(&job, &variables, &plan);
     assert_int_equal(plan.ps[0].saving, 96 * MIB);
+    job.train.ema = 0.5;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.ps[0].pushed, 64 * MIB);
 }
 
 /* A worker with two slices sums them in one level above its gradient; one with all four in two. */
@@ -60,7 +64,7 @@ static void test_worker_holds_its_nodes_and_levels(void **state)
     job.cluster.workers = 1;
     memory_plan_parameters(&job, &variables, &plan);
     assert_int_equal(plan.worker.gradients, 192 * MIB);
-    assert_int_equal(plan.ps[0].pushed, 32 * MIB);
+    assert_int_equal(plan.ps[0].pushed, 0);
     /* Slices 0 to 2 are two nodes, [0, 2) and [2, 3). */
     job.train.slices = 6;
     job.cluster.workers = 2;
