@@ -38,7 +38,7 @@ MUTANTS = [
     ("lent values end with their lane", "common/net/loans.c",
      "        if (!loan_locks_held(loans->memory.fd, account->lock, 1)) {", "        if (account->lock > 0) {"),
     ("a ps forgets what its predecessor has lent", "common/net/loans.c",
-     "    if (!loans->former || former_peers_exist(loans)) {", "    if (!loans->former) {"),
+     "    if (!loans->former || former_peers_exist(loans)) {", "    if (!loans->former || (former_peers_exist(loans) && false)) {"),
     ("a ps that is restarted twice forgets what the first one has lent", "common/net/loans.c",
      "    return loan_locks_held(fd, 0, loans->locks) || ", "    return "),
     ("a slot is lent without a note for the next ps", "common/net/loans.c",

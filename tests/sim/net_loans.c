@@ -163,11 +163,10 @@ unsigned net_loans_lend(struct net_link *link, const struct net_side *side,
     const unsigned number = loans_lend(borrower->account, body, from, size);
     if (number == 0) { return 0; }
     struct net_loan *loan = &borrower->loans[number - 1];
-    if (loan->taken) {
+    if (loan->expected != NULL) {
         world_fail(link->net->world, "T10: a loan ended before it was returned");
         return 0;
     }
-    forget(loan);
     *loan = (struct net_loan){.borrower = borrower,
                               .body = borrower->memory + borrower->shared.from[number - 1],
                               .expected = malloc(size),
