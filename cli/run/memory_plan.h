@@ -7,9 +7,8 @@
  * (ps/push_place.h); while a checkpoint is written, values and state of that step as well. A worker
  * holds the values of two steps, or those of one in the memory of the ps of its machine, a gradient
  * for each node of the slice tree that it pushes and for each level below them, the memory of its
- * programs, and the data. Slices are taken to be
- * assigned to all workers, of equal speed. Tasks of one machine exchange frames through shared
- * memory, the lanes.
+ * programs, and the data. Slices are taken to be assigned to all workers, of equal speed. Tasks of
+ * one machine exchange frames through shared memory, the lanes.
  *
  * Threads: any. Blocking: on the disk where memory_plan() loads the data.
  */

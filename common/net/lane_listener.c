@@ -182,7 +182,7 @@ static struct lane_client *free_place(struct lane_listener *listener)
 unsigned lane_listener_polled(struct lane_listener *listener, struct pollfd *polled)
 {
     unsigned count = 0;
-    if (listener->fd >= 0 && free_place(listener) != NULL) {
+    if (listener->fd >= 0 && !listener->starved && free_place(listener) != NULL) {
         polled[count++] = (struct pollfd){.fd = listener->fd, .events = POLLIN};
     }
     for (unsigned i = 0; i < LANE_CLIENTS_MAX; i++) {
@@ -196,9 +196,14 @@ unsigned lane_listener_polled(struct lane_listener *listener, struct pollfd *pol
 static void let_in(struct lane_listener *listener, uint64_t now_ms)
 {
     struct lane_client *place;
+    listener->starved = false;
     while ((place = free_place(listener)) != NULL) {
         int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd < 0) { return; }
+        if (fd < 0) {
+            listener->starved =
+                errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+            return;
+        }
         *place = (struct lane_client){.fd = fd, .since_ms = now_ms};
     }
 }

@@ -51,6 +51,7 @@ struct lane_listener {
     uint64_t cluster;
     int doorbell_fd;     /* Borrowed. */
     struct loans *loans; /* The loans of the lanes; set by the owner; NULL: none. */
+    bool starved;        /* A client waits for which there was no descriptor or no memory. */
     struct lane_client clients[LANE_CLIENTS_MAX];
     pthread_mutex_t mutex; /* Guards the next one. */
     struct lane_prepared prepared[LANE_PREPARED_MAX];
@@ -62,7 +63,8 @@ bool lane_listener_open(struct lane_listener *listener, uint64_t cluster, const 
                         int doorbell_fd, char reason[static LANE_REASON_MAX]);
 void lane_listener_close(struct lane_listener *listener);
 
-/* The descriptors to wait for, at most 1 + LANE_CLIENTS_MAX; their number. */
+/* The descriptors to wait for, at most 1 + LANE_CLIENTS_MAX; their number. Without that of the
+ * listener while it is starved: it would be readable all the time. */
 unsigned lane_listener_polled(struct lane_listener *listener, struct pollfd *polled);
 /* Serve the clients; close those that have waited for too long. */
 void lane_listener_handle(struct lane_listener *listener, uint64_t now_ms);

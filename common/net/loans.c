@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/net/loan_locks.h"
 #include "common/net/slots.h"
 #include "common/net/take_count.h"
 
@@ -40,34 +40,13 @@ struct loans {
     struct loan_account accounts[LOAN_ACCOUNTS_MAX];
 };
 
-/* ---------------------------------------------------------------------- locks */
-
-/* Whether a lock is held at `count` positions from `first` on; 0: all from there on. True also if
- * that is unknown. */
-static bool is_locked(int fd, off_t first, off_t count)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = first, .l_len = count};
-    return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
-}
-
-/* A description of the file of its own that can only be read, with a lock. -1: not possible. */
-static int open_locked(const struct loans *loans, off_t position)
-{
-    char path[32];
-    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = position, .l_len = 1};
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", loans->memory.fd);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock) != 0) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
+/* ------------------------------------------------------------ former processes */
 
 static bool former_peers_exist(const struct loans *loans)
 {
     const off_t next = loans->locks + ((off_t)1 << PROCESS_SHIFT);
-    return is_locked(loans->memory.fd, 0, loans->locks) || is_locked(loans->memory.fd, next, 0);
+    const int fd = loans->memory.fd;
+    return loan_locks_held(fd, 0, loans->locks) || loan_locks_held(fd, next, 0);
 }
 
 /* Once no peer of a former process has the memory, none can get it again, and the slots that these
@@ -88,10 +67,13 @@ struct loans *loans_open(const struct loan_memory *memory)
     struct loans *loans = calloc(1, sizeof *loans);
     if (loans == NULL) { return NULL; }
     loans->memory = *memory;
+    if (memory->least_bytes == 0) { loans->memory.least_bytes = SLOT_LEAST_BYTES; }
+    if (memory->slots_max == 0) { loans->memory.slots_max = LOAN_SLOTS_MAX; }
     loans->former = true;
     for (off_t process = 1; process <= PROCESSES_MAX && loans->locks == 0; process++) {
         const off_t first = process << PROCESS_SHIFT;
-        if (!is_locked(memory->fd, first, (off_t)1 << PROCESS_SHIFT)) { loans->locks = first; }
+        const bool taken = loan_locks_held(memory->fd, first, (off_t)1 << PROCESS_SHIFT);
+        if (!taken) { loans->locks = first; }
     }
     if (loans->locks == 0) {
         free(loans);
@@ -109,15 +91,10 @@ static void end_loan(struct loan_account *account, unsigned i)
     atomic_fetch_and(&account->held, ~((uint64_t)1 << i));
 }
 
-static bool is_held(const struct loan_account *account, unsigned i)
-{
-    return (atomic_load(&account->held) >> i & 1) != 0;
-}
-
 static void end_all(struct loan_account *account)
 {
-    for (unsigned i = 0; i < LOANS; i++) {
-        if (is_held(account, i)) { end_loan(account, i); }
+    for (uint64_t left = atomic_load(&account->held); left != 0; left &= left - 1) {
+        end_loan(account, (unsigned)__builtin_ctzll(left));
     }
     account->used = false;
 }
@@ -126,8 +103,8 @@ static void end_all(struct loan_account *account)
 static void collect(struct loan_account *account)
 {
     assert(account->shared != NULL);
-    for (unsigned i = 0; i < LOANS; i++) {
-        if (!is_held(account, i)) { continue; }
+    for (uint64_t left = atomic_load(&account->held); left != 0; left &= left - 1) {
+        const unsigned i = (unsigned)__builtin_ctzll(left);
         if (take_count_is_free(&account->shared->returned[i], account->lent[i])) {
             end_loan(account, i);
         }
@@ -141,7 +118,7 @@ static void settle(struct loans *loans)
     for (unsigned i = 0; i < LOAN_ACCOUNTS_MAX; i++) {
         struct loan_account *account = &loans->accounts[i];
         if (!account->used || account->shared != NULL) { continue; }
-        if (!is_locked(loans->memory.fd, account->lock, 1)) { end_all(account); }
+        if (!loan_locks_held(loans->memory.fd, account->lock, 1)) { end_all(account); }
     }
 }
 
@@ -179,7 +156,9 @@ struct loan_account *loans_join(struct loans *loans, struct loans_shared *shared
     settle(loans);
     struct loan_account *account = free_account(loans);
     const off_t lock = loans->locks + loans->serial;
-    if (account != NULL && loans->serial < UINT32_MAX) { *fd = open_locked(loans, lock); }
+    if (account != NULL && loans->serial < UINT32_MAX) {
+        *fd = loan_locks_open(loans->memory.fd, lock);
+    }
     if (*fd >= 0) {
         loans->serial++;
         *account =
@@ -205,7 +184,9 @@ static bool note_slot(struct loans *loans, uint32_t slot)
 {
     const uint64_t bit = (uint64_t)1 << slot, lent = atomic_load(loans->memory.lent);
     assert(slot < 64);
-    if ((lent & bit) == 0 && __builtin_popcountll(lent) >= LOAN_SLOTS_MAX) { return false; }
+    if ((lent & bit) == 0 && (uint32_t)__builtin_popcountll(lent) >= loans->memory.slots_max) {
+        return false;
+    }
     loans->own |= bit;
     atomic_store(loans->memory.lent, lent | bit);
     return true;
@@ -235,12 +216,12 @@ unsigned loans_lend(struct loan_account *account, struct buffer *body, size_t fr
     struct loans *loans = account->loans;
     const uint32_t slot = buffer_slot(loans->memory.pool, body);
     assert(from + bytes <= body->size);
-    if (slot == BUFFER_NO_SLOT || bytes < SLOT_LEAST_BYTES) { return 0; }
+    if (bytes < loans->memory.least_bytes) { return 0; }
     unsigned number = 0;
     pthread_mutex_lock(&loans->mutex);
     forget_former(loans);
     collect(account);
-    if (note_slot(loans, slot)) {
+    if (slot != BUFFER_NO_SLOT && note_slot(loans, slot)) {
         const unsigned i = find_loan(account, body);
         account->lent[i]++;
         number = i + 1;

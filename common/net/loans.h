@@ -53,6 +53,8 @@ struct loan_memory {
                                * them. */
     _Atomic uint64_t *lent;   /* Bits of the slots that were lent, in memory that outlives the
                                * process. */
+    size_t least_bytes;       /* Smaller bodies are copied; 0: SLOT_LEAST_BYTES. */
+    uint32_t slots_max;       /* The most slots that are lent; 0: LOAN_SLOTS_MAX. */
 };
 
 /* The loans of one lane, in its memory; all zero: nothing is lent. */

@@ -342,6 +342,7 @@ static void count(struct sim_cluster *cluster)
     coverage->handled += cluster->world.handled;
     coverage->steps += cluster->checker.run.evaluation.step;
     coverage->values_checked += cluster->checker.values_checked;
+    coverage->lent += net_model_lent(cluster->net);
     coverage->rows_checked += cluster->rows_checked;
     coverage->elections += cluster->checker.elections;
     coverage->loads += cluster->checker.loads;
@@ -401,7 +402,7 @@ void sim_cluster_free(struct sim_cluster *cluster)
     disk_model_free(cluster->disk);
     for (uint32_t i = 0; i < cluster->process_count; i++) { process_free(cluster->processes[i]); }
     row_sharing_close(cluster->sharing);
-    for (uint32_t t = 0; t < cluster->task_count; t++) { sim_kept_drop(cluster, t); }
+    sim_kept_free(cluster);
     sim_changer_stop(cluster);
     net_model_free(cluster->net);
     zk_model_free(cluster->zk);

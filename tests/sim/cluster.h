@@ -68,6 +68,7 @@ struct sim_question {
 /* The memory that an agent keeps for a ps. */
 struct sim_kept {
     void *memory;        /* NULL: the task has none. */
+    int file;            /* Its number, as of a descriptor. */
     void *torn;          /* A copy from the middle of an update. */
     uint32_t tear_after; /* Calls of kernels until then; 0: it is not awaited. */
     uint64_t found;      /* How often a ps found the state of a former one. */
@@ -113,6 +114,9 @@ struct sim_cluster {
     struct task tasks[SIM_TASKS_MAX];
     struct process *now[SIM_TASKS_MAX]; /* The last process of each task. */
     struct sim_kept kept[SIM_TASKS_MAX];
+    int kept_files;
+    void **retired; /* Memory of former agents. */
+    size_t retired_count;
     struct kernels torn_kernels;
     struct optimizer_kernels torn_optimizers;
     uint64_t looping_until_us[SIM_TASKS_MAX];
@@ -190,10 +194,11 @@ struct checker_view sim_view(struct sim_cluster *cluster);
 void sim_make_evaluator(struct sim_cluster *cluster, struct process *process,
                         const struct node_identity *identity);
 
-/* sim_kept.c: the memory that outlives a ps; NULL: none does. */
-void *sim_kept_open(struct sim_cluster *cluster, struct task task);
+/* sim_kept.c: the memory that outlives a ps, which the ps lends; none, unless agents keep it. */
+void sim_kept_open(struct sim_cluster *cluster, struct process *process);
 /* The agent closes it, or dies. */
 void sim_kept_drop(struct sim_cluster *cluster, uint32_t task);
+void sim_kept_free(struct sim_cluster *cluster); /* Every process is freed. */
 /* The next update of a ps, by `target`, is torn at a place given by `at`. */
 void sim_kept_tear(struct sim_cluster *cluster, uint32_t target, uint32_t at);
 /* The process has `dies` set. */

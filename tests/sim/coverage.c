@@ -21,6 +21,7 @@ void coverage_add(struct coverage *into, const struct coverage *from)
     into->handled += from->handled;
     into->steps += from->steps;
     into->values_checked += from->values_checked;
+    into->lent += from->lent;
     into->rows_checked += from->rows_checked;
     into->elections += from->elections;
     into->loads += from->loads;

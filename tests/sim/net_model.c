@@ -86,11 +86,12 @@ void net_report_open(struct net_link *link, struct net_side *side)
     side->endpoint->sink(side->endpoint->ctx, &event);
 }
 
-static void report_closed(struct net_side *side, enum tn_status status)
+static void report_closed(struct net_link *link, struct net_side *side, enum tn_status status)
 {
     if (side->reported_closed || side->endpoint == NULL) { return; }
     side->reported_closed = true;
     if (side->endpoint->dead) { return; }
+    if (side == &link->sides[1]) { net_loans_leave(link); }
     struct transport_event event = {.type = TRANSPORT_CLOSED, .conn = {side->id}, .status = status};
     side->endpoint->sink(side->endpoint->ctx, &event);
 }
@@ -102,7 +103,7 @@ static void close_both(struct net_link *link, struct net_side *side, enum tn_sta
     if (peer->endpoint != NULL && !peer->reported_closed) {
         net_append_close(link, peer, TN_ECLOSED);
     }
-    report_closed(side, why);
+    report_closed(link, side, why);
 }
 
 static void deliver_frame(struct net_link *link, struct net_side *side,
@@ -123,7 +124,10 @@ static void deliver_frame(struct net_link *link, struct net_side *side,
     }
     struct transport_event event = {
         .type = TRANSPORT_FRAME, .conn = {side->id}, .header = frame->header};
-    if (frame->slot != NULL) {
+    if (side == &link->sides[1]) { net_loans_collect(link); }
+    if (frame->loan != 0) {
+        event.body = net_loans_take(link, frame->loan, frame->header.offset, frame->size);
+    } else if (frame->slot != NULL) {
         event.body = net_slots_take(frame->slot, frame->size);
     } else if (frame->size > 0) {
         event.body = buffer_acquire(endpoint->pool, frame->size);
@@ -165,7 +169,7 @@ static void on_pump(struct world *world, void *target, uint64_t index, uint64_t 
         side->head = frame->next;
         if (side->head == NULL) { side->tail = &side->head; }
         ended = ended || side->endpoint->dead || side->reported_closed;
-        if (!ended && frame->closes) { report_closed(side, frame->status); }
+        if (!ended && frame->closes) { report_closed(link, side, frame->status); }
         if (!ended && !frame->closes) { deliver_frame(link, side, frame); }
         free(frame);
     }
@@ -217,6 +221,7 @@ struct net_model *net_model_create(struct world *world, const struct net_config 
     assert(net != NULL);
     net->world = world;
     net->config = *config;
+    net->loans_random.state = world->seed ^ 0x72656164696e6700u;
     world_after(world, 1000, on_sweep, net, 0, 0, NULL);
     return net;
 }
@@ -233,6 +238,7 @@ void net_model_free(struct net_model *net)
                 side->head = next;
             }
         }
+        net_loans_free(net->links[l]);
         free(net->links[l]);
     }
     free(net->links);

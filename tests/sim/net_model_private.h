@@ -2,10 +2,19 @@
 #ifndef SIM_NET_MODEL_PRIVATE_H
 #define SIM_NET_MODEL_PRIVATE_H
 
+#include "common/net/loans.h"
 #include "common/net/slots.h"
 #include "tests/sim/net_model.h"
 
-enum { NET_ENDPOINTS_MAX = 4096, RETRY_US = 20000 };
+enum {
+    NET_ENDPOINTS_MAX = 4096,
+    RETRY_US = 20000,
+    NET_PAGE_BYTES = 64, /* Shards of the simulator are smaller than pages of a machine. */
+};
+
+#define NET_LENT_MEMORY                                                                            \
+    (UINT64_C(1) << 32) /* The memory numbers of lanes that lend begin here.                       \
+                         */
 
 struct net_frame {
     struct net_frame *next;
@@ -16,6 +25,7 @@ struct net_frame {
     struct frame_header header;
     size_t size;
     struct net_slot *slot; /* The body is in this one, too; NULL: it is not. */
+    unsigned loan;         /* It is lent by this number; 0: it is not. */
     uint8_t bytes[];
 };
 
@@ -37,7 +47,8 @@ struct net_link {
     struct net_side sides[2]; /* [0] is the side that dialled. */
     bool lane;                /* Values are in slots, if one is free. */
     struct net_slot *slots[SLOTS];
-    struct net_slot *reservable; /* For pushes. */
+    struct net_slot *reservable;   /* For pushes. */
+    struct net_borrower *borrower; /* Values are lent to the side that dialled; NULL: none. */
 };
 
 struct net_endpoint {
@@ -52,7 +63,9 @@ struct net_endpoint {
     bool silent;  /* The host died too: it does not refuse connections. */
     bool stopped; /* SIGSTOP: frames that leave later than `stopped_us` wait. */
     uint64_t stopped_us;
-    uint64_t delay_us; /* Frames leave this much later. */
+    uint64_t delay_us;   /* Frames leave this much later. */
+    struct loans *loans; /* A ps has them; NULL: it lends nothing. */
+    const void *loan_memory;
 };
 
 struct net_model {
@@ -69,6 +82,9 @@ struct net_model {
     struct net_slot **slots; /* The slots of all links. */
     size_t slot_count;
     struct net_alias *aliases;
+    struct net_borrower *borrowers; /* Those that may read lent values. */
+    struct random loans_random;
+    uint64_t lent; /* Bodies. */
 };
 
 /* net_model.c */
@@ -95,6 +111,28 @@ struct net_slot *net_slots_lend(struct net_link *link, const struct buffer *body
 /* The body in it; its release returns the slot. */
 struct buffer *net_slots_take(struct net_slot *slot, size_t size);
 void net_slots_free(struct net_model *net);
+/* The pages of arrays that belong to bytes [body, body + bytes) of lent memory: whether there are
+ * any at all; they get the contents of the body; they are overwritten, as their owner may do. */
+bool net_slots_has_pages(const struct net_model *net, const struct net_borrower *borrower);
+void net_slots_show_pages(const struct net_model *net, const struct net_borrower *borrower,
+                          const uint8_t *body, size_t bytes);
+void net_slots_overwrite_pages(const struct net_model *net, const struct net_borrower *borrower,
+                               const uint8_t *body, size_t bytes);
+
+/* net_loans.c */
+/* The lane of an established link can borrow from now on, if its accepting side lends. */
+void net_loans_join(struct net_link *link);
+/* The lane closes at its accepting side. */
+void net_loans_leave(struct net_link *link);
+/* The accepting side receives a frame. */
+void net_loans_collect(struct net_link *link);
+/* Lend a part of a body that `side` sends. Returns the number of the loan; 0: it is copied. */
+unsigned net_loans_lend(struct net_link *link, const struct net_side *side,
+                        const struct frame_header *header, struct buffer *body, size_t from,
+                        size_t size);
+/* A part of the loan's body; its release returns it, perhaps later. */
+struct buffer *net_loans_take(struct net_link *link, unsigned number, size_t offset, size_t size);
+void net_loans_free(struct net_link *link);
 
 /* net_port.c */
 void net_break_link(struct net_link *link, enum tn_status status);

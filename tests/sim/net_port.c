@@ -40,6 +40,7 @@ static void establish(struct net_link *link, struct net_endpoint *peer)
         accepter->reported_closed = true;
         net_append_close(link, dialler, TN_ECLOSED);
     }
+    if (!accepter->reported_closed) { net_loans_join(link); }
     /* A frozen process receives OPENED at its thaw. */
     if (!peer->frozen) { net_report_open(link, accepter); }
     if (!dialler->endpoint->dead && !dialler->endpoint->frozen) { net_report_open(link, dialler); }
@@ -115,7 +116,7 @@ void net_break_link(struct net_link *link, enum tn_status status)
 
 /* Bytes [from, from + size) of the body as a frame. False: the connection breaks instead. */
 static bool send_chunk(struct net_link *link, struct net_side *side,
-                       const struct frame_header *header, const struct buffer *body, size_t from,
+                       const struct frame_header *header, struct buffer *body, size_t from,
                        size_t size)
 {
     const struct net_endpoint *endpoint = side->endpoint;
@@ -134,7 +135,8 @@ static bool send_chunk(struct net_link *link, struct net_side *side,
     frame->size = size;
     if (size > 0) { memcpy(frame->bytes, (const uint8_t *)body->data + from, size); }
     if (size > 0) { frame->slot = net_slots_lend(link, body); }
-    if (size > 0 && frame->slot == NULL) {
+    if (size > 0) { frame->loan = net_loans_lend(link, side, header, body, from, size); }
+    if (size > 0 && frame->slot == NULL && frame->loan == 0) {
         frame->slot = net_slots_put(link, header, frame->bytes, size);
     }
     net_append(link, net_other(link, side), frame);

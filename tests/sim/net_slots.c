@@ -7,7 +7,7 @@
 
 #include "tests/sim/net_model_private.h"
 
-enum { PAGE_BYTES = 64 }; /* Shards of the simulator are smaller than pages of a machine. */
+enum { PAGE_BYTES = NET_PAGE_BYTES };
 
 struct net_slot {
     struct net_model *net;
@@ -20,8 +20,10 @@ struct net_slot {
 
 struct net_alias {
     struct net_alias *next;
-    const struct net_slot *slot;
-    size_t offset, bytes;
+    const struct net_slot *slot;         /* NULL: the pages are lent. */
+    const struct net_borrower *borrower; /* To this one. */
+    const uint8_t *from;
+    size_t bytes;
     uint8_t *to;
     bool writable;
 };
@@ -45,7 +47,7 @@ static struct net_slot *make_slot(struct net_model *net, size_t size)
 static void write_through(const struct net_slot *slot)
 {
     for (const struct net_alias *at = slot->net->aliases; at != NULL; at = at->next) {
-        if (at->slot == slot) { memcpy(at->to, slot->bytes + at->offset, at->bytes); }
+        if (at->slot == slot) { memcpy(at->to, at->from, at->bytes); }
     }
 }
 
@@ -105,11 +107,11 @@ struct buffer *net_slots_reserve(struct net_link *link, size_t size)
 
 void net_slots_read_through(struct net_model *net, const struct buffer *body)
 {
-    if (body == NULL || body->memory == 0) { return; }
-    const struct net_slot *slot = net->slots[body->memory - 1];
+    if (body == NULL || body->memory == 0 || body->memory >= NET_LENT_MEMORY) { return; }
+    struct net_slot *slot = net->slots[body->memory - 1];
     for (const struct net_alias *at = net->aliases; at != NULL; at = at->next) {
         if (at->slot != slot || !at->writable) { continue; }
-        memcpy(slot->bytes + at->offset, at->to, at->bytes);
+        memcpy(slot->bytes + (at->from - slot->bytes), at->to, at->bytes);
     }
 }
 
@@ -149,19 +151,24 @@ static bool alias(void *ctx, const struct buffer *body, size_t offset, void *to,
                   bool writable)
 {
     struct net_model *net = ctx;
-    assert(body->memory >= 1 && body->memory <= net->slot_count);
+    const bool lent = body->memory >= NET_LENT_MEMORY;
+    assert(lent || (body->memory >= 1 && body->memory <= net->slot_count));
     assert(offset + bytes <= body->size && (uintptr_t)to % PAGE_BYTES == 0);
     struct net_alias *made = calloc(1, sizeof *made);
     assert(made != NULL);
     remove_aliases(net, to, bytes);
     *made = (struct net_alias){.next = net->aliases,
-                               .slot = net->slots[body->memory - 1],
-                               .offset = offset,
+                               .from = (const uint8_t *)body->data + offset,
                                .bytes = bytes,
                                .to = to,
                                .writable = writable};
+    if (lent) {
+        made->borrower = net->links[(body->memory - NET_LENT_MEMORY - 1) / 2]->borrower;
+    } else {
+        made->slot = net->slots[body->memory - 1];
+    }
     net->aliases = made;
-    memcpy(to, made->slot->bytes + offset, bytes);
+    memcpy(to, made->from, bytes);
     return true;
 }
 
@@ -169,6 +176,38 @@ static bool unalias(void *ctx, void *to, size_t bytes)
 {
     remove_aliases(ctx, to, bytes);
     return true;
+}
+
+/* --------------------------------------------------------- pages of lent memory */
+
+bool net_slots_has_pages(const struct net_model *net, const struct net_borrower *borrower)
+{
+    for (const struct net_alias *at = net->aliases; at != NULL; at = at->next) {
+        if (at->borrower == borrower) { return true; }
+    }
+    return false;
+}
+
+static bool is_part(const struct net_alias *alias, const struct net_borrower *borrower,
+                    const uint8_t *body, size_t bytes)
+{
+    return alias->borrower == borrower && alias->from >= body && alias->from < body + bytes;
+}
+
+void net_slots_show_pages(const struct net_model *net, const struct net_borrower *borrower,
+                          const uint8_t *body, size_t bytes)
+{
+    for (const struct net_alias *at = net->aliases; at != NULL; at = at->next) {
+        if (is_part(at, borrower, body, bytes)) { memcpy(at->to, at->from, at->bytes); }
+    }
+}
+
+void net_slots_overwrite_pages(const struct net_model *net, const struct net_borrower *borrower,
+                               const uint8_t *body, size_t bytes)
+{
+    for (const struct net_alias *at = net->aliases; at != NULL; at = at->next) {
+        if (is_part(at, borrower, body, bytes)) { memset(at->to, 0xff, at->bytes); }
+    }
 }
 
 struct memory_port net_endpoint_memory(struct net_endpoint *endpoint)

@@ -140,6 +140,7 @@ void process_deliver(struct process *process, const struct node_event *event)
         return;
     }
     assert(!process->frozen && process->depth == 0);
+    if (process->task.role == ROLE_WORKER) { net_endpoint_check_loans(process->endpoint); }
     struct node_event timed = *event;
     timed.now_ms = local_ms(process);
     timed.wall_ms = 1700000000000u + process->config.world->now_us / 1000;
@@ -259,6 +260,7 @@ void process_free(struct process *process)
     if (process == NULL) { return; }
     process_kill(process, true);
     if (process->destroy != NULL) { process->destroy(process->node.self); }
+    net_endpoint_end_loans(process->endpoint);
     if (process->kept != NULL) { kept_memory_close(process->kept); }
     free(process->kept);
     buffer_pool_destroy(process->ports.buffers);

@@ -5,6 +5,7 @@
 
 #include "common/job/job_rate.h"
 #include "common/job/job_schedule.h"
+#include "common/net/loans.h"
 #include "tests/sim/cluster.h"
 
 static bool coin(struct random *random)
@@ -332,6 +333,18 @@ static void draw_lanes(struct sim_setup *setup, uint64_t seed)
     setup->net.lanes = coin(&random);
 }
 
+/* Where ps and workers share memory, a ps lends its values in three of four seeds: few at a time in
+ * most, so that others are copied, and some are read for long. */
+static void draw_loans(struct sim_setup *setup, uint64_t seed)
+{
+    struct random random = {.state = seed ^ 0x6c6f616e73000000u};
+    static const uint32_t slots[] = {2, 4, 8, LOAN_SLOTS_MAX};
+    static const uint64_t longer_us[] = {0, 20000, 500000, 5000000};
+    setup->net.lends = random_below(&random, 4) != 0;
+    setup->net.loan_slots = slots[random_below(&random, 4)];
+    setup->net.read_longer_us = longer_us[random_below(&random, 4)];
+}
+
 /* In one seed of four computing takes time, on some hosts several times as much as on others. */
 static void draw_speeds(struct sim_setup *setup, uint64_t seed)
 {
@@ -356,6 +369,7 @@ void sim_setup_draw(struct sim_setup *setup, uint64_t seed)
     draw_world(setup, &random);
     draw_chunks(setup, seed);
     draw_lanes(setup, seed);
+    draw_loans(setup, seed);
     draw_speeds(setup, seed);
     setup->faults_until_ms = between(&random, 2000, 12000);
     uint32_t allowed = (uint32_t)random_next(&random) & ((1u << FAULT_DRAWN) - 1);

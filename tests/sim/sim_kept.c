@@ -27,31 +27,50 @@ static uint32_t task_number(const struct sim_cluster *cluster, struct task task)
     return t;
 }
 
-void *sim_kept_open(struct sim_cluster *cluster, struct task task)
+void sim_kept_open(struct sim_cluster *cluster, struct process *process)
 {
-    const uint32_t number = task_number(cluster, task);
+    const uint32_t number = task_number(cluster, process->task);
     const size_t bytes = bytes_of(cluster, number);
     struct sim_kept *kept = &cluster->kept[number];
-    if (!cluster->setup.keeps_memory || bytes == 0) { return NULL; }
+    if (!cluster->setup.keeps_memory || bytes == 0) { return; }
     if (kept->memory == NULL) {
         kept->memory = aligned_alloc(PAGE_BYTES, bytes);
         assert(kept->memory != NULL);
         memset(kept->memory, 0, bytes);
+        kept->file = ++cluster->kept_files;
     }
     struct kept_memory *opened = malloc(sizeof *opened);
     struct kept_record record;
     assert(opened != NULL);
     bool open = ps_kept_open(opened, kept->memory, &cluster->setup.job, &cluster->model->table,
-                             task.index, rows_size);
+                             process->task.index, rows_size);
     assert(open);
     kept->found += kept_memory_read(opened, &record);
-    return opened;
+    process->kept = opened;
+    const struct loan_memory lent = kept_memory_loans(opened, kept->file);
+    net_endpoint_lend(process->endpoint, &lent);
+}
+
+/* Workers may still read values in it. */
+static void retire(struct sim_cluster *cluster, void *memory)
+{
+    const size_t bytes = (cluster->retired_count + 1) * sizeof *cluster->retired;
+    cluster->retired = realloc(cluster->retired, bytes);
+    assert(cluster->retired != NULL);
+    cluster->retired[cluster->retired_count++] = memory;
+}
+
+void sim_kept_free(struct sim_cluster *cluster)
+{
+    for (uint32_t t = 0; t < cluster->task_count; t++) { sim_kept_drop(cluster, t); }
+    for (size_t i = 0; i < cluster->retired_count; i++) { free(cluster->retired[i]); }
+    free(cluster->retired);
 }
 
 void sim_kept_drop(struct sim_cluster *cluster, uint32_t task)
 {
     struct sim_kept *kept = &cluster->kept[task];
-    free(kept->memory);
+    if (kept->memory != NULL) { retire(cluster, kept->memory); }
     free(kept->torn);
     kept->memory = kept->torn = NULL;
     kept->tear_after = 0;

@@ -141,7 +141,7 @@ static void make_coordinator(struct sim_cluster *cluster, struct process *proces
 static void make_ps(struct sim_cluster *cluster, struct process *process,
                     const struct node_identity *identity)
 {
-    process->kept = sim_kept_open(cluster, process->task);
+    sim_kept_open(cluster, process);
     struct ps_config config = {.identity = *identity,
                                .ports = &process->ports,
                                .job = &cluster->setup.job,

@@ -45,14 +45,14 @@ static inline void world_begin(struct world *w, uint32_t index)
         .session_timeout_ms = 1000};
     snprintf(identity.address, sizeof identity.address, "node:%u", index);
     if (index < PS) {
-        struct ps_config config = {identity,
-                                   &node->ports,
-                                   &w->job,
-                                   &w->variables,
-                                   kernels_reference(),
-                                   roles_store_port(&node->store),
-                                   "here:dir",
-                                   NULL};
+        struct ps_config config = {.identity = identity,
+                                   .ports = &node->ports,
+                                   .job = &w->job,
+                                   .variables = &w->variables,
+                                   .kernels = kernels_reference(),
+                                   .store = roles_store_port(&node->store),
+                                   .place = "here:dir",
+                                   .place_chunks = 1};
         enum tn_status status = ps_create(&config, &node->ps, NULL);
         assert(status == TN_OK);
         node->node = ps_node(node->ps);

@@ -290,6 +290,34 @@ static void successor_lends_beside_former_peers(void **state)
     loans_leave(peers[1].account);
 }
 
+/* A former process may have lent slots of another size, so that all are held back. They are used
+ * again once its peers have exited, although no body has been in a slot until then. */
+static void slots_of_another_size_are_used_again(void **state)
+{
+    (void)state;
+    unsigned number;
+    join(&peers[0]);
+    loans_leave(peers[0].account);
+    close_owner();
+    lent = UINT64_MAX;
+    open_owner();
+    join(&peers[1]);
+    struct buffer_pool *other = buffer_pool_create(0);
+    struct buffer *elsewhere = buffer_acquire(other, BODY);
+    assert_null(buffer_acquire(pool, BODY));
+    assert_int_equal(loans_lend(peers[1].account, elsewhere, 0, BODY), 0);
+    assert_null(buffer_acquire(pool, BODY));
+    borrower_unmap(&peers[0].borrower);
+    assert_int_equal(loans_lend(peers[1].account, elsewhere, 0, BODY), 0);
+    struct buffer *body = make_body(4);
+    assert_int_equal(borrow(&peers[1], body, &number)[0], 4);
+    buffer_release(body);
+    buffer_release(elsewhere);
+    buffer_pool_destroy(other);
+    borrower_unmap(&peers[1].borrower);
+    loans_leave(peers[1].account);
+}
+
 /* A body that is elsewhere, too small or too much is not lent: it is copied. */
 static void loans_are_bounded(void **state)
 {
@@ -361,6 +389,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(loan_outlives_its_lane, begin, end),
         cmocka_unit_test_setup_teardown(successor_spares_what_was_lent, begin, end),
         cmocka_unit_test_setup_teardown(successor_lends_beside_former_peers, begin, end),
+        cmocka_unit_test_setup_teardown(slots_of_another_size_are_used_again, begin, end),
         cmocka_unit_test_setup_teardown(loans_are_bounded, begin, end),
         cmocka_unit_test_setup_teardown(memory_is_read_only_and_checked, begin, end),
     };
