@@ -101,5 +101,7 @@ enum tn_status zk_options_open(const char *connect, const char *credentials, uin
     if (status != TN_ECONNECT || timeout_ms <= first_ms) { return status; }
     fprintf(stderr, "still waiting for ZooKeeper at %s after %d s (giving up after %u s)\n",
             connect, WAIT_NOTICE_MS / 1000, timeout_ms / 1000);
-    return zk_sync_open(connect, user, timeout_ms - first_ms, out, error);
+    status = zk_sync_open(connect, user, timeout_ms - first_ms, out, error);
+    if (status != TN_ECONNECT) { return status; }
+    return error_set(error, status, ZK_SYNC_NO_ANSWER, connect, timeout_ms);
 }

@@ -121,6 +121,8 @@ class BadInput(Cli):
         self.refused(128, ["text, json"], "run", QUICK, "-o", "xml")
         self.refused(128, ["unknown option --verison", "did you mean --version"], "--verison")
         self.refused(128, ['did you mean "list"'], "checkpoints", "lst", "--dir", "nowhere")
+        self.refused(3, ["is a folder", "zoo.cfg"], "zk", "status", ".")
+        self.refused(3, ["is a folder", "history.jsonl of a round"], "chaos", "replay", ".")
         self.refused(3, ["--rounds is 0"], "chaos", "run", "--rounds", "0")
         self.refused(3, ['"ps" is not a task'], "kill", "ps", "--dir", "nowhere")
         self.assertEqual(self.tanist().returncode, 128)
