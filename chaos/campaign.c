@@ -109,7 +109,7 @@ static enum tn_status write_job(struct campaign *campaign, struct error *error)
 
 /* ------------------------------------------------------------- the machine */
 
-/* Of several campaigns that start with the same folder, the one that creates `baseline` has it. */
+/* The campaign that creates `baseline` has the folder, if several start at once. */
 static enum tn_status claim_dir(const char *dir, struct error *error)
 {
     char path[FOLDER_MAX];
