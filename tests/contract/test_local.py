@@ -68,7 +68,7 @@ class Data(Local):
             "data": {"format": "csv", "train": "rows.csv", "split": {"test": 0.1}, "label": {"column": "y"},
                      "columns": {"x": "number"}}, "train": {"steps": 100000000}}))
         run = self.spawn("run", "--local", job, "--dir", "run", "-q")
-        self.wait_step()
+        self.wait_status("a step", lambda status: status["phase"] == "running" and status["step"] > 0)
         data.write_text("")
         _, errors = run.communicate(timeout=patience(120))
         self.assertEqual(run.returncode, 6, errors)
