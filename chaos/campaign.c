@@ -124,6 +124,14 @@ static enum tn_status claim_dir(const char *dir, struct error *error)
                      dir);
 }
 
+/* Before the baseline run, the folder is free again. Later `baseline` is not empty, and stays. */
+static void give_up_dir(const struct campaign *campaign)
+{
+    char path[FOLDER_MAX];
+    snprintf(path, sizeof path, "%s/baseline", campaign->dir);
+    (void)rmdir(path);
+}
+
 static enum tn_status make_dir(struct campaign *campaign, struct error *error)
 {
     char path[PATH_MAX];
@@ -246,6 +254,7 @@ enum tn_status campaign_open(const struct campaign_config *config, struct campai
         status = schedule_check(config->plan, &shape, error);
     }
     if (status == TN_OK) { status = make_dir(campaign, error); }
+    const bool claimed = status == TN_OK;
     if (status == TN_OK) { status = write_job(campaign, error); }
     if (status == TN_OK) { separate_mounts(); }
     if (status == TN_OK) { status = make_lab(campaign, error); }
@@ -254,6 +263,7 @@ enum tn_status campaign_open(const struct campaign_config *config, struct campai
         status = run_baseline(campaign, error);
     }
     if (status == TN_OK) { return TN_OK; }
+    if (claimed) { give_up_dir(campaign); }
     campaign_close(campaign);
     *out = NULL;
     return status;

@@ -25,11 +25,11 @@
 enum { TEXT_BYTES = 2048, FILE_BYTES = 8192 };
 
 struct end {
-    int status; /* Of waitpid(). */
+    int status; /* As waitpid() gives it. */
     char text[TEXT_BYTES];
 };
 
-/* Without a core file, and without the handlers of a sanitizer. */
+/* A child writes no core file, and does not have the handlers of a sanitizer. */
 static void prepare_child(int errors)
 {
     const struct rlimit none = {0};
@@ -38,7 +38,7 @@ static void prepare_child(int errors)
     (void)dup2(errors, STDERR_FILENO);
 }
 
-/* How a process ended that did `act`, and what it printed on stderr. */
+/* The end of a process that did `act`, with its output on stderr. */
 static struct end end_of(void (*act)(void))
 {
     struct end end = {0};
