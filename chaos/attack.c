@@ -158,13 +158,16 @@ static void inject_faults(struct attack *attack, struct outcome *outcome)
         const uint64_t now_ms = clock_monotonic_ms();
         const bool late = config->seconds > 0 && now_ms - began_ms > config->seconds * 1000ULL;
         outcome->stopped = *config->stop != 0;
-        if (late && !finished) { nemesis_finish(harness->nemesis); }
+        if (late && !finished) {
+            nemesis_finish(harness->nemesis, "it was not due within --seconds");
+        }
         finished = finished || late;
         if (!finished) { nemesis_step(harness->nemesis, now_ms); }
         note_changes(attack, now_ms);
         if (is_settled(attack, now_ms)) { break; }
     }
-    nemesis_finish(harness->nemesis);
+    nemesis_finish(harness->nemesis, outcome->stopped ? "the attack was stopped before it was due"
+                                                      : "the run ended before it was due");
     watcher_poll(harness->watcher, 0);
 }
 

@@ -1,6 +1,7 @@
 #include "chaos/campaign.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chaos/cluster/lab.h"
@@ -80,6 +82,11 @@ static enum tn_status read_job(struct campaign *campaign, struct error *error)
     if (status != TN_OK) { return status; }
     strategy_settle(&campaign->job);
     const struct job *job = &campaign->job;
+    if (!strategy_of_job(job)->on_cluster) {
+        return error_set(error, TN_EINVAL,
+                         "strategy.type is local: the job runs in one process, which has no nodes "
+                         "to attack: give --set strategy.type=ps, or mirror");
+    }
     const uint32_t nodes = job->cluster.coordinators + job->cluster.ps + job->cluster.workers +
                            job->cluster.evaluators;
     if (nodes + job->zookeeper.servers > FAULT_CONTROL_SLOTS) {
@@ -102,6 +109,29 @@ static enum tn_status write_job(struct campaign *campaign, struct error *error)
 
 /* ------------------------------------------------------------- the machine */
 
+/* The campaign that creates `baseline` has the folder, if several start at once. */
+static enum tn_status claim_dir(const char *dir, struct error *error)
+{
+    char path[FOLDER_MAX];
+    snprintf(path, sizeof path, "%s/lock", dir);
+    if (access(path, F_OK) == 0) {
+        return error_set(error, TN_EINVAL, "%s is the folder of a run: give another --dir", dir);
+    }
+    snprintf(path, sizeof path, "%s/baseline", dir);
+    if (mkdir(path, 0700) == 0) { return TN_OK; }
+    if (errno != EEXIST) { return files_error(error, errno, "make the folder", path); }
+    return error_set(error, TN_EEXIST, "%s holds a campaign: give another --dir, or remove it",
+                     dir);
+}
+
+/* Before the baseline run, the folder is free again. Later `baseline` is not empty, and stays. */
+static void give_up_dir(const struct campaign *campaign)
+{
+    char path[FOLDER_MAX];
+    snprintf(path, sizeof path, "%s/baseline", campaign->dir);
+    (void)rmdir(path);
+}
+
 static enum tn_status make_dir(struct campaign *campaign, struct error *error)
 {
     char path[PATH_MAX];
@@ -112,12 +142,7 @@ static enum tn_status make_dir(struct campaign *campaign, struct error *error)
                          campaign->config.dir);
     }
     memcpy(campaign->dir, path, strlen(path) + 1);
-    snprintf(path, sizeof path, "%s/baseline", campaign->dir);
-    if (access(path, F_OK) == 0) {
-        return error_set(error, TN_EEXIST, "%s holds a campaign: give another --dir, or remove it",
-                         campaign->dir);
-    }
-    return TN_OK;
+    return claim_dir(campaign->dir, error);
 }
 
 /* Mounts of this process are then invisible to others and end with it. */
@@ -224,12 +249,13 @@ enum tn_status campaign_open(const struct campaign_config *config, struct campai
     probe_machine(&campaign->probe);
     (void)probe_find_shim(campaign->shim, sizeof campaign->shim);
     enum tn_status status = read_job(campaign, error);
-    if (status == TN_OK) { status = make_dir(campaign, error); }
-    if (status == TN_OK) { status = write_job(campaign, error); }
     if (status == TN_OK) {
         const struct cluster_shape shape = cluster_shape_of(&campaign->job);
         status = schedule_check(config->plan, &shape, error);
     }
+    if (status == TN_OK) { status = make_dir(campaign, error); }
+    const bool claimed = status == TN_OK;
+    if (status == TN_OK) { status = write_job(campaign, error); }
     if (status == TN_OK) { separate_mounts(); }
     if (status == TN_OK) { status = make_lab(campaign, error); }
     if (status == TN_OK) {
@@ -237,6 +263,7 @@ enum tn_status campaign_open(const struct campaign_config *config, struct campai
         status = run_baseline(campaign, error);
     }
     if (status == TN_OK) { return TN_OK; }
+    if (claimed) { give_up_dir(campaign); }
     campaign_close(campaign);
     *out = NULL;
     return status;

@@ -162,7 +162,7 @@ static enum tn_status inject_faults(struct round *round, struct error *error)
         if (round->stopped || round->late) { break; }
         nemesis_step(harness->nemesis, now_ms);
     }
-    nemesis_finish(harness->nemesis);
+    nemesis_finish(harness->nemesis, "the run ended before it was due");
     watcher_poll(harness->watcher, 0);
     return status;
 }

@@ -8,6 +8,7 @@
 
 #include "cli/output.h"
 #include "cli/subcommands.h"
+#include "common/base/mapping_fault.h"
 #include "common/base/nearest.h"
 #include "common/job/job.h"
 #include "tanist/status.h"
@@ -155,6 +156,7 @@ int cli_main(int argc, char **argv)
     }
     /* A file above RLIMIT_FSIZE is an error of its writer, as on a full disk. Nodes inherit it. */
     (void)signal(SIGXFSZ, SIG_IGN);
+    mapping_faults_handle();
     const bool is_option = argc >= 2 && argv[1][0] == '-';
     if (is_option && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {
         return refuse_option(argv[1]);

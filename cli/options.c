@@ -199,16 +199,31 @@ static void print_help(const struct options *options)
 
 /* ------------------------------------------------------------- parsing */
 
+static void print_wrong(const struct options *options, const char *format, va_list arguments)
+{
+    fprintf(stderr, "tanist %s: ", options->command);
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, " (see `tanist %s --help`)\n", options->command);
+}
+
 __attribute__((format(printf, 2, 3))) static bool wrong(const struct options *options,
                                                         const char *format, ...)
 {
     va_list arguments;
-    fprintf(stderr, "tanist %s: ", options->command);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    print_wrong(options, format, arguments);
     va_end(arguments);
-    fprintf(stderr, " (see `tanist %s --help`)\n", options->command);
     return false;
+}
+
+int options_refuse(const struct options *options, const char *format, ...)
+{
+    va_list arguments;
+    assert(options->command != NULL);
+    va_start(arguments, format);
+    print_wrong(options, format, arguments);
+    va_end(arguments);
+    return TN_EXIT_ARGUMENTS;
 }
 
 static bool unknown(const struct options *options, const char *given, size_t length)

@@ -116,4 +116,9 @@ void options_folders(struct options *options, struct option_texts *value, size_t
  */
 bool options_parse(struct options *options, int argc, char **argv, int *exit_code);
 
+/* Report on stderr that arguments which options_parse() has accepted cannot be used together, for
+ * instance since one is missing. Returns TN_EXIT_ARGUMENTS. */
+int options_refuse(const struct options *options, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 #endif

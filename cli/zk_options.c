@@ -60,11 +60,27 @@ static enum tn_status read_first_line(const char *path, char text[static CREDENT
     int reason = errno;
     if (file != NULL) { fclose(file); }
     if (!read) {
-        return error_set(error, TN_EIO, "cannot read the ZooKeeper credentials from %s: %s", path,
+        return error_set(error, reason == EIO ? TN_EIO : TN_EINVAL,
+                         "cannot read the ZooKeeper credentials from %s: %s", path,
                          reason != 0 ? strerror(reason) : "the file is empty");
     }
     text[strcspn(text, "\r\n")] = '\0';
     return TN_OK;
+}
+
+/* `source`: the file or variable, which was given: without credentials in it, the cluster would be
+ * open to all. */
+static enum tn_status check_credentials(const char *text, const char *source, struct error *error)
+{
+    if (strlen(text) >= CREDENTIALS_MAX - 1) {
+        return error_set(error, TN_EINVAL,
+                         "the ZooKeeper credentials in %s are too long: give at most %d bytes",
+                         source, CREDENTIALS_MAX - 2);
+    }
+    if (strchr(text, ':') != NULL) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "the ZooKeeper credentials in %s contain no colon: give user:password",
+                     source);
 }
 
 enum tn_status zk_options_credentials(const struct zk_options *zk,
@@ -75,13 +91,12 @@ enum tn_status zk_options_credentials(const struct zk_options *zk,
     credentials[0] = '\0';
     if (zk->credentials != NULL) {
         status = read_first_line(zk->credentials, credentials, error);
-    } else if (given != NULL && strlen(given) < CREDENTIALS_MAX) {
-        memcpy(credentials, given, strlen(given) + 1);
+        if (status != TN_OK) { return status; }
+        return check_credentials(credentials, zk->credentials, error);
     }
-    if (status == TN_OK && *credentials && strchr(credentials, ':') == NULL) {
-        return error_set(error, TN_EINVAL,
-                         "the ZooKeeper credentials contain no colon: give user:password");
-    }
+    if (given == NULL || *given == '\0') { return TN_OK; }
+    status = check_credentials(given, CREDENTIALS_VARIABLE, error);
+    if (status == TN_OK) { memcpy(credentials, given, strlen(given) + 1); }
     return status;
 }
 
@@ -101,5 +116,7 @@ enum tn_status zk_options_open(const char *connect, const char *credentials, uin
     if (status != TN_ECONNECT || timeout_ms <= first_ms) { return status; }
     fprintf(stderr, "still waiting for ZooKeeper at %s after %d s (giving up after %u s)\n",
             connect, WAIT_NOTICE_MS / 1000, timeout_ms / 1000);
-    return zk_sync_open(connect, user, timeout_ms - first_ms, out, error);
+    status = zk_sync_open(connect, user, timeout_ms - first_ms, out, error);
+    if (status != TN_ECONNECT) { return status; }
+    return error_set(error, status, ZK_SYNC_NO_ANSWER, connect, timeout_ms);
 }

@@ -26,7 +26,8 @@ MUST_CHECK enum tn_status zk_options_connect(const struct zk_options *zk,
                                              char connect[static CONNECT_MAX], struct error *error);
 
 /* "user:password" from the file of --zk-credentials, or from the environment; "" when there are no
- * credentials. TN_EIO, TN_EINVAL. */
+ * credentials. TN_EINVAL: the file is missing or empty, or the text has another form or is too
+ * long. TN_EIO. */
 MUST_CHECK enum tn_status zk_options_credentials(const struct zk_options *zk,
                                                  char credentials[static CREDENTIALS_MAX],
                                                  struct error *error);

@@ -240,6 +240,9 @@ static enum tn_status parse_file(struct zoo_cfg *cfg, const char *path, struct e
     bool failed = ferror(file) != 0;
     int reason = errno;
     fclose(file);
+    if (failed && reason == EISDIR) {
+        return error_set(error, TN_EINVAL, "%s is a folder: give the zoo.cfg of a server", path);
+    }
     if (failed) { return error_set(error, TN_EIO, "%s: %s", path, strerror(reason)); }
     if (size == sizeof text || memchr(text, '\0', size) != NULL) {
         return error_set(error, TN_EINVAL,

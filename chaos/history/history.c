@@ -116,13 +116,20 @@ static enum tn_status read_lines(FILE *stream, const char *path, json_t *lines, 
         }
         if (wrong != NULL) {
             json_decref(line);
-            status = error_set(error, TN_EINVAL, "%s: line %zu %s: give a history.jsonl", path,
-                               number, wrong);
+            status = error_set(error, TN_EINVAL,
+                               "%s: line %zu %s: give the history.jsonl of a round, in "
+                               "the folder of a campaign",
+                               path, number, wrong);
         } else if (json_array_append_new(lines, line) != 0) {
             status = error_set(error, TN_ENOMEM, "out of memory");
         }
     }
-    if (status == TN_OK && ferror(stream)) { status = files_error(error, errno, "read", path); }
+    if (status == TN_OK && ferror(stream)) {
+        status = errno != EISDIR
+                     ? files_error(error, errno, "read", path)
+                     : error_set(error, TN_EINVAL,
+                                 "%s is a folder: give the history.jsonl of a round", path);
+    }
     free(text);
     return status;
 }

@@ -275,8 +275,9 @@ void nemesis_step(struct nemesis *nemesis, uint64_t now_ms)
     }
 }
 
-void nemesis_finish(struct nemesis *nemesis)
+void nemesis_finish(struct nemesis *nemesis, const char *reason)
 {
+    assert(reason != NULL);
     for (uint32_t i = 0; i < nemesis->count; i++) {
         struct entry *entry = &nemesis->list[i];
         if (entry->stage == STAGE_ARMED) {
@@ -287,9 +288,7 @@ void nemesis_finish(struct nemesis *nemesis)
             }
         }
         if (entry->stage == STAGE_ACTIVE) { end(nemesis, entry); }
-        if (entry->stage == STAGE_WAITING) {
-            skip(nemesis, entry, "the run ended before it was due");
-        }
+        if (entry->stage == STAGE_WAITING) { skip(nemesis, entry, reason); }
     }
 }
 

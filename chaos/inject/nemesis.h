@@ -34,8 +34,8 @@ void nemesis_destroy(struct nemesis *nemesis);
 /* Begin and end the faults that are due at `now_ms` (monotonic). */
 void nemesis_step(struct nemesis *nemesis, uint64_t now_ms);
 
-/* The run is over: end active faults, skip those that were never due. */
-void nemesis_finish(struct nemesis *nemesis);
+/* End active faults, and skip those that were never due, for `reason`. */
+void nemesis_finish(struct nemesis *nemesis, const char *reason);
 
 struct nemesis_counts {
     uint32_t done, skipped, waiting, active; /* An active fault is done, too. */

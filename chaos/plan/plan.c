@@ -105,10 +105,21 @@ static enum tn_status read_faults(const json_t *json, struct plan *out, struct e
     return TN_OK;
 }
 
+/* The name is part of the name of a folder. */
+static enum tn_status check_name(const json_t *json, const struct plan *plan, struct error *error)
+{
+    const char *name = plan->name;
+    if (*name != '\0' && *name != '.' && strchr(name, '/') == NULL) { return TN_OK; }
+    return json_refuse("", "name", json_object_get(json, "name"), error,
+                       "give a name that does not begin with \".\" and has no \"/\", for it is "
+                       "part of the name of a folder");
+}
+
 enum tn_status plan_from_json(json_t *json, struct plan *out, struct error *error)
 {
     *out = (struct plan){.name = "plan", .recover_within_s = RECOVER_WITHIN_S};
     enum tn_status status = json_codec_read(&table, json, "", out, error);
+    if (status == TN_OK) { status = check_name(json, out, error); }
     if (status == TN_OK) { status = read_sets(json, out, error); }
     if (status == TN_OK) { status = read_faults(json, out, error); }
     if (status == TN_OK) { out->json = json_incref(json); }

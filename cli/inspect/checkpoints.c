@@ -370,15 +370,17 @@ static int answer(const struct checkpoints_options *given)
 static int show_or_diff(const struct checkpoints_options *given)
 {
     struct error error = {0};
-    const bool diff = strcmp(given->action, "diff") == 0;
-    if (given->target.dir == NULL || given->id_count != (diff ? 2 : 1)) {
-        error_set(&error, TN_EINVAL, "checkpoints %s: give %s and --dir DIR", given->action,
-                  diff ? "two checkpoints" : "a checkpoint");
+    if (given->target.dir == NULL) {
+        (void)error_set(&error, TN_EINVAL,
+                        "checkpoints %s: --dir is missing: give the folder of "
+                        "the run",
+                        given->action);
         return command_failed(&error);
     }
     const bool json = output_is_json(given->output);
-    return diff ? checkpoint_diff(given->target.dir, given->ids[0], given->ids[1], json)
-                : checkpoint_show(given->target.dir, given->ids[0], json);
+    return given->id_count == 2
+               ? checkpoint_diff(given->target.dir, given->ids[0], given->ids[1], json)
+               : checkpoint_show(given->target.dir, given->ids[0], json);
 }
 
 static int refuse_action(const char *action)
@@ -396,17 +398,30 @@ static int refuse_action(const char *action)
     return TN_EXIT_ARGUMENTS;
 }
 
-static int act(const struct checkpoints_options *given)
+static int act(const struct options *options, const struct checkpoints_options *given)
 {
     static const struct {
         const char *name;
         int (*act)(const struct checkpoints_options *given);
+        size_t ids; /* Checkpoints that it takes. */
     } actions[] = {
-        {"answer", answer},     {"list", work},         {"verify", work},
-        {"show", show_or_diff}, {"diff", show_or_diff},
+        {"answer", answer, 0},     {"list", work, 0},         {"verify", work, 0},
+        {"show", show_or_diff, 1}, {"diff", show_or_diff, 2},
     };
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
-        if (strcmp(given->action, actions[i].name) == 0) { return actions[i].act(given); }
+        if (strcmp(given->action, actions[i].name) != 0) { continue; }
+        if (given->id_count > actions[i].ids) {
+            return options_refuse(options, "unexpected argument \"%s\"; usage: tanist %s %s",
+                                  given->ids[actions[i].ids], options->command, options->synopsis);
+        }
+        if (given->id_count < actions[i].ids) {
+            return options_refuse(options,
+                                  "%s: the number of %s checkpoint is missing; usage: "
+                                  "tanist %s %s",
+                                  given->action, given->id_count > 0 ? "another" : "a",
+                                  options->command, options->synopsis);
+        }
+        return actions[i].act(given);
     }
     return refuse_action(given->action);
 }
@@ -444,5 +459,5 @@ int command_checkpoints(int argc, char **argv)
     given.action = options.arguments[0];
     given.ids = &options.arguments[1];
     given.id_count = options.argument_count - 1;
-    return act(&given);
+    return act(&options, &given);
 }

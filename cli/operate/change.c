@@ -20,6 +20,7 @@
 #include "cli/wait_notice.h"
 #include "common/base/clock.h"
 #include "common/base/minmax.h"
+#include "common/base/nearest.h"
 #include "common/cluster/change_request.h"
 #include "common/job/job_resume.h"
 #include "common/job/strategy.h"
@@ -88,6 +89,20 @@ static enum tn_status read_word(const char *word, struct change_request *wanted,
                      in_group ? ", or members=N, that of the workers that act as one" : "");
 }
 
+static enum tn_status refuse_strategy(const char *name, struct error *error)
+{
+    static const char *const names[] = {"ps", "mirror", "group"};
+    const char *near = nearest_word(name, names, sizeof names / sizeof *names);
+    if (near != NULL) {
+        return error_set(error, TN_EINVAL, "unknown strategy \"%.60s\": did you mean \"%s\"?", name,
+                         near);
+    }
+    const bool is_local = strcmp(name, "local") == 0;
+    return error_set(error, TN_EINVAL, "%s strategy \"%.60s\"%s: give ps, mirror or group",
+                     is_local ? "a cluster cannot change to" : "unknown", name,
+                     is_local ? ", a run in one process" : "");
+}
+
 /* "mirror", "ps", "ps ps=5", "group ps=4 members=2" */
 static enum tn_status read_strategy(const struct options *options, struct change_request *wanted,
                                     struct error *error)
@@ -104,10 +119,7 @@ static enum tn_status read_strategy(const struct options *options, struct change
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(name, names[i].name) == 0) { wanted->strategy = names[i].strategy; }
     }
-    if (wanted->strategy == CHANGE_BY_PS) {
-        return error_set(error, TN_EINVAL, "unknown strategy \"%.60s\": give ps, mirror or group",
-                         name);
-    }
+    if (wanted->strategy == CHANGE_BY_PS) { return refuse_strategy(name, error); }
     enum tn_status status = TN_OK;
     for (size_t i = 1; i < options->argument_count && status == TN_OK; i++) {
         status = read_word(options->arguments[i], wanted, error);
@@ -421,14 +433,14 @@ static int command(struct options *options, int argc, char **argv,
     }
     output_option_text(options, &output);
     if (!options_parse(options, argc, argv, &exit_code)) { return exit_code; }
+    if (resizes && options->argument_count == 0 && !balances) {
+        return options_refuse(options, "an argument is missing: give ps=N, --balance, or both");
+    }
     struct change *change = calloc(1, sizeof *change);
     if (change == NULL) { return TN_EXIT_ERROR; }
     change->timeout_ms = timeout_s.value * 1000;
     change->balances = balances;
     enum tn_status status = read(options, &change->request, &error);
-    if (status == TN_OK && resizes && change->request.ps == 0 && !balances) {
-        status = error_set(&error, TN_EINVAL, "give ps=N, --balance, or both");
-    }
     if (status == TN_OK) { status = target_find(&given, &change->target, &error); }
     if (status == TN_OK) { status = carry_out(change, &error); }
     exit_code = status != TN_OK

@@ -201,7 +201,10 @@ static void report_waiting(const struct starter *starter, uint64_t seconds)
         zk_server_name(one->server, name);
         fprintf(stderr, "still waiting for %s after %" PRIu64 " s: ", name, seconds);
         if (one->answer == TN_EUNHEALTHY) {
-            fprintf(stderr, "it has no quorum; check that the other servers are running\n");
+            fputs(one->server->id != 0
+                      ? "it has no quorum; check that the other servers are running\n"
+                      : "it does not serve yet\n",
+                  stderr);
         } else {
             fprintf(stderr, "%s; its log is %s\n", tanist_strerror(one->answer),
                     one->server->log_path);

@@ -19,6 +19,7 @@
 #include "common/base/fault_signals.h"
 #include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "common/base/text.h"
 #include "common/base/time_spent.h"
 #include "common/cluster/bootstrap.h"
 #include "common/cluster/report.h"
@@ -233,9 +234,9 @@ static enum tn_status check_declared(const struct node_setup *setup, const struc
     if (setup->task.index + setup->nodes <= count) { return TN_OK; }
     return error_set(error, TN_EINVAL,
                      "%s:%" PRIu32 " is not declared: the cluster \"%s\" was started with %" PRIu32
-                     " tasks of that role (cluster.%s): use a lower index, or stop the cluster and "
-                     "start its coordinators with a larger number",
-                     role_name(role), setup->task.index, setup->job.name, count,
+                     " task%s of that role (cluster.%s): use a lower index, or stop the cluster "
+                     "and start its coordinators with a larger number",
+                     role_name(role), setup->task.index, setup->job.name, count, text_plural(count),
                      role == ROLE_PS          ? "ps"
                      : role == ROLE_WORKER    ? "workers"
                      : role == ROLE_EVALUATOR ? "evaluators"

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
+
 static const uint32_t role_limit[ROLE_COUNT] = {COORDINATORS_MAX, PS_MAX, WORKERS_MAX,
                                                 EVALUATORS_MAX};
 
@@ -173,8 +175,8 @@ static enum tn_status check_cluster(const struct cluster_spec *spec, struct erro
     task_format(spec->task, ':', name, sizeof name);
     return error_set(error, TN_EINVAL,
                      "task %s is not in the cluster, which has %" PRIu32
-                     " tasks of that role: correct task.index, or add its address",
-                     name, spec->count[spec->task.role]);
+                     " task%s of that role: correct task.index, or add its address",
+                     name, spec->count[spec->task.role], text_plural(spec->count[spec->task.role]));
 }
 
 enum tn_status cluster_spec_read_tf_config(struct cluster_spec *spec, const char *text,
@@ -290,8 +292,9 @@ enum tn_status cluster_spec_apply(const struct cluster_spec *spec, struct job *j
     }
     return error_set(error, TN_EINVAL,
                      "task %s:%" PRIu32 " is not in the cluster, which has %" PRIu32
-                     " tasks of that role: give more, or a lower index",
-                     role_name(spec->task.role), spec->task.index, *numbers[spec->task.role]);
+                     " task%s of that role: give more, or a lower index",
+                     role_name(spec->task.role), spec->task.index, *numbers[spec->task.role],
+                     text_plural(*numbers[spec->task.role]));
 }
 
 bool cluster_spec_listen(const struct cluster_spec *spec, char text[static TRANSPORT_ADDRESS_MAX])

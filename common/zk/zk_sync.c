@@ -113,10 +113,7 @@ enum tn_status zk_sync_open(const char *connect, const char *credentials, uint32
         bool connected = sync->connected;
         pthread_mutex_unlock(&sync->lock);
         if (!connected) {
-            status = error_set(error, TN_ECONNECT,
-                               "no ZooKeeper server of \"%s\" answered within %" PRIu32
-                               " ms: is one running there?",
-                               connect, timeout_ms);
+            status = error_set(error, TN_ECONNECT, ZK_SYNC_NO_ANSWER, connect, timeout_ms);
         }
     }
     if (status == TN_OK) {

@@ -7,8 +7,14 @@
 #ifndef COMMON_ZK_ZK_SYNC_H
 #define COMMON_ZK_ZK_SYNC_H
 
+#include <inttypes.h>
+
 #include "common/base/error.h"
 #include "common/zk/zk.h"
+
+/* The text of TN_ECONNECT; its values are the connect string, and the milliseconds (uint32_t). */
+#define ZK_SYNC_NO_ANSWER                                                                          \
+    "no ZooKeeper server of \"%s\" answered within %" PRIu32 " ms: is one running there?"
 
 struct zk_sync;
 

@@ -166,6 +166,30 @@ class Campaign(unittest.TestCase):
         self.assertEqual(self.run_plan(self.plan(), "--set", "train.stepz=1").returncode, 3)
         self.assertFalse((self.folder / "c/baseline").exists())
 
+    def test_folder_of_another_is_refused(self):
+        """One of several campaigns that start at once in a folder runs, and the folder of a run is not used."""
+        plan, folder = self.plan(), self.folder / "c"
+        command = [PROGRAM, "chaos", "run", "--plan", plan, "--job", str(ROOT / "examples/quick.json"), "--dir", str(folder)]
+        campaigns = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                     for _ in range(3)]
+        errors = [campaign.communicate(timeout=LIMIT_S)[1] for campaign in campaigns]
+        refused = [text for campaign, text in zip(campaigns, errors) if campaign.returncode == 3]
+        self.assertEqual(len(refused), 2, errors)
+        self.assertTrue(all("holds a campaign" in text for text in refused), errors)
+        self.assertTrue((folder / "round-0001/history.jsonl").exists())
+        job = ["--job", str(ROOT / "examples/quick.json")]
+        tanist("run", "--local", job[1], "--dir", str(self.folder / "run"), "-q")
+        done = tanist("chaos", "run", "--plan", plan, *job, "--dir", str(self.folder / "run"))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("is the folder of a run", done.stderr)
+        self.assertFalse((self.folder / "run/baseline").exists())
+
+    def test_job_in_one_process_is_refused(self):
+        done = self.run_plan(self.plan(), "--set", "strategy.type=local")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("strategy.type is local", done.stderr)
+        self.assertFalse((self.folder / "c").exists())
+
     def test_status_sees_the_run_and_a_signal_stops_it(self):
         run = subprocess.Popen([PROGRAM, "chaos", "run", "--plan", self.plan(), "--job",
                                 str(ROOT / "examples/quick.json"), "--dir", str(self.folder / "c"), "--set",

@@ -73,6 +73,16 @@ class Attack(Cli):
         self.assertIn("--allow-chaos", json.dumps(self.history()))
         self.assertIn("no fault was injected", result["broken"])
 
+    def test_faults_that_are_never_due(self):
+        """The reason is --seconds, and not the end of the run, which continues."""
+        self.begin("--allow-chaos")
+        plan = self.folder / "late.json"
+        plan.write_text(json.dumps({"faults": [{"fault": "kill", "selector": "worker", "after_s": 3000}]}))
+        result = self.tanist("chaos", "attack", "--plan", str(plan), "--dir", "run", "--report", "report", "-o", "json",
+                             "--seconds", "1", timeout=120)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("it was not due within --seconds", json.loads(result.stdout)["broken"])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

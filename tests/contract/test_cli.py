@@ -121,9 +121,23 @@ class BadInput(Cli):
         self.refused(128, ["text, json"], "run", QUICK, "-o", "xml")
         self.refused(128, ["unknown option --verison", "did you mean --version"], "--verison")
         self.refused(128, ['did you mean "list"'], "checkpoints", "lst", "--dir", "nowhere")
+        self.refused(3, ["is a folder", "zoo.cfg"], "zk", "status", ".")
+        self.refused(3, ["which has 1 task of that role"], "worker", "--job", QUICK, "--zk", "127.0.0.1:1",
+                     "--job_name=worker", "--task_index=7", "--ps_hosts=127.0.0.1:1", "--worker_hosts=127.0.0.1:2")
+        self.refused(3, ["is a folder", "history.jsonl of a round"], "chaos", "replay", ".")
         self.refused(3, ["--rounds is 0"], "chaos", "run", "--rounds", "0")
         self.refused(3, ['"ps" is not a task'], "kill", "ps", "--dir", "nowhere")
         self.assertEqual(self.tanist().returncode, 128)
+
+    def test_credentials(self):
+        """A file or variable that is given and has no credentials is refused: the cluster would be open to all."""
+        for text, expected in (("", "is empty"), ("\n", "no colon"), ("secret\n", "no colon"), ("a:" + "b" * 5000, "too long")):
+            (self.folder / "file").write_text(text)
+            self.refused(3, [expected, "file"], "status", "--zk", "127.0.0.1:1", "--zk-credentials", "file")
+        self.refused(3, ["missing"], "status", "--zk", "127.0.0.1:1", "--zk-credentials", "missing")
+        for text, expected in (("secret", "no colon"), ("a:" + "b" * 5000, "too long")):
+            self.refused(3, [expected, "TANIST_ZK_CREDENTIALS"], "status", "--zk", "127.0.0.1:1",
+                         env={"TANIST_ZK_CREDENTIALS": text})
 
     def test_empty_name(self):
         """The name is also that of the folder: it is checked before any folder is made."""

@@ -57,6 +57,24 @@ class Local(Cli):
         path.write_bytes(data)
 
 
+class Data(Local):
+    def test_shorter_file_is_named(self):
+        """A file of data that becomes shorter during training ends the run with an error that names it."""
+        rows = "".join(f"{i % 7},{i % 2}\n" for i in range(5000))
+        data = self.folder / "rows.csv"
+        data.write_text("x,y\n" + rows)
+        job = self.job(json.dumps({
+            "name": "rows", "model": {"type": "softmax", "outputs": 2},
+            "data": {"format": "csv", "train": "rows.csv", "split": {"test": 0.1}, "label": {"column": "y"},
+                     "columns": {"x": "number"}}, "train": {"steps": 100000000}}))
+        run = self.spawn("run", "--local", job, "--dir", "run", "-q")
+        self.wait_status("a step", lambda status: status["phase"] == "running" and status["step"] > 0)
+        data.write_text("")
+        _, errors = run.communicate(timeout=patience(120))
+        self.assertEqual(run.returncode, 6, errors)
+        self.assertIn(f"{data} became shorter", errors)
+
+
 class Strategy(Local):
     def test_a_job_file_chooses_one_process(self):
         job = json.loads(Path(QUICK).read_text())

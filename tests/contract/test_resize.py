@@ -321,7 +321,7 @@ class Balance(TableJob):
 
     def test_refusals(self):
         run = self.start_run()
-        self.refused(3, ["give ps=N, --balance, or both"], "resize", "--dir", "run")
+        self.refused(128, ["give ps=N, --balance, or both"], "resize", "--dir", "run")
         self.end(run)
         self.refused(3, ["placement.buckets", "2 borders", "cluster.ps is 2"], "run", self.job_file, "--dir", "other",
                      "--set", "placement.buckets=[1, 2]", "--set", "cluster.ps=2")

@@ -346,12 +346,12 @@ static void finish_ends_all_faults(void **state)
     injection.for_ms = 60000;
     struct nemesis *nemesis = make_nemesis();
     nemesis_step(nemesis, 1500);
-    nemesis_finish(nemesis);
-    nemesis_finish(nemesis);
+    nemesis_finish(nemesis, "the run ended before it was due");
+    nemesis_finish(nemesis, "the run ended before it was due");
     assert_int_equal(world.ends, 1);
     nemesis_destroy(nemesis);
     nemesis = make_nemesis();
-    nemesis_finish(nemesis);
+    nemesis_finish(nemesis, "the run ended before it was due");
     assert_int_equal(world.skips, 1);
     assert_int_equal(nemesis_counts(nemesis).waiting, 0);
     nemesis_destroy(nemesis);
@@ -387,7 +387,7 @@ static void failpoint_not_passed_is_disarmed(void **state)
     injection.trigger = (struct trigger){.type = TRIGGER_FAILPOINT, .count = 1};
     struct nemesis *nemesis = make_nemesis();
     nemesis_step(nemesis, 2000);
-    nemesis_finish(nemesis);
+    nemesis_finish(nemesis, "the run ended before it was due");
     assert_int_equal(world.disarmed, 1);
     assert_int_equal(world.skips, 1);
     nemesis_destroy(nemesis);
