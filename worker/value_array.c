@@ -65,7 +65,9 @@ bool value_array_take(struct value_array *array, uint32_t ps, uint32_t number, s
     uint8_t *to = (uint8_t *)array->values->data + offset;
     if (array->shares) {
         assert(ps < PS_MAX && number < VALUE_BODIES_MAX);
-        struct value_range *range = &array->ranges[ps * VALUE_BODIES_MAX + number];
+        const uint32_t index = ps * VALUE_BODIES_MAX + number;
+        struct value_range *range = &array->ranges[index];
+        array->range_end = u32_max(array->range_end, index + 1);
         assert(range->memory == 0 || (range->offset == offset && range->bytes == body->size));
         buffer_release(range->held);
         range->held = NULL;
@@ -80,7 +82,7 @@ bool value_array_take(struct value_array *array, uint32_t ps, uint32_t number, s
 
 void value_array_return(struct value_array *array)
 {
-    for (uint32_t i = 0; i < PS_MAX * VALUE_BODIES_MAX; i++) {
+    for (uint32_t i = 0; i < array->range_end; i++) {
         buffer_release(array->ranges[i].held);
         array->ranges[i].held = NULL;
     }
@@ -90,9 +92,7 @@ void value_array_close(struct value_array *array)
 {
     if (array->values == NULL) { return; }
     value_array_return(array);
-    for (uint32_t i = 0; i < PS_MAX * VALUE_BODIES_MAX; i++) {
-        (void)restore(array, &array->ranges[i]);
-    }
+    for (uint32_t i = 0; i < array->range_end; i++) { (void)restore(array, &array->ranges[i]); }
     buffer_release(array->values);
     *array = (struct value_array){.values = NULL};
 }

@@ -40,6 +40,7 @@ struct value_array {
     struct buffer *values; /* NULL: closed. */
     bool shares;           /* Bodies may stay in use. */
     bool cannot_alias;     /* The port has failed: bodies are copied from now on. */
+    uint32_t range_end;    /* The ranges from here on were never used. */
     struct value_range ranges[PS_MAX * VALUE_BODIES_MAX];
 };
 
