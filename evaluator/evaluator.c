@@ -123,7 +123,7 @@ static void handle(void *self, const struct node_event *event)
     if (event->type == NODE_LEAVE || event->type == NODE_DRAIN) { finish(evaluator, TN_EXIT_OK); }
     if (evaluator->finished) { return; }
     if (evaluator->now_ms >= due_ms(evaluator)) { evaluate(evaluator, ordered(evaluator)); }
-    const struct report report = {
+    struct report report = {
         .generation = evaluator->membership.run.generation,
         .ready = 1,
         .evaluation = evaluator->evaluation,

@@ -12,13 +12,24 @@ static uint64_t average_with(uint64_t average_ns, uint64_t ns)
     return (average_ns * (SLICE_TIMER_WEIGHT - 1) + bounded) / SLICE_TIMER_WEIGHT;
 }
 
+bool slice_timer_measures(struct slice_timer *timer)
+{
+    assert(timer->unmeasured < SLICE_TIMER_SAMPLE);
+    if (!timer->is_short || timer->unmeasured == SLICE_TIMER_SAMPLE - 1) { return true; }
+    timer->unmeasured++;
+    return false;
+}
+
 void slice_timer_add(struct slice_timer *timer, uint64_t slices, uint64_t ns)
 {
     assert(slices > 0);
     if (timer->warm) {
-        timer->window_slices += slices;
-        timer->window_ns += ns;
+        const uint64_t stands_for = 1 + timer->unmeasured;
+        timer->window_slices += stands_for * slices;
+        timer->window_ns += stands_for * ns;
     }
+    timer->unmeasured = 0;
+    timer->is_short = timer->warm && ns < SLICE_TIMER_SHORT_NS;
     timer->warm = true;
     if (timer->window_ns < SLICE_TIMER_WINDOW_NS) { return; }
     timer->average_ns =

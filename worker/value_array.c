@@ -5,8 +5,6 @@
 
 #include "common/base/minmax.h"
 
-enum { RANGES = PS_MAX * VALUE_BODIES_MAX };
-
 bool value_array_open(struct value_array *array, const struct memory_port *port,
                       enum value_sharing sharing, size_t bytes, struct buffer_pool *pool)
 {
@@ -144,6 +142,12 @@ static bool complete_answer(struct value_array *array, struct value_range *answe
 
 /* -------------------------------------------------------------------- both */
 
+static struct value_range *use_range(struct value_array *array, uint32_t index)
+{
+    array->range_end = u32_max(array->range_end, index + 1);
+    return &array->ranges[index];
+}
+
 bool value_array_take(struct value_array *array, uint32_t ps, uint32_t number, size_t offset,
                       struct buffer *body)
 {
@@ -154,24 +158,24 @@ bool value_array_take(struct value_array *array, uint32_t ps, uint32_t number, s
     }
     assert(ps < PS_MAX);
     if (array->sharing == VALUES_BY_ANSWER) {
-        return take_of_answer(array, &array->ranges[ps], number, offset, body);
+        return take_of_answer(array, use_range(array, ps), number, offset, body);
     }
     assert(number < VALUE_BODIES_MAX);
-    return take_chunk(array, &array->ranges[ps * VALUE_BODIES_MAX + number], offset, body);
+    return take_chunk(array, use_range(array, ps * VALUE_BODIES_MAX + number), offset, body);
 }
 
 bool value_array_complete(struct value_array *array)
 {
     if (array->sharing != VALUES_BY_ANSWER) { return true; }
-    for (uint32_t ps = 0; ps < PS_MAX; ps++) {
-        if (!complete_answer(array, &array->ranges[ps])) { return false; }
+    for (uint32_t i = 0; i < array->range_end; i++) {
+        if (!complete_answer(array, &array->ranges[i])) { return false; }
     }
     return true;
 }
 
 void value_array_return(struct value_array *array)
 {
-    for (uint32_t i = 0; i < RANGES; i++) {
+    for (uint32_t i = 0; i < array->range_end; i++) {
         struct value_range *range = &array->ranges[i];
         /* A failed call is repeated before the range is written. */
         if (array->sharing == VALUES_BY_ANSWER) { (void)restore(array, range); }
@@ -184,7 +188,7 @@ void value_array_close(struct value_array *array)
 {
     if (array->values == NULL) { return; }
     value_array_return(array);
-    for (uint32_t i = 0; i < RANGES; i++) { (void)restore(array, &array->ranges[i]); }
+    for (uint32_t i = 0; i < array->range_end; i++) { (void)restore(array, &array->ranges[i]); }
     buffer_release(array->values);
     *array = (struct value_array){.values = NULL};
 }

@@ -52,7 +52,8 @@ struct value_array {
     struct memory_port port;
     struct buffer *values; /* NULL: closed. */
     enum value_sharing sharing;
-    bool cannot_alias; /* The port has failed: bodies are copied from now on. */
+    bool cannot_alias;  /* The port has failed: bodies are copied from now on. */
+    uint32_t range_end; /* The ranges from here on were never used. */
     struct value_range ranges[PS_MAX * VALUE_BODIES_MAX]; /* Or by ps. */
 };
 

@@ -78,12 +78,16 @@ static void compute(struct worker *worker, const struct loop_action *action)
     uint32_t end = action->first_node + action->node_count;
     uint64_t slices = 0;
     assert(end <= worker->core.node_count);
-    const uint64_t since_ns = stopwatch->read_ns(stopwatch->ctx, 0);
+    const bool measures = slice_timer_measures(&worker->timer);
+    const uint64_t since_ns = measures ? stopwatch->read_ns(stopwatch->ctx, 0) : 0;
     for (uint32_t node = action->first_node; node < end; node++) {
         if (!compute_one(worker, action, node)) { return; }
         slices += worker->core.nodes[node].count;
     }
-    slice_timer_add(&worker->timer, slices, stopwatch->read_ns(stopwatch->ctx, slices) - since_ns);
+    if (measures) {
+        const uint64_t now_ns = stopwatch->read_ns(stopwatch->ctx, slices);
+        slice_timer_add(&worker->timer, slices, now_ns - since_ns);
+    }
     evaluation_timer_add(&worker->evaluation_timer, compute_evaluation_slices(&worker->compute) *
                                                         slice_timer_ns(&worker->timer));
     follow_up(worker, LOOP_EV_COMPUTED);

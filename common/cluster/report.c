@@ -91,6 +91,29 @@ enum { INTEGERS = sizeof integers / sizeof integers[0] };
 
 static_assert(SLICES_WORDS == 4, "all of `late` is listed");
 
+/* Members that follow each other in a report, all of them in `integers`: they are compared at
+ * once. */
+struct member_range {
+    size_t from, bytes;
+};
+#define RANGE(first, behind)                                                                       \
+    {                                                                                              \
+        offsetof(struct report, first),                                                            \
+            offsetof(struct report, behind) - offsetof(struct report, first)                       \
+    }
+static const struct member_range ranges[] = {
+    RANGE(incarnation, step),
+    RANGE(leaving, disk_best),
+    RANGE(disk_epoch, evaluation),
+};
+#undef RANGE
+enum { MEMBERS_APART = 6 }; /* In `integers`, but elsewhere: compared one by one. */
+
+static_assert(INTEGERS * sizeof(uint64_t) ==
+                  offsetof(struct report, evaluation) - offsetof(struct report, incarnation) -
+                      sizeof(struct best) + MEMBERS_APART * sizeof(uint64_t),
+              "the ranges and the others are all integers");
+
 static void fields(struct cursor *cursor, struct report *report)
 {
     for (size_t i = 0; i < INTEGERS; i++) {
@@ -305,15 +328,17 @@ bool report_equal_but_step(const struct report *a, const struct report *b)
 {
     assert(a != NULL && b != NULL);
     if (a->task.role != b->task.role || a->task.index != b->task.index) { return false; }
-    for (size_t i = 0; i < INTEGERS; i++) {
-        const size_t at = integers[i];
-        if (at == offsetof(struct report, step)) { continue; }
-        if (memcmp((const char *)a + at, (const char *)b + at, sizeof(uint64_t)) != 0) {
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        const size_t from = ranges[i].from;
+        if (memcmp((const char *)a + from, (const char *)b + from, ranges[i].bytes) != 0) {
             return false;
         }
     }
     const struct evaluation *x = &a->evaluation, *y = &b->evaluation;
-    return same_best(&a->disk_best, &b->disk_best) && same_bits(x->loss, y->loss) &&
+    return a->evaluated_checkpoint == b->evaluated_checkpoint && x->step == y->step &&
+           memcmp(x->digest, y->digest, sizeof x->digest) == 0 &&
+           memcmp(a->inputs.data, b->inputs.data, sizeof a->inputs.data) == 0 &&
+           same_best(&a->disk_best, &b->disk_best) && same_bits(x->loss, y->loss) &&
            same_bits(x->accuracy, y->accuracy) && same_bits(x->train_loss, y->train_loss) &&
            same_metrics(&x->metrics, &y->metrics) &&
            strncmp(a->place, b->place, sizeof a->place - 1) == 0 &&

@@ -6,37 +6,47 @@
 
 #include "common/base/minmax.h"
 
+enum { WORD_BITS = 64 };
+
 static bool node_fits(struct slice_node node)
 {
     return node.count > 0 && node.count <= SLICES_MAX && node.first <= SLICES_MAX - node.count;
 }
 
+static uint32_t last_word(struct slice_node node)
+{
+    return (node.first + node.count - 1) / WORD_BITS;
+}
+
+/* The bits of the node's slices in `words[word]`, which has some. */
+static uint64_t bits_of(struct slice_node node, uint32_t word)
+{
+    const uint32_t first = u32_max(node.first, word * WORD_BITS);
+    const uint32_t end = u32_min(node.first + node.count, (word + 1) * WORD_BITS);
+    return UINT64_MAX >> (WORD_BITS - (end - first)) << first % WORD_BITS;
+}
+
 void slice_set_add(struct slice_set *set, struct slice_node node)
 {
     assert(node_fits(node));
-    for (uint32_t v = node.first; v < node.first + node.count; v++) {
-        set->words[v / 64] |= UINT64_C(1) << (v % 64);
+    for (uint32_t w = node.first / WORD_BITS; w <= last_word(node); w++) {
+        set->words[w] |= bits_of(node, w);
     }
 }
 
 void slice_set_remove(struct slice_set *set, struct slice_node node)
 {
     assert(node_fits(node));
-    for (uint32_t v = node.first; v < node.first + node.count; v++) {
-        set->words[v / 64] &= ~(UINT64_C(1) << (v % 64));
+    for (uint32_t w = node.first / WORD_BITS; w <= last_word(node); w++) {
+        set->words[w] &= ~bits_of(node, w);
     }
-}
-
-static bool has(const struct slice_set *set, uint32_t v)
-{
-    return (set->words[v / 64] >> (v % 64) & 1) != 0;
 }
 
 bool slice_set_has_all(const struct slice_set *set, struct slice_node node)
 {
     assert(node_fits(node));
-    for (uint32_t v = node.first; v < node.first + node.count; v++) {
-        if (!has(set, v)) { return false; }
+    for (uint32_t w = node.first / WORD_BITS; w <= last_word(node); w++) {
+        if ((bits_of(node, w) & ~set->words[w]) != 0) { return false; }
     }
     return true;
 }
@@ -44,8 +54,8 @@ bool slice_set_has_all(const struct slice_set *set, struct slice_node node)
 bool slice_set_has_any(const struct slice_set *set, struct slice_node node)
 {
     assert(node_fits(node));
-    for (uint32_t v = node.first; v < node.first + node.count; v++) {
-        if (has(set, v)) { return true; }
+    for (uint32_t w = node.first / WORD_BITS; w <= last_word(node); w++) {
+        if ((bits_of(node, w) & set->words[w]) != 0) { return true; }
     }
     return false;
 }
@@ -59,12 +69,18 @@ uint32_t slice_set_count(const struct slice_set *set)
     return count;
 }
 
+/* The least power of two that is not below `count`. */
+static uint32_t power_from(uint32_t count)
+{
+    assert(count >= 1 && count <= SLICES_MAX);
+    return count == 1 ? 1 : UINT32_C(1) << (32 - __builtin_clz(count - 1));
+}
+
 void slices_children(struct slice_node node, struct slice_node *left, struct slice_node *right)
 {
     assert(node_fits(node));
     assert(node.count >= 2);
-    uint32_t half = 1;
-    while (half * 2 < node.count) { half *= 2; }
+    const uint32_t half = power_from(node.count) / 2;
     *left = (struct slice_node){node.first, half};
     *right = (struct slice_node){node.first + half, node.count - half};
 }
@@ -96,10 +112,13 @@ static bool find(uint32_t slices, struct slice_node node, struct slice_node *par
 
 bool slices_is_node(uint32_t slices, uint32_t first, uint32_t count)
 {
-    struct slice_node node = {first, count}, parent, sibling;
-    if (slices == 0 || slices > SLICES_MAX || !node_fits(node)) { return false; }
-    if (first + count > slices) { return false; }
-    return find(slices, node, &parent, &sibling);
+    if (slices == 0 || slices > SLICES_MAX) { return false; }
+    if (!node_fits((struct slice_node){first, count}) || first + count > slices) { return false; }
+    /* Every split is at a multiple of a power of two that is at least half of what it splits. So
+     * a node begins at a multiple of the power of two from its size on, and each such range is a
+     * node if it is of this size, or as long as the slices reach. */
+    const uint32_t power = power_from(count);
+    return first % power == 0 && (count == power || first + count == slices);
 }
 
 bool slices_parent(uint32_t slices, struct slice_node node, struct slice_node *parent,

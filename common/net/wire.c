@@ -24,6 +24,7 @@
 
 #define XXH_INLINE_ALL
 #include <assert.h>
+#include <endian.h>
 #include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>
@@ -51,24 +52,32 @@ _Static_assert(AT_CHECKSUM + 4 == WIRE_HEADER_BYTES, "the checksum closes the he
 
 static const uint8_t magic[4] = {'T', 'N', 'S', 'T'};
 
+/* A header is written and read for each frame: one instruction for each field, not one for each
+ * byte. */
 static void put_u32(uint8_t *out, uint32_t value)
 {
-    for (unsigned i = 0; i < 4; i++) { out[i] = (uint8_t)(value >> (8 * i)); }
+    const uint32_t bytes = htole32(value);
+    memcpy(out, &bytes, sizeof bytes);
 }
 
 static void put_u64(uint8_t *out, uint64_t value)
 {
-    for (unsigned i = 0; i < 8; i++) { out[i] = (uint8_t)(value >> (8 * i)); }
+    const uint64_t bytes = htole64(value);
+    memcpy(out, &bytes, sizeof bytes);
 }
 
 static uint32_t get_u32(const uint8_t *in)
 {
-    return (uint32_t)in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 | (uint32_t)in[3] << 24;
+    uint32_t bytes;
+    memcpy(&bytes, in, sizeof bytes);
+    return le32toh(bytes);
 }
 
 static uint64_t get_u64(const uint8_t *in)
 {
-    return (uint64_t)get_u32(in) | (uint64_t)get_u32(in + 4) << 32;
+    uint64_t bytes;
+    memcpy(&bytes, in, sizeof bytes);
+    return le64toh(bytes);
 }
 
 /* The bits of a double. */

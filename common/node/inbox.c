@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,18 +17,23 @@ enum {
     /* Waking a thread takes some 20 us, the caches of its processor are cold by then, and Linux may
      * wake it where another busy node runs. A step of a small model has several such waits. */
     SHORT_WAIT_NS = 400000,
-    POLLS_IN_TURN = 8, /* Between two offers of the processor; one takes some 50 ns. */
+    /* Between two offers of the processor; one takes some 50 ns. */
+    POLLS_IN_TURN = 8,
+    /* An offer takes at least this time if another thread accepts it, and less if none wants it. */
+    ACCEPTED_OFFER_NS = 1500,
 };
 
 struct inbox {
     pthread_mutex_t lock;
     struct inbox_item *first, **last;
     size_t frames;             /* Items that are frames. */
+    atomic_size_t count;       /* All items; changed under the lock, read without. */
     struct doorbell *doorbell; /* Rings for the thread that takes. */
     struct doorbell own;
     bool (*poll)(void *ctx); /* NULL: there is nothing to poll. */
     void *poll_ctx;
     uint64_t usual_wait_ns; /* A moving average. */
+    unsigned polls_in_turn; /* While the inbox spins. */
 };
 
 struct inbox *inbox_create(void)
@@ -35,6 +41,7 @@ struct inbox *inbox_create(void)
     struct inbox *inbox = calloc(1, sizeof *inbox);
     if (inbox == NULL) { return NULL; }
     inbox->usual_wait_ns = UINT64_C(10) * SHORT_WAIT_NS;
+    inbox->polls_in_turn = POLLS_IN_TURN;
     pthread_mutex_init(&inbox->lock, NULL);
     (void)doorbell_open(&inbox->own, false);
     inbox->doorbell = &inbox->own;
@@ -82,6 +89,7 @@ static bool put(struct inbox *inbox, struct inbox_item *item)
     bool accepted = !is_frame(item) || inbox->frames < INBOX_FRAMES_MAX;
     if (accepted) {
         inbox->frames += is_frame(item);
+        atomic_fetch_add(&inbox->count, 1);
         *inbox->last = item;
         inbox->last = &item->next;
         doorbell_wake(inbox->doorbell, DOORBELL_OWNER); /* Before inbox_poll_end() can return. */
@@ -143,11 +151,20 @@ void inbox_poll_end(struct inbox *inbox)
     set_poll(inbox, &inbox->own, NULL, NULL);
 }
 
+/* put() counts an item before it looks whether the taker waits, and the taker announces that it
+ * waits before it looks here, all of it sequentially consistent: one of both sees the other. */
+static bool has_items(struct inbox *inbox)
+{
+    return atomic_load(&inbox->count) > 0;
+}
+
 static struct inbox_item *take_first(struct inbox *inbox)
 {
+    if (!has_items(inbox)) { return NULL; }
     pthread_mutex_lock(&inbox->lock);
     struct inbox_item *item = inbox->first;
     if (item != NULL) {
+        atomic_fetch_sub(&inbox->count, 1);
         inbox->first = item->next;
         if (inbox->first == NULL) { inbox->last = &inbox->first; }
         assert(inbox->frames > 0 || !is_frame(item));
@@ -157,14 +174,6 @@ static struct inbox_item *take_first(struct inbox *inbox)
     return item;
 }
 
-static bool has_items(struct inbox *inbox)
-{
-    pthread_mutex_lock(&inbox->lock);
-    const bool has = inbox->first != NULL;
-    pthread_mutex_unlock(&inbox->lock);
-    return has;
-}
-
 static bool poll_now(struct inbox *inbox)
 {
     return inbox->poll != NULL && inbox->poll(inbox->poll_ctx);
@@ -172,17 +181,23 @@ static bool poll_now(struct inbox *inbox)
 
 /* Look for items without sleeping, if they usually come about as soon as a thread wakes up. Others
  * that need the processor get it at each turn; if one of them keeps it, this wait was a long one,
- * and the next ones sleep. */
+ * and the next ones sleep. If the last offer was accepted, the processor has more to do than this
+ * node, which then looks once in a turn: what it waits for may need the processor itself. */
 static bool spin(struct inbox *inbox)
 {
     if (inbox->poll == NULL || inbox->usual_wait_ns > SHORT_WAIT_NS) { return false; }
-    const uint64_t end_ns = clock_monotonic_ns() + UINT64_C(2) * SHORT_WAIT_NS;
+    uint64_t now_ns = clock_monotonic_ns();
+    const uint64_t end_ns = now_ns + UINT64_C(2) * SHORT_WAIT_NS;
     do {
-        for (unsigned i = 0; i < POLLS_IN_TURN; i++) {
+        for (unsigned i = 0; i < inbox->polls_in_turn; i++) {
             if (poll_now(inbox) || has_items(inbox)) { return true; }
         }
+        const uint64_t offered_ns = inbox->polls_in_turn > 1 ? clock_monotonic_ns() : now_ns;
         (void)sched_yield();
-    } while (clock_monotonic_ns() < end_ns);
+        now_ns = clock_monotonic_ns();
+        const bool accepted = now_ns - offered_ns >= ACCEPTED_OFFER_NS;
+        inbox->polls_in_turn = accepted ? 1 : POLLS_IN_TURN;
+    } while (now_ns < end_ns);
     return false;
 }
 

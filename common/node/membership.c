@@ -276,20 +276,24 @@ static void drive_link(struct membership *m)
     if (m->now_ms >= report_due_ms(m)) { send_report(m); }
 }
 
-void membership_report(struct membership *m, const struct report *report)
+void membership_report(struct membership *m, struct report *report)
 {
     assert(report != NULL);
-    struct report next = *report;
-    next.task = m->identity.task;
-    next.incarnation = m->identity.incarnation;
-    next.sequence = m->report.sequence;
-    next.epoch = u64_max(m->chief.epoch, m->run.epoch);
-    bool same = m->report.sequence != 0 && report_equal_but_step(&m->report, &next);
-    if (same && m->report.step == next.step) { return; }
-    bool last = m->has_run && next.step >= m->run.until && m->report.step < m->run.until;
-    next.sequence++;
+    report->task = m->identity.task;
+    report->incarnation = m->identity.incarnation;
+    report->sequence = m->report.sequence;
+    report->epoch = u64_max(m->chief.epoch, m->run.epoch);
+    bool same = m->report.sequence != 0 && report_equal_but_step(&m->report, report);
+    if (same && m->report.step == report->step) { return; }
+    bool last = m->has_run && report->step >= m->run.until && m->report.step < m->run.until;
     m->urgent = m->urgent || !same || last;
-    m->report = next;
+    report->sequence++;
+    if (same) { /* As with each step of a worker: nothing else is copied. */
+        m->report.step = report->step;
+        m->report.sequence = report->sequence;
+    } else {
+        m->report = *report;
+    }
     if (m->exit_code == 0) { drive_link(m); }
 }
 

@@ -90,7 +90,7 @@ unsigned membership_handle(struct membership *m, const struct node_event *event)
 /* Pass the node's present state, after every event; it is sent when it differs from the last
  * report, and repeated until it is acknowledged. `task`, `incarnation`, `sequence` and `epoch` are
  * filled in. */
-void membership_report(struct membership *m, const struct report *report);
+void membership_report(struct membership *m, struct report *report);
 
 /* Set the reason why this node cannot work, with the remedy; "": none. It is logged at once and
  * every 3 s, and shown by `tanist status` and `tanist watch`. */

@@ -182,12 +182,19 @@ int runtime_run(struct runtime *runtime, const struct node *node)
     const struct node_event start = {
         .type = NODE_START, .now_ms = clock_monotonic_ms(), .wall_ms = clock_wall_ms()};
     node->handle(node->self, &start);
+    uint64_t deadline_ms = node->deadline_ms(node->self);
     while (!node->finished(node->self, &exit_code)) {
+        struct inbox_item *item = inbox_take(runtime->inbox, deadline_ms);
+        if (item != NULL) {
+            deliver(runtime, node, item);
+            deadline_ms = node->deadline_ms(node->self);
+        }
         /* Ticks are delivered in time even if events never pause. */
-        struct inbox_item *item = inbox_take(runtime->inbox, node->deadline_ms(node->self));
-        if (item != NULL) { deliver(runtime, node, item); }
-        bool due = clock_monotonic_ms() >= node->deadline_ms(node->self);
-        if (due && !node->finished(node->self, &exit_code)) { deliver(runtime, node, NULL); }
+        const bool due = clock_monotonic_ms() >= deadline_ms;
+        if (due && !node->finished(node->self, &exit_code)) {
+            deliver(runtime, node, NULL);
+            deadline_ms = node->deadline_ms(node->self);
+        }
     }
     FAILPOINT("node.leaving");
     return exit_code;

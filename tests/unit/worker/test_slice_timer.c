@@ -48,6 +48,27 @@ static void a_slow_host_is_noticed(void **state)
     assert_in_range(timer.reported_ns, 2 * MS, 2 * MS + MS / 4);
 }
 
+/* Few short computations are measured, and they stand for all of them. */
+static void short_computations_are_sampled(void **state)
+{
+    (void)state;
+    enum { COMPUTATIONS = 1000 * SLICE_TIMER_SAMPLE, NS = SLICE_TIMER_SHORT_NS / 2 };
+    struct slice_timer timer = {0};
+    uint32_t measured = 0;
+    for (uint32_t i = 0; i < COMPUTATIONS; i++) {
+        if (!slice_timer_measures(&timer)) { continue; }
+        slice_timer_add(&timer, 2, NS);
+        measured++;
+    }
+    assert_in_range(measured, 1000, 1002); /* The first two, and one of each sixteen. */
+    assert_int_equal(timer.reported_ns, NS / 2);
+    while (!slice_timer_measures(&timer)) {}
+    slice_timer_add(&timer, 2, SLICE_TIMER_SHORT_NS);
+    assert_true(slice_timer_measures(&timer)); /* They are short no longer. */
+    slice_timer_add(&timer, 2, SLICE_TIMER_SHORT_NS);
+    assert_true(slice_timer_measures(&timer));
+}
+
 /* A process that was stopped for a minute is not a slow host. */
 static void one_long_pause_counts_little(void **state)
 {
@@ -77,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_time_is_known_after_a_window),
         cmocka_unit_test(a_slow_host_is_noticed),
+        cmocka_unit_test(short_computations_are_sampled),
         cmocka_unit_test(one_long_pause_counts_little),
         cmocka_unit_test(noise_is_not_reported),
     };

@@ -67,6 +67,56 @@ static void other_ranges_are_not_nodes(void **state)
     assert_false(slices_is_node(UINT32_MAX, 0, 1));
 }
 
+/* Mark the nodes below `node`: `is_node[first][count]`. */
+static void mark_nodes(struct slice_node node, bool is_node[65][65])
+{
+    struct slice_node left, right;
+    is_node[node.first][node.count] = true;
+    if (node.count == 1) { return; }
+    slices_children(node, &left, &right);
+    mark_nodes(left, is_node);
+    mark_nodes(right, is_node);
+}
+
+/* The nodes are exactly those that the splits reach from the root. */
+static void nodes_are_those_of_the_splits(void **state)
+{
+    (void)state;
+    for (uint32_t slices = 1; slices <= 64; slices++) {
+        bool is_node[65][65] = {{false}};
+        mark_nodes((struct slice_node){0, slices}, is_node);
+        for (uint32_t first = 0; first <= 64; first++) {
+            for (uint32_t count = 0; count <= 64; count++) {
+                assert_int_equal(slices_is_node(slices, first, count), is_node[first][count]);
+            }
+        }
+    }
+}
+
+/* Each range of a set is added, found and removed as its single slices are. */
+static void ranges_are_their_slices(void **state)
+{
+    (void)state;
+    for (uint32_t first = 0; first < SLICES_MAX; first += 7) {
+        for (uint32_t count = 1; first + count <= SLICES_MAX; count += 3) {
+            const struct slice_node range = {first, count};
+            struct slice_set set = {{0}}, single = {{0}};
+            assert_false(slice_set_has_any(&set, range));
+            slice_set_add(&set, range);
+            for (uint32_t i = 0; i < count; i++) {
+                slice_set_add(&single, (struct slice_node){first + i, 1});
+            }
+            assert_memory_equal(&set, &single, sizeof set);
+            assert_true(slice_set_has_all(&set, range));
+            slice_set_remove(&single, (struct slice_node){first + count / 2, 1});
+            assert_false(slice_set_has_all(&single, range));
+            assert_int_equal(slice_set_has_any(&single, range), count > 1);
+            slice_set_remove(&set, range);
+            assert_int_equal(slice_set_count(&set), 0);
+        }
+    }
+}
+
 /* Parents and siblings are consistent with children. */
 static void parents_agree_with_children(void **state)
 {
@@ -195,6 +245,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(children_split_at_the_largest_power_of_two),
         cmocka_unit_test(other_ranges_are_not_nodes),
+        cmocka_unit_test(nodes_are_those_of_the_splits),
+        cmocka_unit_test(ranges_are_their_slices),
         cmocka_unit_test(parents_agree_with_children),
         cmocka_unit_test(sets_cross_words),
         cmocka_unit_test(cover_is_maximal),
