@@ -21,8 +21,8 @@ MEANINGS = (
     ("mirror_b", "Steps/s of the same network without ps (`strategy.type` mirror) with 2 workers, over the plain C program with two threads. "
      "Beside it are the same job with 2 ps and, where they are installed, two processes of TensorFlow and of PyTorch that add their "
      "gradients, with the same model, batch and optimizer."),
-    ("table_lookup", "Lookups of trained rows of a table, over copies of rows of 64 bytes from random places of one array."),
-    ("table_apply", "Updates of rows with row-wise Adagrad, over the same copies."),
+    ("table_lookup", "Lookups of trained rows of a table, over copies of rows of 64 bytes from random places of one array. No table by key reaches 1: a lookup reads a line of the index, and only then two or three of the row, which has its key, its step and the cell before it beside its values; the copies read one or two, whose addresses are known from the start."),
+    ("table_apply", "Updates of rows with row-wise Adagrad, over the same copies. An update reads as much as a lookup, and writes another cell of the row and the line of the index, since the values of the step before stay readable: two to three times the memory of a lookup, beside the arithmetic."),
     ("table_row_bytes", "Memory of a trained row of 16 values, over its values, state and key alone."),
     ("table_1e9_rows", "Steps/s of a model with 26 tables of Zipf-distributed keys, the largest with 10^9 values, over the same model with at most "
      "10^5 values of each. In the large tables more keys of a batch differ, so more rows travel and are created: the ratio contains that."),

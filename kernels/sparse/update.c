@@ -111,16 +111,13 @@ static void update_row_adagrad(uint32_t width, const struct sparse_constants *co
                                float *restrict out)
 {
     float sum = 0;
-    for (uint32_t c = 0; c < width; c++) {
-        const float g = limited(gradient[c], constants->limit);
-        sum += g * g;
-    }
+    /* The sum has an order; all else is done for several columns at a time. */
+    for (uint32_t c = 0; c < width; c++) { out[c] = limited(gradient[c], constants->limit); }
+    for (uint32_t c = 0; c < width; c++) { sum += out[c] * out[c]; }
     const float square = in[width] + sum / (float)width;
     const float root = sqrtf(square) + constants->epsilon;
     out[width] = square;
-    for (uint32_t c = 0; c < width; c++) {
-        out[c] = in[c] - constants->rate * limited(gradient[c], constants->limit) / root;
-    }
+    for (uint32_t c = 0; c < width; c++) { out[c] = in[c] - constants->rate * out[c] / root; }
 }
 
 static void update_lazy_adam(uint32_t width, const struct sparse_constants *constants,

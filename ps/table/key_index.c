@@ -5,41 +5,18 @@
 #include <string.h>
 
 /* A part grows when its buckets are three quarters full. */
-enum { PART_BITS = 12, TAG_SHIFT = 56, FULL = KEY_INDEX_SLOTS * 3 / 4 };
+enum { FULL = KEY_INDEX_SLOTS * 3 / 4 };
 
-_Static_assert(1 << PART_BITS == KEY_INDEX_PARTS, "the low bits of a hash are its part");
+/* The numbers of parts. A part begins with some cells for each bucket. */
+static const uint32_t part_counts[] = {KEY_INDEX_PARTS, KEY_INDEX_PARTS / 64};
+
+_Static_assert(1 << KEY_INDEX_PART_BITS == KEY_INDEX_PARTS, "low bits of a hash are its part");
 _Static_assert(sizeof(struct key_index_bucket) == 64, "a bucket is a cache line");
+_Static_assert(sizeof(struct key_index_part) == 16, "four parts fill a cache line");
 
-uint64_t key_index_hash(uint64_t key)
+static struct key_index_part *part_at(struct key_index *index, uint64_t hash)
 {
-    key = (key ^ (key >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    key = (key ^ (key >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return key ^ (key >> 31);
-}
-
-static uint32_t part_of(uint64_t hash)
-{
-    return (uint32_t)hash & (KEY_INDEX_PARTS - 1);
-}
-
-static uint32_t first_of(const struct key_index_part *part, uint64_t hash)
-{
-    return (uint32_t)(hash >> PART_BITS) & (part->count - 1);
-}
-
-struct key_index_bucket *key_index_bucket_of(const struct key_index *index, uint64_t hash)
-{
-    const struct key_index_part *part = &index->parts[part_of(hash)];
-    return part->buckets != NULL ? &part->buckets[first_of(part, hash)] : NULL;
-}
-
-struct key_index_search key_index_begin(const struct key_index *index, uint64_t hash)
-{
-    return (struct key_index_search){
-        .part = &index->parts[part_of(hash)],
-        .bucket = key_index_bucket_of(index, hash),
-        .tag = (uint8_t)(hash >> TAG_SHIFT),
-    };
+    return (index->parts != NULL ? index->parts : &index->single) + (hash & index->part_mask);
 }
 
 static struct key_index_bucket *next_bucket(const struct key_index_part *part,
@@ -48,24 +25,19 @@ static struct key_index_bucket *next_bucket(const struct key_index_part *part,
     return bucket + 1 < part->buckets + part->count ? bucket + 1 : part->buckets;
 }
 
-uint32_t key_index_next(struct key_index_search *search)
+void key_index_overflow(struct key_index_search *search)
 {
-    while (search->bucket != NULL) {
-        while (search->slot < search->bucket->used) {
-            const uint32_t slot = search->slot++;
-            if (search->bucket->tags[slot] == search->tag) { return search->bucket->cells[slot]; }
-        }
+    while (search->bucket != NULL && search->matches == 0) {
         const bool overflows = search->bucket->used == KEY_INDEX_SLOTS;
         search->bucket = overflows ? next_bucket(search->part, search->bucket) : NULL;
-        search->slot = 0;
+        if (overflows) { search->matches = key_index_matches(search->bucket, search->tag); }
     }
-    return KEY_INDEX_NONE;
 }
 
 uint32_t key_index_each(const struct key_index *index, struct key_index_place *place)
 {
-    for (; place->part < KEY_INDEX_PARTS; place->part++, place->bucket = 0) {
-        const struct key_index_part *part = &index->parts[place->part];
+    for (; place->part <= index->part_mask; place->part++, place->bucket = 0) {
+        const struct key_index_part *part = key_index_part_of(index, place->part);
         for (; place->bucket < part->count; place->bucket++, place->slot = 0) {
             const struct key_index_bucket *bucket = &part->buckets[place->bucket];
             if (place->slot < bucket->used) { return bucket->cells[place->slot++]; }
@@ -74,9 +46,11 @@ uint32_t key_index_each(const struct key_index *index, struct key_index_place *p
     return KEY_INDEX_NONE;
 }
 
+/* ------------------------------------------------------------------------ growing */
+
 static bool has_room(const struct key_index_part *part)
 {
-    return part->used + part->reserved < part->count * FULL;
+    return part->used < part->count * FULL;
 }
 
 static uint32_t grown(const struct key_index_part *part)
@@ -86,73 +60,149 @@ static uint32_t grown(const struct key_index_part *part)
 
 uint64_t key_index_growth(const struct key_index *index, uint64_t hash)
 {
-    const struct key_index_part *part = &index->parts[part_of(hash)];
+    const struct key_index_part *part = key_index_part_of(index, hash);
     return has_room(part) ? 0 : (uint64_t)(grown(part) - part->count) * sizeof *part->buckets;
 }
 
 static void put(const struct key_index_part *part, uint64_t hash, uint32_t cell)
 {
-    struct key_index_bucket *bucket = &part->buckets[first_of(part, hash)];
+    struct key_index_bucket *bucket = &part->buckets[key_index_first(part, hash)];
     while (bucket->used == KEY_INDEX_SLOTS) { bucket = next_bucket(part, bucket); }
     bucket->cells[bucket->used] = cell;
-    bucket->tags[bucket->used] = (uint8_t)(hash >> TAG_SHIFT);
+    bucket->tags[bucket->used] = (uint8_t)(hash >> KEY_INDEX_TAG_SHIFT);
     bucket->used++;
+}
+
+/* The hashes of all cells of a bucket. Their keys are read one right after another, so that they
+ * are fetched from memory at the same time. */
+static void hash_bucket(const struct key_index_bucket *bucket, key_index_hash_of *hash_of,
+                        const void *ctx, uint64_t hashes[static KEY_INDEX_SLOTS])
+{
+    for (uint32_t s = 0; s < bucket->used; s++) { hashes[s] = hash_of(ctx, bucket->cells[s]); }
+}
+
+/* False: out of memory, nothing has changed. */
+static bool grow(struct key_index *index, struct key_index_part *part, key_index_hash_of *hash_of,
+                 const void *ctx)
+{
+    struct key_index_part larger = {.count = grown(part), .used = part->used};
+    const size_t bytes = larger.count * sizeof *larger.buckets;
+    uint64_t hashes[KEY_INDEX_SLOTS];
+    larger.buckets = aligned_alloc(sizeof *larger.buckets, bytes);
+    if (larger.buckets == NULL) { return false; }
+    memset(larger.buckets, 0, bytes);
+    for (uint32_t b = 0; b < part->count; b++) {
+        const struct key_index_bucket *bucket = &part->buckets[b];
+        hash_bucket(bucket, hash_of, ctx, hashes);
+        for (uint32_t s = 0; s < bucket->used; s++) { put(&larger, hashes[s], bucket->cells[s]); }
+    }
+    index->bytes += (uint64_t)(larger.count - part->count) * sizeof *larger.buckets;
+    free(part->buckets);
+    *part = larger;
+    return true;
 }
 
 bool key_index_reserve(struct key_index *index, uint64_t hash, key_index_hash_of *hash_of,
                        const void *ctx)
 {
-    struct key_index_part *part = &index->parts[part_of(hash)];
-    if (!has_room(part)) {
-        struct key_index_part larger = {.count = grown(part), .used = part->used};
-        const size_t bytes = larger.count * sizeof *larger.buckets;
-        larger.buckets = aligned_alloc(sizeof *larger.buckets, bytes);
-        if (larger.buckets == NULL) { return false; }
-        memset(larger.buckets, 0, bytes);
-        for (uint32_t b = 0; b < part->count; b++) {
-            const struct key_index_bucket *bucket = &part->buckets[b];
-            for (uint32_t s = 0; s < bucket->used; s++) {
-                put(&larger, hash_of(ctx, bucket->cells[s]), bucket->cells[s]);
-            }
-        }
-        larger.reserved = part->reserved;
-        index->bytes += (uint64_t)(larger.count - part->count) * sizeof *larger.buckets;
-        free(part->buckets);
-        *part = larger;
-    }
-    part->reserved++;
+    struct key_index_part *part = part_at(index, hash);
+    if (!has_room(part) && !grow(index, part, hash_of, ctx)) { return false; }
+    part->used++;
+    index->used++;
+    index->reserved++;
     return true;
+}
+
+/* Slots in use that were not reserved only. */
+static uint32_t count_used(const struct key_index_part *part)
+{
+    uint32_t used = 0;
+    for (uint32_t b = 0; b < part->count; b++) { used += part->buckets[b].used; }
+    return used;
 }
 
 void key_index_cancel(struct key_index *index)
 {
-    for (uint32_t p = 0; p < KEY_INDEX_PARTS; p++) { index->parts[p].reserved = 0; }
+    for (uint32_t p = 0; p <= index->part_mask; p++) {
+        struct key_index_part *part = part_at(index, p);
+        part->used = count_used(part);
+    }
+    index->used -= index->reserved;
+    index->reserved = 0;
 }
 
 void key_index_add(struct key_index *index, uint64_t hash, uint32_t cell)
 {
-    struct key_index_part *part = &index->parts[part_of(hash)];
-    assert(part->reserved > 0 && cell != KEY_INDEX_NONE);
-    part->reserved--;
-    part->used++;
-    put(part, hash, cell);
+    assert(index->reserved > 0 && cell != KEY_INDEX_NONE);
+    index->reserved--;
+    put(key_index_part_of(index, hash), hash, cell);
 }
 
-/* The search that has just returned this cell. */
-static struct key_index_search find(const struct key_index *index, uint64_t hash, uint32_t cell)
+/* Add all cells of `from`. False: out of memory. */
+static bool add_all(struct key_index *to, const struct key_index *from, key_index_hash_of *hash_of,
+                    const void *ctx)
 {
-    struct key_index_search search = key_index_begin(index, hash);
+    uint64_t hashes[KEY_INDEX_SLOTS];
+    for (uint32_t p = 0; p <= from->part_mask; p++) {
+        const struct key_index_part *part = key_index_part_of(from, p);
+        for (uint32_t b = 0; b < part->count; b++) {
+            const struct key_index_bucket *bucket = &part->buckets[b];
+            hash_bucket(bucket, hash_of, ctx, hashes);
+            for (uint32_t s = 0; s < bucket->used; s++) {
+                if (!key_index_reserve(to, hashes[s], hash_of, ctx)) { return false; }
+                key_index_add(to, hashes[s], bucket->cells[s]);
+            }
+        }
+    }
+    return true;
+}
+
+/* The parts that an index of this many cells needs: each has as many as a bucket. */
+static uint32_t parts_for(uint64_t cells)
+{
+    for (size_t i = 0; i < sizeof part_counts / sizeof *part_counts; i++) {
+        if (cells > (uint64_t)part_counts[i] * FULL) { return part_counts[i]; }
+    }
+    return 1;
+}
+
+void key_index_divide(struct key_index *index, uint64_t more, uint64_t most,
+                      key_index_hash_of *hash_of, const void *ctx)
+{
+    assert(index->reserved == 0);
+    const uint32_t count = parts_for(index->used + more);
+    if (count <= index->part_mask + 1) { return; }
+    struct key_index divided = {.part_mask = count - 1, .bytes = count * sizeof *divided.parts};
+    /* The parts take at most as much again as the index has now. */
+    if (divided.bytes + 2 * index->bytes > most) { return; }
+    divided.parts = calloc(count, sizeof *divided.parts);
+    if (divided.parts == NULL) { return; }
+    if (!add_all(&divided, index, hash_of, ctx)) {
+        key_index_clear(&divided);
+        return;
+    }
+    key_index_clear(index);
+    *index = divided;
+}
+
+/* ------------------------------------------------------------------------ changing */
+
+/* Go on to this cell, which the index has. */
+static void find(const struct key_index *index, uint64_t hash, uint32_t cell,
+                 struct key_index_search *search)
+{
     uint32_t found;
     assert(cell != KEY_INDEX_NONE);
-    while ((found = key_index_next(&search)) != cell) { assert(found != KEY_INDEX_NONE); }
-    return search;
+    key_index_begin(index, hash, search);
+    while ((found = key_index_next(search)) != cell) { assert(found != KEY_INDEX_NONE); }
 }
 
 void key_index_replace(struct key_index *index, uint64_t hash, uint32_t old, uint32_t cell)
 {
-    struct key_index_search search = find(index, hash, old);
+    struct key_index_search search;
     assert(cell != KEY_INDEX_NONE);
-    search.bucket->cells[search.slot - 1] = cell;
+    find(index, hash, old, &search);
+    search.bucket->cells[search.slot] = cell;
 }
 
 static void clear_slot(struct key_index_bucket *bucket, uint32_t slot)
@@ -171,7 +221,7 @@ static uint32_t way(const struct key_index_part *part, uint32_t from, uint32_t t
 /* A search that begins at or before `hole` has passed it to find this cell in `bucket`. */
 static bool passes(const struct key_index_part *part, uint64_t hash, uint32_t hole, uint32_t bucket)
 {
-    return way(part, first_of(part, hash), bucket) >= way(part, hole, bucket);
+    return way(part, key_index_first(part, hash), bucket) >= way(part, hole, bucket);
 }
 
 /* A slot of `bucket` whose cell may be in `hole`; KEY_INDEX_SLOTS: none has one. */
@@ -209,16 +259,19 @@ static void fill_hole(const struct key_index_part *part, uint32_t hole, key_inde
 void key_index_remove(struct key_index *index, uint64_t hash, uint32_t cell,
                       key_index_hash_of *hash_of, const void *ctx)
 {
-    struct key_index_search search = find(index, hash, cell);
-    struct key_index_part *part = &index->parts[part_of(hash)];
+    struct key_index_search search;
+    find(index, hash, cell, &search);
+    struct key_index_part *part = part_at(index, hash);
     const bool full = search.bucket->used == KEY_INDEX_SLOTS;
     part->used--;
-    clear_slot(search.bucket, search.slot - 1);
+    index->used--;
+    clear_slot(search.bucket, search.slot);
     if (full) { fill_hole(part, (uint32_t)(search.bucket - part->buckets), hash_of, ctx); }
 }
 
 void key_index_clear(struct key_index *index)
 {
-    for (uint32_t p = 0; p < KEY_INDEX_PARTS; p++) { free(index->parts[p].buckets); }
+    for (uint32_t p = 0; p <= index->part_mask; p++) { free(part_at(index, p)->buckets); }
+    free(index->parts);
     memset(index, 0, sizeof *index);
 }

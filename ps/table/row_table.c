@@ -12,7 +12,7 @@
 #include "ps/table/row_table_private.h"
 
 /* Keys that are looked up together, so that their cache lines are fetched at the same time. */
-enum { GROUP = 16, LINE = 64 };
+enum { GROUP = 32, LINE = 64 };
 
 /* The mean for a row: a bucket of 64 bytes has between 4.5 and 9 of its slots in use. */
 enum { INDEX_BYTES = 11 };
@@ -75,8 +75,9 @@ void row_table_close(struct row_table *table)
 static void set_initial(const struct row_table *table, uint64_t key, float *out)
 {
     const float scale = table->spec.scale;
+    const struct random_stream stream = random_stream_of(table->seed, key);
     for (uint32_t c = 0; c < table->spec.width; c += 2) {
-        const uint64_t bits = random_at(table->seed, key, c / 2);
+        const uint64_t bits = random_stream_at(stream, c / 2);
         out[c] = ((float)(bits >> 40) * 0x1p-23F - 1) * scale;
         if (c + 1 == table->spec.width) { return; }
         out[c + 1] = ((float)(bits >> 16 & 0xffffff) * 0x1p-23F - 1) * scale;
@@ -95,7 +96,8 @@ static uint32_t find(const struct row_table *table, uint64_t key, uint32_t cell,
 
 uint32_t row_table_find(const struct row_table *table, uint64_t key)
 {
-    struct key_index_search search = key_index_begin(&table->index, key_index_hash(key));
+    struct key_index_search search;
+    key_index_begin(&table->index, key_index_hash(key), &search);
     return find(table, key, key_index_next(&search), &search);
 }
 
@@ -124,7 +126,7 @@ static void find_group(const struct row_table *table, const uint64_t *keys, uint
         __builtin_prefetch(key_index_bucket_of(&table->index, hashes[k]));
     }
     for (uint64_t k = 0; k < count; k++) {
-        searches[k] = key_index_begin(&table->index, hashes[k]);
+        key_index_begin(&table->index, hashes[k], &searches[k]);
         cells[k] = key_index_next(&searches[k]);
         prefetch_cell(table, cells[k]);
     }
@@ -196,6 +198,9 @@ static uint32_t take_cell(struct row_table *table)
 /* Cells come last: until they are taken, they are not among the bytes in use. */
 static bool reserve_rows(struct row_table *table, struct sparse_rows rows)
 {
+    uint64_t absent = 0;
+    for (uint64_t k = 0; k < rows.count; k++) { absent += table->found[k] == KEY_INDEX_NONE; }
+    if (absent > 0) { row_table_divide_index(table, absent, rows.count); }
     for (uint64_t k = 0; k < rows.count; k++) {
         if (table->found[k] == KEY_INDEX_NONE && !row_table_reserve_slot(table, rows.keys[k])) {
             return false;
@@ -239,8 +244,8 @@ static bool prepare(struct row_table *table, struct sparse_rows rows)
 
 static void retire(struct row_table *table, uint32_t cell, uint64_t step)
 {
-    const uint64_t at = (table->retired_first + table->retired_count) % table->retired_room;
-    table->retired[at] = (struct retired){.cell = cell, .step = step};
+    table->retired[retired_place(table, table->retired_count)] =
+        (struct retired){.cell = cell, .step = step};
     table->retired_count++;
 }
 
@@ -290,7 +295,7 @@ FETCHES void prefetch_updates(const struct row_table *table, struct sparse_rows 
 {
     const uint64_t end = u64_min(rows.count, first + GROUP);
     const uint64_t begin = u64_min(rows.count, first);
-    for (uint64_t k = first - GROUP; k < begin; k++) {
+    for (uint64_t k = first - GROUP; k < begin && table->spec.expire_after > 0; k++) {
         row_table_fetch_links(table, table->found[k]);
     }
     for (uint64_t k = first; k < end; k++) {
@@ -323,8 +328,9 @@ enum tn_status row_table_apply(struct row_table *table, const struct sparse_cons
 void row_table_free_cell(struct row_table *table, uint32_t cell, uint64_t replaced)
 {
     assert(table->free_count + table->pinned_count < table->free_room);
-    const uint64_t step = cell_at(table, cell)->step;
-    if (table->saving && step <= table->save_step && table->save_step < replaced) {
+    /* Reading the cell, which is seldom in a cache, takes as long as all else. */
+    if (table->saving && table->save_step < replaced &&
+        cell_at(table, cell)->step <= table->save_step) {
         cell_at(table, cell)->older = table->pinned;
         table->pinned = cell;
         table->pinned_count++;
@@ -349,7 +355,7 @@ void row_table_collect(struct row_table *table)
 {
     while (table->retired_count > 0 && table->retired[table->retired_first].step <= table->floor) {
         const struct retired first = table->retired[table->retired_first];
-        table->retired_first = (table->retired_first + 1) % table->retired_room;
+        table->retired_first = retired_place(table, 1);
         table->retired_count--;
         row_table_free_cell(table, first.cell, first.step);
     }
@@ -374,6 +380,7 @@ void row_table_begin_load(struct row_table *table)
 
 static bool add_loaded(struct row_table *table, uint64_t key, uint32_t *number)
 {
+    row_table_divide_index(table, 1, 1);
     if (!row_table_reserve_slot(table, key)) { return false; }
     if (!row_table_reserve_cells(table, 1)) {
         key_index_cancel(&table->index);

@@ -23,8 +23,8 @@
  * since the last committed save; training continues above them. A failed save leaves its rows for
  * the next one.
  *
- * The index consists of parts by a hash of the key. Each grows alone, so that no step waits until
- * the whole index has grown.
+ * The index consists of parts by a hash of the key, in a small table of one. Each grows alone, so
+ * that no step waits until a large index has grown.
  *
  * Threads: the owner's, but row_table_saved_row() may be called on another thread between
  * row_table_begin_save() and row_table_end_save().
@@ -165,7 +165,7 @@ struct row_table_stats row_table_stats(const struct row_table *table);
 const struct row_table_spec *row_table_spec_of(const struct row_table *table);
 
 /* The memory of a trained row with one version, in a table of at least 100,000 rows on a ps. Its
- * share of the index, 7 to 14 bytes, is counted as 11; in the smallest tables it is 64. */
+ * share of the index, 7 to 14 bytes, is counted as 11. */
 uint64_t row_table_row_bytes(uint32_t width, enum sparse_kind optimizer, bool expires);
 
 /* The numbers of a row in a file: values and state. */

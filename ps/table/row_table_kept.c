@@ -105,6 +105,7 @@ static enum tn_status add_cell(struct row_table *table, uint32_t number,
                    ? TN_OK
                    : contradiction(table, "two rows have one key and step", error);
     }
+    row_table_divide_index(table, 1, 0);
     if (!row_table_reserve_slot(table, cell->key)) { return row_table_refuse(table, 0, error); }
     key_index_add(&table->index, key_index_hash(cell->key), number);
     table->rows++;

@@ -35,19 +35,34 @@ enum tn_status row_table_refuse(const struct row_table *table, uint64_t wanted, 
                      table->spec.memory_bytes);
 }
 
-static bool fits(const struct row_table *table, uint64_t bytes)
+/* The bytes that the limit leaves. */
+static uint64_t bytes_left(const struct row_table *table)
 {
     const uint64_t most = table->spec.memory_bytes, used = row_table_bytes(table);
-    return most == 0 || (used <= most && bytes <= most - used);
+    if (most == 0) { return UINT64_MAX; }
+    return most - u64_min(most, used);
+}
+
+static bool fits(const struct row_table *table, uint64_t bytes)
+{
+    return bytes <= bytes_left(table);
 }
 
 /* ------------------------------------------------------------------ lists, index */
+
+/* Twice the room, or as much as is needed where the limit does not allow more. */
+static uint64_t larger_room(const struct row_table *table, uint64_t room, uint64_t wanted,
+                            size_t size)
+{
+    const uint64_t larger = u64_max(wanted, u64_max(2 * room, LEAST_ROOM));
+    return fits(table, (larger - room) * size) ? larger : wanted;
+}
 
 bool row_table_reserve_list(const struct row_table *table, void **list, size_t size, uint64_t *room,
                             uint64_t wanted)
 {
     if (wanted <= *room) { return true; }
-    const uint64_t larger = u64_max(wanted, u64_max(2 * *room, LEAST_ROOM));
+    const uint64_t larger = larger_room(table, *room, wanted, size);
     if (!fits(table, (larger - *room) * size)) { return false; }
     void *grown = realloc(*list, larger * size);
     if (grown == NULL) { return false; }
@@ -60,12 +75,12 @@ bool row_table_reserve_retired(struct row_table *table, uint64_t more)
 {
     const uint64_t wanted = table->retired_count + more;
     if (wanted <= table->retired_room) { return true; }
-    const uint64_t room = u64_max(wanted, u64_max(2 * table->retired_room, LEAST_ROOM));
+    const uint64_t room = larger_room(table, table->retired_room, wanted, sizeof *table->retired);
     if (!fits(table, (room - table->retired_room) * sizeof *table->retired)) { return false; }
     struct retired *ring = malloc(room * sizeof *ring);
     if (ring == NULL) { return false; }
     for (uint64_t i = 0; i < table->retired_count; i++) {
-        ring[i] = table->retired[(table->retired_first + i) % table->retired_room];
+        ring[i] = table->retired[retired_place(table, i)];
     }
     free(table->retired);
     table->retired = ring;
@@ -77,6 +92,12 @@ bool row_table_reserve_retired(struct row_table *table, uint64_t more)
 uint64_t row_table_hash_of(const void *ctx, uint32_t cell)
 {
     return key_index_hash(cell_at(ctx, cell)->key);
+}
+
+void row_table_divide_index(struct row_table *table, uint64_t more, uint64_t cells)
+{
+    const uint64_t left = bytes_left(table), taken = u64_min(left, cells * table->cell_bytes);
+    key_index_divide(&table->index, more, left - taken, row_table_hash_of, table);
 }
 
 bool row_table_reserve_slot(struct row_table *table, uint64_t key)

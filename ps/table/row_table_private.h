@@ -99,6 +99,13 @@ static inline struct links *links_of(const struct row_table *table, uint32_t num
     return (struct links *)(void *)(cell_at(table, number)->numbers + table->row_numbers);
 }
 
+/* The place in the ring of the i-th cell, or of the one behind all of them. */
+static inline uint64_t retired_place(const struct row_table *table, uint64_t i)
+{
+    const uint64_t place = table->retired_first + i;
+    return place < table->retired_room ? place : place - table->retired_room;
+}
+
 /* At `step`, if no later update has trained it. */
 static inline bool has_expired(const struct row_table *table, uint32_t number, uint64_t step)
 {
@@ -160,6 +167,9 @@ bool row_table_reserve_list(const struct row_table *table, void **list, size_t s
 bool row_table_reserve_retired(struct row_table *table, uint64_t more);
 bool row_table_reserve_cells(struct row_table *table, uint64_t wanted);
 bool row_table_reserve_slot(struct row_table *table, uint64_t key);
+/* `more` slots will be reserved, and none is: make the index fit for their number, if the limit
+ * leaves room for this many cells beside it. */
+void row_table_divide_index(struct row_table *table, uint64_t more, uint64_t cells);
 /* For key_index.h. `ctx` is a table. */
 uint64_t row_table_hash_of(const void *ctx, uint32_t cell);
 /* Forget all rows. */

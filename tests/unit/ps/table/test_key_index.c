@@ -12,6 +12,7 @@
 #include "common/base/random.h"
 
 enum { CELLS = 1200, TURNS = 20000, SEEDS = 6, PARTS = 2, PART_BITS = 12 };
+#define NO_LIMIT UINT64_MAX
 
 struct cells {
     uint64_t hashes[CELLS + 1];
@@ -27,9 +28,16 @@ static uint64_t hash_of(const void *ctx, uint32_t cell)
     return cells->hashes[cell];
 }
 
+static uint64_t hash_of_listed(const void *ctx, uint32_t cell)
+{
+    const uint64_t *hashes = ctx;
+    return hashes[cell];
+}
+
 static bool is_found(uint64_t hash, uint32_t cell)
 {
-    struct key_index_search search = key_index_begin(&key_index, hash);
+    struct key_index_search search;
+    key_index_begin(&key_index, hash, &search);
     for (;;) {
         const uint32_t found = key_index_next(&search);
         if (found == cell || found == KEY_INDEX_NONE) { return found == cell; }
@@ -87,6 +95,7 @@ static void cells_are_found_until_they_are_removed(void **state)
         cells = (struct cells){.count = 0};
         draw_hashes(&cells, &random, seed);
         for (uint32_t i = 0; i < TURNS; i++) {
+            if (i == TURNS / 2) { key_index_divide(&key_index, CELLS, NO_LIMIT, hash_of, &cells); }
             const uint32_t cell = 1 + (uint32_t)random_below(&random, CELLS);
             const bool grows = i / 3000 % 2 == 0;
             if (!cells.used[cell] && (grows || random_below(&random, 4) == 0)) {
@@ -137,12 +146,84 @@ static void slots_are_used_again(void **state)
     key_index_clear(&key_index);
 }
 
+/* A small index has one part and almost no memory; it is divided twice as it gets larger. All cells
+ * are found, and the memory is in proportion to their number, from the first division on. */
+static void an_index_is_divided_as_it_grows(void **state)
+{
+    enum { MANY = 60000, FEW = 576 };
+    static uint64_t hashes[MANY + 1];
+    static struct cells few;
+    uint32_t divisions = 0;
+    (void)state;
+    for (uint32_t c = 1; c <= MANY; c++) { hashes[c] = key_index_hash(c); }
+    for (uint32_t c = 1; c <= MANY; c++) {
+        const uint32_t mask = key_index.part_mask;
+        key_index_divide(&key_index, 1, NO_LIMIT, hash_of_listed, hashes);
+        divisions += key_index.part_mask != mask;
+        assert_true(key_index_reserve(&key_index, hashes[c], hash_of_listed, hashes));
+        key_index_add(&key_index, hashes[c], c);
+        assert_true(c > FEW || key_index.part_mask == 0);
+        assert_true(key_index.bytes <= 64 + (uint64_t)c * 24);
+    }
+    assert_int_equal(divisions, 2);
+    assert_int_equal(key_index.part_mask + 1, KEY_INDEX_PARTS);
+    for (uint32_t c = 1; c <= MANY; c++) { assert_true(is_found(hashes[c], c)); }
+    key_index_clear(&key_index);
+    assert_int_equal(key_index.bytes, 0);
+    /* A step that adds many keys divides it before them. */
+    key_index_divide(&key_index, MANY, NO_LIMIT, hash_of, &few);
+    assert_int_equal(key_index.part_mask + 1, KEY_INDEX_PARTS);
+    key_index_clear(&key_index);
+}
+
+/* Within a limit that does not suffice, the index keeps its parts. */
+static void an_index_without_memory_is_not_divided(void **state)
+{
+    static uint64_t hashes[CELLS + 1];
+    (void)state;
+    for (uint32_t c = 1; c <= CELLS; c++) {
+        hashes[c] = key_index_hash(c);
+        assert_true(key_index_reserve(&key_index, hashes[c], hash_of_listed, hashes));
+        key_index_add(&key_index, hashes[c], c);
+    }
+    const uint64_t bytes = key_index.bytes;
+    key_index_divide(&key_index, 1, bytes, hash_of_listed, hashes);
+    assert_true(key_index.part_mask == 0 && key_index.bytes == bytes);
+    key_index_divide(&key_index, 1, NO_LIMIT, hash_of_listed, hashes);
+    assert_true(key_index.part_mask > 0);
+    for (uint32_t c = 1; c <= CELLS; c++) { assert_true(is_found(hashes[c], c)); }
+    key_index_clear(&key_index);
+}
+
+/* Cancelled reservations leave the room that was reserved to others. */
+static void reservations_are_cancelled(void **state)
+{
+    static struct cells cells;
+    struct random random = {.state = 5};
+    (void)state;
+    draw_hashes(&cells, &random, 3);
+    for (uint32_t c = 1; c <= CELLS / 2; c++) { add(&cells, c); }
+    for (uint32_t c = CELLS / 2 + 1; c <= CELLS; c++) {
+        assert_true(key_index_reserve(&key_index, cells.hashes[c], hash_of, &cells));
+    }
+    const uint64_t bytes = key_index.bytes;
+    key_index_cancel(&key_index);
+    assert_true(key_index.reserved == 0 && key_index.used == CELLS / 2);
+    for (uint32_t c = CELLS / 2 + 1; c <= CELLS; c++) { add(&cells, c); }
+    assert_int_equal(key_index.bytes, bytes);
+    compare(&cells);
+    key_index_clear(&key_index);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cells_are_found_until_they_are_removed),
         cmocka_unit_test(a_cell_replaces_another_one),
         cmocka_unit_test(slots_are_used_again),
+        cmocka_unit_test(an_index_is_divided_as_it_grows),
+        cmocka_unit_test(an_index_without_memory_is_not_divided),
+        cmocka_unit_test(reservations_are_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
