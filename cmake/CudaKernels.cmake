@@ -32,6 +32,7 @@ endif()
 
 if(TANIST_TESTS)
   file(GLOB cuda_emulation CONFIGURE_DEPENDS kernels/cuda/emula*.c kernels/cuda/fiber*.c)
+  list(FILTER cuda_emulation EXCLUDE REGEX "/emulated_cublas[.]c$")
   add_library(tanist_cuda_emulated STATIC ${cuda_families} ${cuda_emulation})
   target_include_directories(tanist_cuda_emulated PUBLIC ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/include)
   target_compile_definitions(tanist_cuda_emulated PRIVATE _GNU_SOURCE)
@@ -44,6 +45,13 @@ if(TANIST_TESTS)
   target_link_libraries(tanist_emulated_gpu PRIVATE tanist_options m Threads::Threads)
   set_target_properties(tanist_emulated_gpu PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1 LINKER_LANGUAGE C
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/emulated-gpu)
+  # cuBLAS, likewise, for bench/bench_gpu.c.
+  add_library(tanist_emulated_cublas SHARED kernels/cuda/emulated_cublas.c)
+  target_include_directories(tanist_emulated_cublas PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/include)
+  target_link_libraries(tanist_emulated_cublas PRIVATE tanist_options)
+  set_target_properties(tanist_emulated_cublas PROPERTIES OUTPUT_NAME cublas SUFFIX .so.13
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/emulated-gpu)
+  add_dependencies(tanist_emulated_gpu tanist_emulated_cublas)
   # The module of the emulated driver: it has all kernels itself, and reads only the first line.
   file(WRITE ${CMAKE_BINARY_DIR}/emulated-gpu/tanist-cuda.fatbin "tanist: emulated kernels\n")
 endif()

@@ -38,7 +38,7 @@ enum {
 
 /* The symbols of the driver. */
 #define X(name, symbol, parameters)                                                                \
-    __attribute__((visibility("default"))) int emulated_##name parameters __asm__(symbol);
+    __attribute__((visibility("default"))) int emulated_##name parameters __asm__(#symbol);
 GPU_DRIVER_FUNCTIONS(X)
 #undef X
 

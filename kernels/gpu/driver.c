@@ -27,7 +27,7 @@ static bool find(void *library, const char *symbol, void *function)
 static const char *fill_table(void *library)
 {
 #define X(name, symbol, parameters)                                                                \
-    if (!find(library, symbol, &opened.table.name)) { return symbol; }
+    if (!find(library, #symbol, &opened.table.name)) { return #symbol; }
     GPU_DRIVER_FUNCTIONS(X)
 #undef X
     return NULL;

@@ -20,6 +20,10 @@
 /* An address in the memory of a GPU. */
 typedef uint64_t gpu_address;
 
+/* Enumerations of the driver's API, which are ints. */
+typedef int gpu_code;
+typedef int gpu_attribute;
+
 struct gpu_context;
 struct gpu_stream; /* NULL: the stream of the context. */
 struct gpu_event;
@@ -55,56 +59,57 @@ enum {
 /* The library, as the loader finds it: LD_LIBRARY_PATH, then the system's folders. */
 #define GPU_DRIVER_LIBRARY "libcuda.so.1"
 
-/* X(field, symbol in the library, parameters) */
+/* X(field, symbol in the library, parameters): tests/unit/kernels/gpu/test_driver.c compares them
+ * with NVIDIA's cuda.h. */
 #define GPU_DRIVER_FUNCTIONS(X)                                                                    \
-    X(init, "cuInit", (unsigned flags))                                                            \
-    X(driver_version, "cuDriverGetVersion", (int *version)) /* 13010: 13.1 */                      \
-    X(device_count, "cuDeviceGetCount", (int *count))                                              \
-    X(device_get, "cuDeviceGet", (int *device, int index))                                         \
-    X(device_name, "cuDeviceGetName", (char *name, int size, int device))                          \
-    X(device_attribute, "cuDeviceGetAttribute", (int *value, int attribute, int device))           \
-    X(device_memory, "cuDeviceTotalMem_v2", (size_t * bytes, int device))                          \
-    X(context_retain, "cuDevicePrimaryCtxRetain", (struct gpu_context * *context, int device))     \
-    X(context_release, "cuDevicePrimaryCtxRelease_v2", (int device))                               \
-    X(context_set, "cuCtxSetCurrent", (struct gpu_context * context))                              \
-    X(context_wait, "cuCtxSynchronize", (void))                                                    \
-    X(memory_info, "cuMemGetInfo_v2", (size_t * unused, size_t * total))                           \
-    X(allocate, "cuMemAlloc_v2", (gpu_address * memory, size_t bytes))                             \
-    X(release, "cuMemFree_v2", (gpu_address memory))                                               \
-    X(allocate_pinned, "cuMemHostAlloc", (void **memory, size_t bytes, unsigned flags))            \
-    X(release_pinned, "cuMemFreeHost", (void *memory))                                             \
-    X(upload, "cuMemcpyHtoDAsync_v2",                                                              \
+    X(init, cuInit, (unsigned flags))                                                              \
+    X(driver_version, cuDriverGetVersion, (int *version)) /* 13010: 13.1 */                        \
+    X(device_count, cuDeviceGetCount, (int *count))                                                \
+    X(device_get, cuDeviceGet, (int *device, int index))                                           \
+    X(device_name, cuDeviceGetName, (char *name, int size, int device))                            \
+    X(device_attribute, cuDeviceGetAttribute, (int *value, gpu_attribute attribute, int device))   \
+    X(device_memory, cuDeviceTotalMem_v2, (size_t * bytes, int device))                            \
+    X(context_retain, cuDevicePrimaryCtxRetain, (struct gpu_context * *context, int device))       \
+    X(context_release, cuDevicePrimaryCtxRelease_v2, (int device))                                 \
+    X(context_set, cuCtxSetCurrent, (struct gpu_context * context))                                \
+    X(context_wait, cuCtxSynchronize, (void))                                                      \
+    X(memory_info, cuMemGetInfo_v2, (size_t * unused, size_t * total))                             \
+    X(allocate, cuMemAlloc_v2, (gpu_address * memory, size_t bytes))                               \
+    X(release, cuMemFree_v2, (gpu_address memory))                                                 \
+    X(allocate_pinned, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))              \
+    X(release_pinned, cuMemFreeHost, (void *memory))                                               \
+    X(upload, cuMemcpyHtoDAsync_v2,                                                                \
       (gpu_address to, const void *from, size_t bytes, struct gpu_stream *stream))                 \
-    X(download, "cuMemcpyDtoHAsync_v2",                                                            \
+    X(download, cuMemcpyDtoHAsync_v2,                                                              \
       (void *to, gpu_address from, size_t bytes, struct gpu_stream *stream))                       \
-    X(copy, "cuMemcpyDtoDAsync_v2",                                                                \
+    X(copy, cuMemcpyDtoDAsync_v2,                                                                  \
       (gpu_address to, gpu_address from, size_t bytes, struct gpu_stream * stream))                \
-    X(fill, "cuMemsetD8Async",                                                                     \
+    X(fill, cuMemsetD8Async,                                                                       \
       (gpu_address memory, unsigned char value, size_t bytes, struct gpu_stream *stream))          \
-    X(stream_create, "cuStreamCreate", (struct gpu_stream * *stream, unsigned flags))              \
-    X(stream_destroy, "cuStreamDestroy_v2", (struct gpu_stream * stream))                          \
-    X(stream_wait, "cuStreamSynchronize", (struct gpu_stream * stream))                            \
-    X(stream_wait_event, "cuStreamWaitEvent",                                                      \
+    X(stream_create, cuStreamCreate, (struct gpu_stream * *stream, unsigned flags))                \
+    X(stream_destroy, cuStreamDestroy_v2, (struct gpu_stream * stream))                            \
+    X(stream_wait, cuStreamSynchronize, (struct gpu_stream * stream))                              \
+    X(stream_wait_event, cuStreamWaitEvent,                                                        \
       (struct gpu_stream * stream, struct gpu_event * event, unsigned flags))                      \
-    X(event_create, "cuEventCreate", (struct gpu_event * *event, unsigned flags))                  \
-    X(event_destroy, "cuEventDestroy_v2", (struct gpu_event * event))                              \
-    X(event_record, "cuEventRecord", (struct gpu_event * event, struct gpu_stream * stream))       \
-    X(event_wait, "cuEventSynchronize", (struct gpu_event * event))                                \
-    X(event_elapsed, "cuEventElapsedTime",                                                         \
+    X(event_create, cuEventCreate, (struct gpu_event * *event, unsigned flags))                    \
+    X(event_destroy, cuEventDestroy_v2, (struct gpu_event * event))                                \
+    X(event_record, cuEventRecord, (struct gpu_event * event, struct gpu_stream * stream))         \
+    X(event_wait, cuEventSynchronize, (struct gpu_event * event))                                  \
+    X(event_elapsed, cuEventElapsedTime,                                                           \
       (float *milliseconds, struct gpu_event *begin, struct gpu_event *end))                       \
-    X(module_load, "cuModuleLoadData", (struct gpu_module * *module, const void *image))           \
-    X(module_unload, "cuModuleUnload", (struct gpu_module * module))                               \
-    X(module_function, "cuModuleGetFunction",                                                      \
+    X(module_load, cuModuleLoadData, (struct gpu_module * *module, const void *image))             \
+    X(module_unload, cuModuleUnload, (struct gpu_module * module))                                 \
+    X(module_function, cuModuleGetFunction,                                                        \
       (struct gpu_function * *function, struct gpu_module * module, const char *name))             \
-    X(launch, "cuLaunchKernel",                                                                    \
+    X(launch, cuLaunchKernel,                                                                      \
       (struct gpu_function * function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,    \
        unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,          \
        struct gpu_stream *stream, void **arguments, void **extra))                                 \
-    X(error_name, "cuGetErrorName", (int code, const char **name))                                 \
-    X(error_text, "cuGetErrorString", (int code, const char **text))
+    X(error_name, cuGetErrorName, (gpu_code code, const char **name))                              \
+    X(error_text, cuGetErrorString, (gpu_code code, const char **text))
 
 struct gpu_driver {
-#define X(name, symbol, parameters) int(*name) parameters;
+#define X(name, symbol, parameters) gpu_code(*name) parameters;
     GPU_DRIVER_FUNCTIONS(X)
 #undef X
 };

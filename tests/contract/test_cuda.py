@@ -4,6 +4,7 @@ those of `portable`, and failures of the driver end a process with a reason, aft
 
 Real processes; every wait is bounded. TANIST_PROGRAM: the program. TANIST_EMULATED_DRIVER: the folder of the emulated
 libcuda.so.1 and of its module. TANIST_REAL_GPU=1: the machine's driver instead, without the tests of failures.
+TANIST_LIBRARIES: a folder of libraries that the program itself needs.
 """
 
 import json
@@ -14,6 +15,7 @@ from case import LONG, QUICK, ROOT, Cli, patience
 
 EMULATED = os.environ.get("TANIST_EMULATED_DRIVER", str(ROOT / "build/emulated-gpu"))
 REAL = os.environ.get("TANIST_REAL_GPU") == "1"
+LIBRARIES = os.environ.get("TANIST_LIBRARIES", "")
 CUDA = ["--set", "train.kernels=cuda"]
 SHORT = ["--set", "train.batch=16", "--set", "train.slices=4", "--set", "train.optimizer=adam", "--set", "data.examples=64",
          "--set", "data.test_examples=32"]
@@ -39,7 +41,7 @@ class Cuda(Cli):
     def setUp(self):
         super().setUp()
         if not REAL:
-            self.environment.update(LD_LIBRARY_PATH=EMULATED, TANIST_CUDA_MODULE=f"{EMULATED}/tanist-cuda.fatbin")
+            self.environment.update(LD_LIBRARY_PATH=f"{EMULATED}:{LIBRARIES}".rstrip(":"), TANIST_CUDA_MODULE=f"{EMULATED}/tanist-cuda.fatbin")
 
     def job(self, name, model, **train):
         path = self.folder / f"{name}.json"
@@ -61,6 +63,19 @@ class Cuda(Cli):
         result = self.tanist("run", "--local", QUICK, "--dir", f"fail-{setting}", *SHORT, *STEPS, *CUDA, *arguments,
                              env={"TANIST_EMULATED_GPU": setting})
         return result.returncode, result.stderr
+
+    def begin_cuda(self, **environment):
+        """A run without an end."""
+        run = self.spawn("run", QUICK, "--dir", "run", *SHORT, *LONG, *CUDA, "-o", "json", env=environment)
+        self.wait_tasks()
+        return run
+
+    def end_as_local(self, run):
+        """It trains, and is stopped; one process computes the same parameters in as many steps."""
+        self.wait_step(self.wait_step()["step"] + 20)
+        result = self.end(run)
+        expected = self.run_to_end("--local", QUICK, "--dir", "local", *SHORT, "--set", f"train.steps={result['steps']}")
+        self.assertEqual(result["parameters_digest"], expected["parameters_digest"])
 
 
 class Digests(Cuda):
@@ -98,17 +113,25 @@ class Digests(Cuda):
     def test_commands_compute_on_the_cpu(self):
         """Runs with cuda are planned, evaluated and shown on machines without a GPU."""
         self.trained(QUICK, "cuda", *SHORT, *STEPS, *CUDA)
-        nothing = {"LD_LIBRARY_PATH": "", "TANIST_CUDA_MODULE": ""}
+        nothing = {"LD_LIBRARY_PATH": LIBRARIES, "TANIST_CUDA_MODULE": ""}
         for command in (("evaluate", "cuda"), ("plan", QUICK, *CUDA), ("graph", QUICK, *CUDA)):
             result = self.tanist(*command, env=nothing)
             self.assertEqual(result.returncode, 0, f"{command}: {result.stderr}")
+
+
+class Kills(Cuda):
+    def test_killed_workers_leave_no_trace(self):
+        run = self.begin_cuda()
+        for name in ("worker:0", "worker:1", "worker:0"):
+            self.kill_in_the_middle(name)
+        self.end_as_local(run)
 
 
 @unittest.skipIf(REAL, "failures are injected into the emulated driver only")
 class Failures(Cuda):
     def test_what_is_missing_is_named(self):
         for settings, texts in (
-                ({"LD_LIBRARY_PATH": ""}, ("libcuda.so.1", "install NVIDIA's driver", "portable")),
+                ({"LD_LIBRARY_PATH": LIBRARIES}, ("libcuda.so.1", "install NVIDIA's driver", "portable")),
                 ({"CUDA_VISIBLE_DEVICES": ""}, ("CUDA_ERROR_NO_DEVICE", 'CUDA_VISIBLE_DEVICES is ""')),
                 ({"TANIST_CUDA_MODULE": "/nowhere/module"}, ("TANIST_CUDA_MODULE", "/nowhere/module", "portable"))):
             result = self.tanist("run", "--local", QUICK, "--dir", "run", *SHORT, *STEPS, *CUDA, env=settings)
@@ -152,19 +175,6 @@ class Failures(Cuda):
         logs = "".join(path.read_text() for path in (self.folder / "run/logs").glob("worker-*.log"))
         self.assertIn("CUDA_ERROR_LAUNCH_FAILED", logs)
 
-    def begin_cuda(self, **environment):
-        """A run without an end."""
-        run = self.spawn("run", QUICK, "--dir", "run", *SHORT, *LONG, *CUDA, "-o", "json", env=environment)
-        self.wait_tasks()
-        return run
-
-    def end_as_local(self, run):
-        """It trains, and is stopped; one process computes the same parameters in as many steps."""
-        self.wait_step(self.wait_step()["step"] + 20)
-        result = self.end(run)
-        expected = self.run_to_end("--local", QUICK, "--dir", "local", *SHORT, "--set", f"train.steps={result['steps']}")
-        self.assertEqual(result["parameters_digest"], expected["parameters_digest"])
-
     def wait_line(self, run, text):
         """Reads stderr up to a line with `text`; the time limit of the test bounds the wait."""
         self.assertTrue(any(text in line for line in run.stderr), f"it ended without {text}")
@@ -186,12 +196,6 @@ class Failures(Cuda):
         _, errors = run.communicate(timeout=patience(300))
         self.assertEqual(run.returncode, 5, errors)
         self.assertIn("worker", errors.splitlines()[-1])
-
-    def test_killed_workers_leave_no_trace(self):
-        run = self.begin_cuda()
-        for name in ("worker:0", "worker:1", "worker:0"):
-            self.kill_in_the_middle(name)
-        self.end_as_local(run)
 
 
 if __name__ == "__main__":

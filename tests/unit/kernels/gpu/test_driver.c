@@ -1,8 +1,15 @@
-/* kernels/gpu/driver.h: codes of the driver as errors; the library itself: contract
- * test_devices.py. */
+/* kernels/gpu/driver.h: codes of the driver as errors; functions, attributes and codes are those of
+ * NVIDIA's cuda.h where the toolkit is installed, which the compiler compares. The library itself:
+ * contract test_devices.py. */
 #include "kernels/gpu/driver.h"
 
 #include "tests/unit/kernels/gpu/machine.h"
+
+#if defined(__has_include)
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+#endif
+#endif
 
 static void codes_become_errors_with_the_texts_of_the_driver(void **state)
 {
@@ -19,6 +26,50 @@ static void codes_become_errors_with_the_texts_of_the_driver(void **state)
     assert_int_equal(gpu_check(driver, 12345, &error, "add"), TN_EINTERNAL);
     assert_string_equal(error.text, "add: the driver reports unknown code (12345): no text");
 }
+
+#if defined(CUDA_VERSION)
+
+#define CODE(own, cuda) _Static_assert((int)(own) == (int)(cuda), #own " is not " #cuda)
+CODE(GPU_SUCCESS, CUDA_SUCCESS);
+CODE(GPU_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE);
+CODE(GPU_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
+CODE(GPU_NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED);
+CODE(GPU_NO_DEVICE, CUDA_ERROR_NO_DEVICE);
+CODE(GPU_INVALID_DEVICE, CUDA_ERROR_INVALID_DEVICE);
+CODE(GPU_INVALID_IMAGE, CUDA_ERROR_INVALID_IMAGE);
+CODE(GPU_INVALID_CONTEXT, CUDA_ERROR_INVALID_CONTEXT);
+CODE(GPU_NO_CODE_FOR_DEVICE, CUDA_ERROR_NO_BINARY_FOR_GPU);
+CODE(GPU_ECC_UNCORRECTABLE, CUDA_ERROR_ECC_UNCORRECTABLE);
+CODE(GPU_INVALID_HANDLE, CUDA_ERROR_INVALID_HANDLE);
+CODE(GPU_NOT_FOUND, CUDA_ERROR_NOT_FOUND);
+CODE(GPU_ILLEGAL_ADDRESS, CUDA_ERROR_ILLEGAL_ADDRESS);
+CODE(GPU_LAUNCH_FAILED, CUDA_ERROR_LAUNCH_FAILED);
+CODE(GPU_UNKNOWN, CUDA_ERROR_UNKNOWN);
+CODE(GPU_MULTIPROCESSORS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+CODE(GPU_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+CODE(GPU_CAPABILITY_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+
+/* Codes and attributes are passed as ints, addresses as 64 bits. */
+_Static_assert(sizeof(CUresult) == sizeof(gpu_code), "the size of a code");
+_Static_assert(sizeof(CUdevice_attribute) == sizeof(gpu_attribute), "the size of an attribute");
+_Static_assert(sizeof(CUdeviceptr) == sizeof(gpu_address), "the size of an address");
+
+/* The parameters once more, with NVIDIA's names of the same types. */
+#define gpu_code      CUresult
+#define gpu_attribute CUdevice_attribute
+#define gpu_address   CUdeviceptr
+#define gpu_context   CUctx_st
+#define gpu_stream    CUstream_st
+#define gpu_event     CUevent_st
+#define gpu_module    CUmod_st
+#define gpu_function  CUfunc_st
+#define X(name, symbol, parameters)                                                                \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(symbol), CUresult parameters),          \
+                   #symbol " has other parameters in cuda.h");
+GPU_DRIVER_FUNCTIONS(X)
+#undef X
+
+#endif
 
 int main(void)
 {

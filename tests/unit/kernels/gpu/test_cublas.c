@@ -1,0 +1,48 @@
+/* kernels/gpu/cublas.h: functions and codes are those of NVIDIA's cublas_v2.h: the compiler
+ * compares them. Without the header this test is skipped. Loading the library: contract
+ * test_gpu_campaign.py.
+ */
+#include "kernels/gpu/cublas.h"
+
+#include <stdio.h>
+
+#if defined(__has_include)
+#if __has_include(<cublas_v2.h>)
+#include <cublas_v2.h>
+#endif
+#endif
+
+#if defined(CUBLAS_VERSION)
+
+#define CODE(own, cublas) _Static_assert((int)(own) == (int)(cublas), #own " is not " #cublas)
+CODE(CUBLAS_AS_IS, CUBLAS_OP_N);
+CODE(CUBLAS_TRANSPOSED, CUBLAS_OP_T);
+CODE(CUBLAS_PEDANTIC, CUBLAS_PEDANTIC_MATH);
+CODE(0, CUBLAS_STATUS_SUCCESS);
+
+/* The parameters once more, with NVIDIA's names of the same types. */
+#define cublas_handle    cublasContext
+#define cublas_code      cublasStatus_t
+#define cublas_operation cublasOperation_t
+#define cublas_math      cublasMath_t
+#define X(name, symbol, parameters)                                                                \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(symbol), cublasStatus_t parameters),    \
+                   #symbol " has other parameters in cublas_v2.h");
+CUBLAS_FUNCTIONS(X)
+#undef X
+
+int main(void)
+{
+    printf("the functions are those of cublas_v2.h %d\n", CUBLAS_VERSION);
+    return 0;
+}
+
+#else
+
+int main(void)
+{
+    printf("skipped: cublas_v2.h, of the CUDA toolkit, is not installed\n");
+    return 77;
+}
+
+#endif
