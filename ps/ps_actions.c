@@ -90,7 +90,7 @@ static void out_of_memory(struct ps *ps)
     ps_finish(ps, TN_EXIT_ERROR);
 }
 
-/* The record must not name the previous values any more when they are overwritten. */
+/* The record must no longer name the previous values when they are overwritten. */
 static void place(struct ps *ps, conn_id conn)
 {
     struct ps_client *client = ps_clients_find(&ps->clients, conn);

@@ -93,10 +93,10 @@ uint32_t shard_chunks(const struct shard *shard);
 void shard_hold(struct shard *shard, uint32_t first, struct pushed_gradient *sum);
 void shard_release(struct shard *shard, uint32_t first);
 
-/* The previous answer is not needed any more. False: there was none. */
+/* The previous answer is no longer needed. False: there was none. */
 bool shard_release_previous(struct shard *shard);
 /* Room for a push of the present step, which shard_hold() may get, where the update will write the
- * values: the previous answer, whose memory that is, was released. NULL: another push is there, an
+ * values: the previous answer, whose memory that is, was released. NULL: another push has it, an
  * update has begun, or out of memory. */
 struct pushed_gradient *shard_begin_push(struct shard *shard);
 void shard_release_all(struct shard *shard);

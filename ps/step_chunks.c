@@ -3,7 +3,7 @@
 
 #include "ps/step_private.h"
 
-/* P4: the values of the step before are needed no more. */
+/* P4: the values of the step before are no longer needed. */
 static void place(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     const struct slice_node node = {event->first, event->count};

@@ -22,8 +22,8 @@ struct net_loan {
     uint8_t *expected; /* A copy of the whole body. */
     size_t bytes;
     unsigned parts; /* Sent, and not returned; 0: nothing is lent. */
-    unsigned taken; /* Of these, by the worker. */
-    unsigned used;  /* Of these, not released by the node. */
+    unsigned taken; /* Parts that the worker has taken and not returned. */
+    unsigned used;  /* Parts that the node has not released. */
 };
 
 /* A part that the worker has taken and not returned. */

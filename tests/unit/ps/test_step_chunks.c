@@ -161,7 +161,7 @@ static void test_push_gets_the_place_of_the_previous_values(void **state)
     s.config.places = true;
     s.has_previous = true;
     s.step = 5;
-    push(CONN, 1, 0); /* Of step 0. */
+    push(CONN, 1, 0); /* For step 0. */
     assert_null(find(PS_DO_PLACE));
     assert_true(s.has_previous);
     s.step = 0;

@@ -299,7 +299,7 @@ static void scattered_answers_are_copied(void **state)
     }
 }
 
-/* An answer that begins again replaces what was taken, whether that was complete or not. */
+/* An answer that begins again replaces the chunks that were taken, even if these were all. */
 static void answer_begins_again(void **state)
 {
     (void)state;
