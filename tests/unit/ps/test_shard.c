@@ -1,93 +1,8 @@
 /* The shard: sums in the order of the tree, updates, loading. */
 #include "ps/shard.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "common/base/random.h"
 #include "kernels/optimizer/norm.h"
-#include "tests/unit/ps/pushed_gradient.h"
-
-enum { V = 6, COUNT = 5000, CHUNK_BYTES = 3072 };
-
-static struct buffer_pool *pool;
-static struct shard shard;
-static uint64_t first_parameter = 32; /* The shard begins there. */
-static double clip_norm, ema;
-static bool no_answers;
-
-static struct variable_table table(void)
-{
-    struct variable_table variables = {0};
-    assert_int_equal(variable_table_add(&variables, "w", 2, (const uint32_t[]){100, 100},
-                                        VARIABLE_GLOROT_UNIFORM, 0, NULL),
-                     TN_OK);
-    return variables;
-}
-
-static void open_shard(enum optimizer_kind kind)
-{
-    static struct variable_table variables;
-    struct job job;
-    variables = table();
-    job_init(&job);
-    job.train.optimizer = kind;
-    job.train.learning_rate = 0.5;
-    job.train.clip_norm = clip_norm;
-    job.train.ema = ema;
-    pool = buffer_pool_create(0);
-    struct shard_config config = {.kernels = kernels_reference(),
-                                  .optimizer = optimizer_of_job(&job, &variables),
-                                  .pool = pool,
-                                  .first = first_parameter,
-                                  .count = COUNT,
-                                  .slices = V,
-                                  .chunk_bytes = CHUNK_BYTES,
-                                  .no_answers = no_answers};
-    assert_int_equal(shard_open(&shard, &config, NULL), TN_OK);
-    assert_true(shard_begin_load(&shard));
-    shard_load_initial(&shard, &variables, 7);
-    assert_true(shard_adopt(&shard, 0));
-}
-
-static int close_shard(void **state)
-{
-    (void)state;
-    shard_close(&shard);
-    buffer_pool_destroy(pool); /* Asserts that no reference is left. */
-    return 0;
-}
-
-static float gradient_at(uint32_t slice, uint64_t i)
-{
-    return random_unit_at(1, slice, i) - 0.5f;
-}
-
-static float sum_at(struct slice_node node, uint64_t i)
-{
-    if (node.count == 1) { return gradient_at(node.first, i); }
-    struct slice_node left, right;
-    slices_children(node, &left, &right);
-    return sum_at(left, i) + sum_at(right, i);
-}
-
-/* Hold the push of a worker that owns all slices of `node`. */
-static void hold(struct slice_node node)
-{
-    static float sum[COUNT];
-    for (uint64_t i = 0; i < COUNT; i++) { sum[i] = sum_at(node, i); }
-    shard_hold(&shard, node.first, pushed_gradient(pool, sum, COUNT, CHUNK_BYTES));
-}
-
-static float value(uint64_t i)
-{
-    return ((const float *)shard.current[0]->data)[i];
-}
+#include "tests/unit/ps/shard_fixture.h"
 
 /* Apply `parts`, then compare each value with the plain definition of SGD on the root's sum. */
 static void check_sgd(const struct slice_node *parts, uint32_t count)
@@ -185,9 +100,11 @@ static void test_arrays_in_use_do_not_change(void **state)
     open_shard(OPTIMIZER_MOMENTUM);
     struct buffer *values = buffer_retain(shard.current[0]);
     struct buffer *velocity = buffer_retain(shard.current[1]);
-    const struct slice_node root = {0, V};
     float first = value(0);
-    for (int step = 0; step < 3; step++) { hold(root), assert_true(shard_apply(&shard, &root, 1)); }
+    for (int step = 0; step < 3; step++) {
+        hold((struct slice_node){0, V});
+        assert_true(shard_apply(&shard, &(struct slice_node){0, V}, 1));
+    }
     assert_true(((const float *)values->data)[0] == first);
     assert_true(((const float *)velocity->data)[0] == 0.0f);
     assert_true(value(0) != first);
@@ -336,76 +253,6 @@ static void test_answer_has_the_average(void **state)
     }
 }
 
-/* The push of a worker, collected where the values of the next step will be. */
-static struct pushed_gradient *push_in_place(struct slice_node node)
-{
-    static float sum[COUNT];
-    for (uint64_t i = 0; i < COUNT; i++) { sum[i] = sum_at(node, i); }
-    struct pushed_gradient *made = pushed_gradient(pool, sum, COUNT, CHUNK_BYTES);
-    struct pushed_gradient *placed = shard_begin_push(&shard);
-    for (uint32_t i = made->capacity; i > 0; i--) {
-        pushed_gradient_add(placed, buffer_retain(made->chunks[i - 1]));
-    }
-    pushed_gradient_free(made);
-    return placed;
-}
-
-/* The arrays after an update by `nodes`, the first of which may be in place. */
-static void update_once(enum optimizer_kind kind, const struct slice_node nodes[2], bool in_place,
-                        float out[static OPTIMIZER_ARRAYS_MAX][COUNT])
-{
-    open_shard(kind);
-    if (!in_place) { hold(nodes[0]); }
-    if (in_place) { shard_hold(&shard, nodes[0].first, push_in_place(nodes[0])); }
-    assert_true(!in_place || shard_begin_push(&shard) == NULL); /* For one push only. */
-    const struct buffer *place = shard.place;
-    hold(nodes[1]), assert_true(shard_apply(&shard, nodes, 2));
-    assert_true(place == NULL || shard.current[0] == place);
-    for (uint32_t a = 0; a < shard.arrays; a++) {
-        memcpy(out[a], shard.current[a]->data, sizeof out[a]);
-    }
-}
-
-/* A push may be where the next values will be, alone or with others: the bits are the same. */
-static void test_pushes_in_place_are_applied(void **state)
-{
-    static float expected[OPTIMIZER_ARRAYS_MAX][COUNT], found[OPTIMIZER_ARRAYS_MAX][COUNT];
-    const struct slice_node nodes[] = {{0, 4}, {4, 2}}, root = {0, V};
-    for (enum optimizer_kind kind = 0; kind < OPTIMIZER_KINDS; kind++) {
-        update_once(kind, nodes, false, expected);
-        (void)close_shard(state);
-        update_once(kind, nodes, true, found);
-        assert_memory_equal(found, expected, sizeof expected);
-        (void)close_shard(state);
-    }
-    open_shard(OPTIMIZER_SGD);
-    float expected_value = value(4321) - 0.5f * sum_at(root, 4321);
-    shard_hold(&shard, 0, push_in_place(root));
-    assert_true(shard_apply(&shard, &root, 1));
-    assert_memory_equal(&expected_value, &(float){value(4321)}, sizeof expected_value);
-}
-
-/* Neither is the memory of the previous values used while something else has them, nor are values
- * written where a push is collected that is not part of the update. */
-static void test_places_in_use_do_not_change(void **state)
-{
-    (void)state;
-    const struct slice_node root = {0, V};
-    open_shard(OPTIMIZER_SGD);
-    hold(root);
-    assert_true(shard_apply(&shard, &root, 1));
-    struct buffer *lent = buffer_retain(shard.previous);
-    const float first = ((const float *)lent->data)[0];
-    assert_true(shard_release_previous(&shard));
-    struct pushed_gradient *late = push_in_place((struct slice_node){0, 1});
-    hold(root);
-    assert_true(shard_apply(&shard, &root, 1));
-    assert_ptr_not_equal(shard.current[0], late->array);
-    assert_true(((const float *)late->array->data)[17] == gradient_at(0, 17));
-    assert_true(((const float *)lent->data)[0] == first);
-    pushed_gradient_free(late), buffer_release(lent);
-}
-
 /* A gradient that was added up elsewhere has the effect of the root's push, in any ranges. */
 static void test_ready_gradients_are_applied(void **state)
 {
@@ -480,8 +327,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_values_without_answers_stay_in_their_buffer, close_shard),
-        cmocka_unit_test_teardown(test_pushes_in_place_are_applied, close_shard),
-        cmocka_unit_test_teardown(test_places_in_use_do_not_change, close_shard),
         cmocka_unit_test_teardown(test_ready_gradients_are_applied, close_shard),
         cmocka_unit_test_teardown(test_single_slices_are_summed, close_shard),
         cmocka_unit_test_teardown(test_groups_of_slices_are_summed, close_shard),
