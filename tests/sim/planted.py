@@ -237,7 +237,7 @@ PLANTED = [
      ["test_ps_step_rows"], "unit.ps_step_rows"),
     ("a ps writes values where a late push is collected", "ps/shard.c",
      "    bool is_free = buffer_is_exclusive(place);\n", "    bool is_free = true;\n",
-     ["test_ps_shard_push_place"], "unit.ps_shard_push_place"),
+     ["test_ps_push_place"], "unit.ps_push_place"),
     ("a push that repeats slices ends the values of the step before", "ps/step_chunks.c",
      "    if (slice_set_has_all(&s->covered, node)) { return; }\n", "    (void)node;\n",
      ["test_ps_step_chunks"], "unit.ps_step_chunks"),

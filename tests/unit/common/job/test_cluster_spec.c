@@ -108,7 +108,7 @@ static void impossible_cluster_is_refused(void **state)
         "ps:0 and worker:1 have the same address b:2");
     refused("{\"cluster\": {\"chief\": [\"a:1\"], \"ps\": [\"b:2\"]},"
             " \"task\": {\"type\": \"ps\", \"index\": 1}}",
-            "task ps:1 is not in the cluster, which has 1 tasks");
+            "task ps:1 is not in the cluster, which has 1 task");
     refused("{\"cluster\": {\"chief\": [\"a:1\"], \"ps\": [\"b:2\"]},"
             " \"task\": {\"type\": \"worker\", \"index\": 0}}",
             "task worker:0 is not in the cluster, which has 0 tasks");

@@ -52,7 +52,7 @@ static void test_pushes_in_place_are_applied(void **state)
         assert_memory_equal(found, expected, sizeof expected);
         (void)close_shard(state);
     }
-    /* The root's sum itself is there, which nothing adds up elsewhere. */
+    /* Also the sum of the root, which nothing adds up elsewhere. */
     open_shard(OPTIMIZER_SGD);
     float before = value(4321);
     shard_hold(&shard, 0, push_in_place(root));
