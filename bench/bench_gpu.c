@@ -5,9 +5,9 @@
  *
  *   bench_gpu [--tiny]     --tiny: sizes for the emulated driver; its times mean nothing
  *
- * Prints a line of JSON for each measurement: {"name", "value", "unit", "share", "of", "goal"},
- * where `share` is the speed over that of the limit `of`; null: cuBLAS is not installed, or there
- * is no goal.
+ * Prints a line of JSON for each measurement: {"name", "value", "unit", "share", "of", "goal"}.
+ * `share` is the speed over that of the limit `of`, and null without one, as cuBLAS may be missing.
+ * `goal` is null if there is none.
  */
 #include <stdbool.h>
 #include <stdint.h>

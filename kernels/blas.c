@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/library_function.h"
 #include "kernels/kernels.h"
 #include "kernels/overlap.h"
 
@@ -21,25 +22,16 @@ static struct {
     __typeof__(openblas_get_corename) *get_corename;
 } blas = {.once = PTHREAD_ONCE_INIT};
 
-/* Copies the bytes, because C does not convert dlsym()'s data pointer to a function pointer. */
-static bool find(void *library, const char *name, void *function)
-{
-    assert(library != NULL);
-    void *symbol = dlsym(library, name);
-    memcpy(function, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
 static void load(void)
 {
     /* Otherwise the library starts one thread per processor when it is loaded. */
     (void)setenv("OPENBLAS_NUM_THREADS", "1", 1);
     __typeof__(openblas_set_num_threads) *set_num_threads;
     void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL); /* Never closed. */
-    blas.loaded = library != NULL && find(library, "cblas_sgemm", &blas.sgemm) &&
-                  find(library, "openblas_get_config", &blas.get_config) &&
-                  find(library, "openblas_get_corename", &blas.get_corename) &&
-                  find(library, "openblas_set_num_threads", &set_num_threads);
+    blas.loaded = library != NULL && library_function(library, "cblas_sgemm", &blas.sgemm) &&
+                  library_function(library, "openblas_get_config", &blas.get_config) &&
+                  library_function(library, "openblas_get_corename", &blas.get_corename) &&
+                  library_function(library, "openblas_set_num_threads", &set_num_threads);
     if (blas.loaded) {
         /* One thread per product: dividing a sum among threads would change its bits, and for a
          * matrix of the size of a slice two threads are slower than one. */

@@ -455,7 +455,7 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
                                 .norms = norms,
                                 .rows = config->variables->row_table_count > 0,
                                 .places = push_place_exists(job, config->variables, place.count,
-                                                            config->place_chunks,
+                                                            config->push_place_chunks,
                                                             ps->ports.transport.chunk_bytes),
                                 .max_staleness = job->train.max_staleness,
                                 .evaluate_every = job_evaluate_every(job),

@@ -36,7 +36,7 @@ struct ps_config {
     struct store_port store;
     const char *place;        /* "host:folder" of the store, for the manifest; copied, truncated. */
     struct kept_memory *kept; /* NULL: nothing outlives this process. */
-    uint32_t place_chunks;    /* PUSH_PLACE_CHUNKS; fewer in tests of small models. */
+    uint32_t push_place_chunks; /* PUSH_PLACE_CHUNKS; fewer in tests of small models. */
 };
 
 struct ps;

@@ -93,7 +93,7 @@ uint32_t shard_chunks(const struct shard *shard);
 void shard_hold(struct shard *shard, uint32_t first, struct pushed_gradient *sum);
 void shard_release(struct shard *shard, uint32_t first);
 
-/* The previous answer is no longer needed. False: there was none. */
+/* Release the previous answer. Returns false if there was none. */
 bool shard_release_previous(struct shard *shard);
 /* Room for a push of the present step, which shard_hold() may get, where the update will write the
  * values: the previous answer, whose memory that is, was released. NULL: another push has it, an

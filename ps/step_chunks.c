@@ -3,7 +3,7 @@
 
 #include "ps/step_private.h"
 
-/* P4: the values of the step before are no longer needed. */
+/* The first chunk of a push of the present step ends the values of the step before (P4). */
 static void place(struct ps_step *s, const struct ps_event *event, struct ps_actions *out)
 {
     const struct slice_node node = {event->first, event->count};

@@ -77,7 +77,7 @@ static enum tn_status run_ps(struct node_setup *setup, void *role, int *exit_cod
                                      .kept = parts->memory != NULL ? &parts->kept : NULL,
                                      .store = store_thread_port(parts->store.thread),
                                      .place = parts->store.place,
-                                     .place_chunks = PUSH_PLACE_CHUNKS};
+                                     .push_place_chunks = PUSH_PLACE_CHUNKS};
     status = ps_create(&config, &parts->ps, error);
     if (status == TN_OK) {
         const uint32_t slots = ps_kept_slots(&setup->job, &setup->variables);

@@ -105,7 +105,7 @@ void borrower_unmap(struct borrower *borrower); /* Also of a borrower that is al
  * returned, none of it changes. NULL: the owner cannot have lent it. */
 const void *borrower_take(const struct borrower *borrower, unsigned number, uint64_t offset,
                           size_t bytes);
-/* One part of it is no longer used. */
+/* Return one part of the body, which the caller no longer reads. */
 void borrower_return(const struct borrower *borrower, unsigned number);
 
 #endif

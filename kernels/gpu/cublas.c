@@ -2,24 +2,16 @@
 
 #include <assert.h>
 #include <dlfcn.h>
-#include <stdbool.h>
-#include <string.h>
+
+#include "common/base/library_function.h"
 
 static struct cublas loaded;
-
-/* Copies the bytes, because C does not convert dlsym()'s data pointer to a function pointer. */
-static bool find(void *library, const char *symbol, void *function)
-{
-    void *found = dlsym(library, symbol);
-    memcpy(function, &found, sizeof found);
-    return found != NULL;
-}
 
 /* NULL, or the first symbol that the library lacks. */
 static const char *fill_table(void *library)
 {
 #define X(name, symbol, parameters)                                                                \
-    if (!find(library, #symbol, &loaded.name)) { return #symbol; }
+    if (!library_function(library, #symbol, &loaded.name)) { return #symbol; }
     CUBLAS_FUNCTIONS(X)
 #undef X
     return NULL;

@@ -4,10 +4,10 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "common/base/library_function.h"
 
 static struct {
     pthread_once_t once;
@@ -15,19 +15,11 @@ static struct {
     struct error error; /* The result of the only attempt. */
 } opened = {.once = PTHREAD_ONCE_INIT};
 
-/* Copies the bytes, because C does not convert dlsym()'s data pointer to a function pointer. */
-static bool find(void *library, const char *symbol, void *function)
-{
-    void *found = dlsym(library, symbol);
-    memcpy(function, &found, sizeof found);
-    return found != NULL;
-}
-
 /* NULL, or the first symbol that the library lacks. */
 static const char *fill_table(void *library)
 {
 #define X(name, symbol, parameters)                                                                \
-    if (!find(library, #symbol, &opened.table.name)) { return #symbol; }
+    if (!library_function(library, #symbol, &opened.table.name)) { return #symbol; }
     GPU_DRIVER_FUNCTIONS(X)
 #undef X
     return NULL;

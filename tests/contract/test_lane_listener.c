@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* As long as there is no descriptor for a client, the listener is not waited for: it would be
- * readable all the time, and keep a core busy. The client is served once there is one. */
+/* Without a free descriptor for a client, nothing waits for the listener: it would be readable all
+ * the time, and keep a core busy. The client is served once a descriptor is free. */
 static void listener_waits_for_descriptors(void **state)
 {
     (void)state;

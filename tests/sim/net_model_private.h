@@ -12,9 +12,8 @@ enum {
     NET_PAGE_BYTES = 64, /* Shards of the simulator are smaller than pages of a machine. */
 };
 
-#define NET_LENT_MEMORY                                                                            \
-    (UINT64_C(1) << 32) /* The memory numbers of lanes that lend begin here.                       \
-                         */
+/* The memory numbers of lanes that lend begin here. */
+#define NET_LENT_MEMORY (UINT64_C(1) << 32)
 
 struct net_frame {
     struct net_frame *next;

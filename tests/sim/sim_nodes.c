@@ -150,7 +150,7 @@ static void make_ps(struct sim_cluster *cluster, struct process *process,
                                .kept = process->kept,
                                .store = disk_user_port(process->store),
                                .place = "sim:/checkpoints",
-                               .place_chunks = 1};
+                               .push_place_chunks = 1};
     struct ps *ps;
     struct error error;
     enum tn_status status = ps_create(&config, &ps, &error);

@@ -52,7 +52,7 @@ static inline void world_begin(struct world *w, uint32_t index)
                                    .kernels = kernels_reference(),
                                    .store = roles_store_port(&node->store),
                                    .place = "here:dir",
-                                   .place_chunks = 1};
+                                   .push_place_chunks = 1};
         enum tn_status status = ps_create(&config, &node->ps, NULL);
         assert(status == TN_OK);
         node->node = ps_node(node->ps);
