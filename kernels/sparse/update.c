@@ -1,6 +1,7 @@
 #include "kernels/sparse/update.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -39,7 +40,7 @@ struct sparse_constants sparse_constants_of(const struct sparse_optimizer *optim
     const bool adam = optimizer->kind == SPARSE_LAZY_ADAM;
     const double first = adam ? 1 - real_power(optimizer->beta1, step + 1) : 1;
     const double second = adam ? 1 - real_power(optimizer->beta2, step + 1) : 1;
-    assert(learning_rate > 0);
+    assert(learning_rate >= 0);
     return (struct sparse_constants){
         .rate = (float)(learning_rate / first),
         .limit = optimizer->clip_value > 0 ? (float)optimizer->clip_value : INFINITY,
@@ -139,6 +140,10 @@ static void update_ftrl(uint32_t width, const struct sparse_constants *constants
                         const float *restrict gradient, const float *restrict in,
                         float *restrict out)
 {
+    if (constants->rate < FLT_MIN) {
+        memcpy(out, in, (size_t)(width + sparse_state(SPARSE_FTRL, width)) * sizeof *out);
+        return;
+    }
     for (uint32_t c = 0; c < width; c++) {
         const float g = limited(gradient[c], constants->limit);
         const float before = in[2 * width + c], n = before + g * g;

@@ -19,7 +19,8 @@
  *   ftrl          n' = n + g g;  z' = (z + g) - ((sqrt(n') - sqrt(n)) / rate) values;
  *                 values' = 0 if |z'| <= l1, else
  *                 (sign(z') l1 - z') / ((beta + sqrt(n')) / rate + l2)
- *                 (McMahan et al. 2013, algorithm 1, alpha is the rate)
+ *                 (McMahan et al. 2013, algorithm 1, alpha is the rate); a rate below FLT_MIN, such
+ *                 as 0 at the end of a schedule, changes neither values nor state
  *
  * The first three, and lazy_adam of a row that every step touches, have the bits of the dense
  * optimizers. A NaN stays a NaN.
@@ -61,7 +62,7 @@ struct sparse_optimizer {
     double clip_value; /* 0: none. */
 };
 
-/* The constants of the update that makes step + 1, with this learning rate. */
+/* The constants of the update that makes step + 1, with this learning rate, which is at least 0. */
 struct sparse_constants sparse_constants_of(const struct sparse_optimizer *optimizer,
                                             double learning_rate, uint64_t step);
 

@@ -85,6 +85,15 @@ class Training(Tables):
         same = self.local("named", "--set", "train.table_optimizer=lazy_adam")
         self.assertEqual(same["parameters_digest"], wanted)
 
+    def test_training_goes_on_with_a_rate_of_zero(self):
+        """The schedule of the learning rate ends with 0, and the job has more steps: the parameters keep their values."""
+        self.json["train"]["decay_steps"] = 50
+        for kind in ("sgd", "ftrl"):
+            optimizer = ("--set", "train.optimizer=sgd", "--set", f"train.table_optimizer={kind}")
+            short = self.local(f"{kind}-50", *optimizer, "--set", "train.steps=50")
+            long = self.local(f"{kind}-60", *optimizer, "--set", "train.steps=60")
+            self.assertEqual(long["loss"], short["loss"])
+
     def test_a_program_in_c_reads_keys(self):
         """DLRM of examples/c/ctr, as a library: its tables are those of the source, and it learns."""
         library = self.folder / "dlrm.so"

@@ -142,6 +142,28 @@ static void optimizers_follow_their_formulas(void **state)
     }
 }
 
+/* A schedule may end with a rate of 0, or fall below the smallest float. */
+static void a_rate_of_zero_keeps_the_values(void **state)
+{
+    static const double rates[] = {0, 1e-300, 1e-40};
+    (void)state;
+    for (int kind = 0; kind < SPARSE_KINDS; kind++) {
+        struct sparse_optimizer optimizer = settings;
+        optimizer.kind = (enum sparse_kind)kind;
+        for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+            float row[NUMBERS] = {0.3F, -0.2F, 0.1F, 0, -1}, next[NUMBERS] = {0}, gradient[WIDTH];
+            for (uint64_t step = 0; step < 3; step++) {
+                struct sparse_constants constants =
+                    sparse_constants_of(&optimizer, step == 0 ? 0.1 : rates[i], step);
+                draw(step, gradient);
+                sparse_update(optimizer.kind, WIDTH, &constants, gradient, row, next);
+                assert_int_equal(memcmp(next, row, WIDTH * sizeof *row) == 0, step > 0);
+                memcpy(row, next, sizeof row);
+            }
+        }
+    }
+}
+
 /* A row that every step touches. */
 static void dense_optimizers_have_the_same_bits(void **state)
 {
@@ -218,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(optimizers_follow_their_formulas),
+        cmocka_unit_test(a_rate_of_zero_keeps_the_values),
         cmocka_unit_test(dense_optimizers_have_the_same_bits),
         cmocka_unit_test(l1_gives_zeros),
         cmocka_unit_test(a_nan_stays),
