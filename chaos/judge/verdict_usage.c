@@ -1,5 +1,8 @@
-/* The resources of each task's last process compared with those of its first that trained. */
+/* The resources of each task's last process compared with those of its first that trained, and with
+ * the most memory of its role in the baseline run: an evaluation, for example, may fall into the
+ * last process only. */
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +15,7 @@ enum {
     NAME_MAX_BYTES = 24,
     FIRST_SAMPLES = 5,
     LAST_SAMPLES = 3,
+    MEMORY = 0, /* Indexes of usages[]. */
     USAGES = 3,
     LONG_MS = 3000, /* A process that was up for that long must have been sampled. */
 };
@@ -21,7 +25,7 @@ static const struct usage {
     const char *check, *field, *unit;
     double divide, times, more;
 } usages[USAGES] = {
-    {"memory", "rss_kib", " MiB", 1024, 1.5, 64},
+    [MEMORY] = {"memory", "rss_kib", " MiB", 1024, 1.5, 64},
     {"descriptors", "descriptors", "", 1, 1, 16},
     {"threads", "threads", "", 1, 1, 8},
 };
@@ -42,6 +46,7 @@ struct uses {
     struct component_use components[COMPONENTS_LIMIT];
     bool training, over;
     double now_ms;
+    const json_t *baseline; /* The most MiB of each role; NULL: not known. */
 };
 
 /* The component's entry, which is added if it is new; NULL: no name, or too many components. */
@@ -62,6 +67,7 @@ static void on_begin(struct uses *uses, const json_t *line)
 {
     size_t i;
     const json_t *name;
+    uses->baseline = json_object_get(json_object_get(line, "baseline"), "memory_mib");
     json_array_foreach(json_object_get(line, "components"), i, name)
     {
         struct component_use *use = use_of(uses, json_string_value(name));
@@ -167,13 +173,29 @@ static double median(const double *values, uint32_t count)
     return sorted[count / 2];
 }
 
+/* "worker" of "worker:3". */
+static void role_of(const char *component, char out[NAME_MAX_BYTES])
+{
+    (void)snprintf(out, NAME_MAX_BYTES, "%.*s", (int)strcspn(component, ":"), component);
+}
+
+/* The use by the first process of the task, or by its role without any fault. */
+static double usual_use(const struct uses *uses, const struct component_use *use, uint32_t u)
+{
+    char role[NAME_MAX_BYTES];
+    const double first = median(use->first[u], use->first_count);
+    role_of(use->name, role);
+    if (u != MEMORY) { return first; }
+    return fmax(first, json_member_number(uses->baseline, role, 0));
+}
+
 /* A JVM fills its heap before it collects; a ZooKeeper leader has threads for each follower. */
 static double most_allowed(const struct component_use *use, uint32_t u, double first)
 {
     double most = first * usages[u].times + usages[u].more;
     bool is_server = strncmp(use->name, "zookeeper:", 10) == 0;
     if (!is_server) { return most; }
-    return u == 0 ? most + 192 : most + 24;
+    return u == MEMORY ? most + 192 : most + 24;
 }
 
 static void check_usage(json_t *checks, const struct uses *uses, uint32_t u)
@@ -188,7 +210,7 @@ static void check_usage(json_t *checks, const struct uses *uses, uint32_t u)
         if (use->first_count == 0) { continue; /* It was never sampled twice. */ }
         double first = median(use->first[u], use->first_count);
         double last = median(use->last[u], use->last_count);
-        double most = most_allowed(use, u, first);
+        double most = most_allowed(use, u, usual_use(uses, use, u));
         seen++;
         if (last > most) {
             verdict_add(checks, usage->check, false,
@@ -221,6 +243,24 @@ static const struct component_use *find_unseen(struct uses *uses)
         if (use->expected || now || use->longest_up_ms > LONG_MS) { return use; }
     }
     return NULL;
+}
+
+json_t *verdict_most_memory(const json_t *history)
+{
+    json_t *most = json_object();
+    size_t i;
+    const json_t *line;
+    assert(history != NULL);
+    json_array_foreach(history, i, line)
+    {
+        char role[NAME_MAX_BYTES];
+        if (!line_is(line, "resources")) { continue; }
+        const double used = json_member_number(line, usages[MEMORY].field, 0);
+        role_of(json_member_text(line, "component", ""), role);
+        const double mib = fmax(used / usages[MEMORY].divide, json_member_number(most, role, 0));
+        json_object_set_new(most, role, json_real(mib));
+    }
+    return most;
 }
 
 void verdict_check_resources(json_t *checks, const json_t *history)

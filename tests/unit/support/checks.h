@@ -1,5 +1,5 @@
-/* tests/unit/support/checks.h: asserts the checks of a verdict by name, result and stated
- * values. */
+/* tests/unit/support/checks.h: histories for tests of the checks of a verdict, and assertions on
+ * the name, the result and the stated values of a check. */
 #ifndef TESTS_UNIT_SUPPORT_CHECKS_H
 #define TESTS_UNIT_SUPPORT_CHECKS_H
 
@@ -15,6 +15,20 @@
 #include <cmocka.h>
 
 #include <jansson.h>
+
+/* A new reference of the JSON in `text`, which has ' for ". */
+static inline json_t *parse_quoted(const char *text)
+{
+    char copy[4096];
+    assert_true(strlen(text) < sizeof copy);
+    (void)snprintf(copy, sizeof copy, "%s", text);
+    for (char *at = copy; *at != '\0'; at++) {
+        if (*at == '\'') { *at = '"'; }
+    }
+    json_t *json = json_loads(copy, 0, NULL);
+    assert_non_null(json);
+    return json;
+}
 
 /* Whether `text` contains `value`, not as a part of a longer number or word. */
 static inline bool check_states(const char *text, const char *value)

@@ -17,25 +17,11 @@
 #include "chaos/plan/fault.h"
 #include "tests/unit/support/checks.h"
 
-/* Histories are written with ' for ". */
-static json_t *parse(const char *text)
-{
-    char copy[4096];
-    assert_true(strlen(text) < sizeof copy);
-    (void)snprintf(copy, sizeof copy, "%s", text);
-    for (char *at = copy; *at != '\0'; at++) {
-        if (*at == '\'') { *at = '"'; }
-    }
-    json_t *json = json_loads(copy, 0, NULL);
-    assert_non_null(json);
-    return json;
-}
-
 /* ----------------------------------------------------------------- faults */
 
 static void assert_faults(const char *history, unsigned allowed_skips, const char *want)
 {
-    json_t *checks = json_array(), *json = parse(history);
+    json_t *checks = json_array(), *json = parse_quoted(history);
     verdict_check_faults(checks, json, allowed_skips);
     json_decref(json);
     assert_check(checks, "faults", want);
@@ -63,7 +49,7 @@ static void faults_wants_a_fault(void **state)
 
 static void assert_ended(int exit_code, const char *result, const char *want)
 {
-    json_t *checks = json_array(), *json = result != NULL ? parse(result) : NULL;
+    json_t *checks = json_array(), *json = result != NULL ? parse_quoted(result) : NULL;
     verdict_check_ended(checks, exit_code, json);
     json_decref(json);
     assert_check(checks, "ended", want);
@@ -81,7 +67,7 @@ static void ended_wants_exit_code_and_status(void **state)
 
 static json_t *compare(enum train_mode mode, const char *baseline, const char *result)
 {
-    json_t *checks = json_array(), *left = parse(baseline), *right = parse(result);
+    json_t *checks = json_array(), *left = parse_quoted(baseline), *right = parse_quoted(result);
     verdict_check_result(checks, mode, left, right);
     json_decref(left);
     json_decref(right);
@@ -114,7 +100,7 @@ static void accuracy_is_compared(void **state)
 static void assert_pace(const char *result, bool wiped, const char *expected)
 {
     struct job job = {.evaluate.every_steps = 10};
-    json_t *checks = json_array(), *root = parse(result);
+    json_t *checks = json_array(), *root = parse_quoted(result);
     verdict_check_pace(checks, &job, root, wiped);
     json_decref(root);
     assert_check(checks, "pace", expected);
@@ -153,7 +139,7 @@ static void orders_passes_on_the_judgement(void **state)
 
 static json_t *verify(const char *verified, const char *history)
 {
-    json_t *checks = json_array(), *left = parse(verified), *right = parse(history);
+    json_t *checks = json_array(), *left = parse_quoted(verified), *right = parse_quoted(history);
     verdict_check_checkpoints(checks, left, right);
     json_decref(left);
     json_decref(right);
@@ -180,7 +166,7 @@ static json_t *count(const struct judge_census *census, const char *baseline)
 {
     struct job job;
     struct judgement judgement = {.znodes = 47, .census = *census};
-    json_t *checks = json_array(), *json = parse(baseline);
+    json_t *checks = json_array(), *json = parse_quoted(baseline);
     job_init(&job);
     job.cluster.coordinators = 2;
     job.cluster.ps = job.cluster.workers = 2;
@@ -211,7 +197,7 @@ static void znodes_are_bounded(void **state)
 
 static void assert_recovery(const char *history, const char *want)
 {
-    json_t *checks = json_array(), *json = parse(history);
+    json_t *checks = json_array(), *json = parse_quoted(history);
     verdict_check_recovery(checks, json, 2000);
     json_decref(json);
     assert_check(checks, "recovery", want);
@@ -269,80 +255,6 @@ static void recovery_notices_a_dead_run(void **state)
                     "-59.0 s");
     assert_recovery("[" RUN(0, started) "]", "-");
     assert_recovery("[" STEP(100, 1, 5) RUN(200, ended) "]", "+");
-}
-
-/* -------------------------------------------------------------- resources */
-
-#define USES(t, component, pid, rss, descriptors, threads)                                         \
-    "{'kind': 'resources', 't_ms': " #t ", 'component': '" component "', 'pid': " #pid             \
-    ", 'rss_kib': " #rss ", 'descriptors': " #descriptors ", 'threads': " #threads "},"
-
-static json_t *use(const char *history)
-{
-    json_t *checks = json_array(), *json = parse(history);
-    verdict_check_resources(checks, json);
-    json_decref(json);
-    return checks;
-}
-
-/* The last process is compared with the first during training, not with its start. */
-static void resources_compares_with_the_first_process(void **state)
-{
-    (void)state;
-    static const char history[] = "[" USES(10, "ps:0", 7, 1024, 5, 2) STEP(20, 1, 1)
-        USES(900, "ps:0", 7, 0, 1, 1) USES(1000, "ps:0", 7, 102400, 20, 6)
-            USES(2000, "ps:0", 8, 108544, 22, 7) RUN(3000, ended) "]";
-    assert_check(use(history), "memory", "+ps:0|100|106 MiB");
-    assert_check(use(history), "descriptors", "+ps:0|20|22");
-    assert_check(use(history), "threads", "+ps:0|6|7");
-}
-
-/* A leak in the last process fails each of the three checks. */
-static void resources_finds_a_leak(void **state)
-{
-    (void)state;
-    static const char history[] =
-        "[" STEP(20, 1, 1) USES(900, "ps:0", 7, 0, 1, 1) USES(1000, "ps:0", 7, 102400, 20, 6)
-            USES(2000, "ps:0", 8, 307200, 37, 15) RUN(3000, ended) "]";
-    assert_check(use(history), "memory", "-214 MiB");
-    assert_check(use(history), "descriptors", "-36");
-    assert_check(use(history), "threads", "-14");
-}
-
-/* Once a line has reported the end of the run, memory that the agent needs for the result is
- * allowed. */
-static void resources_ends_with_the_run(void **state)
-{
-    (void)state;
-    static const char *const done[] = {
-        "{'kind': 'step', 't_ms': 1100, 'step': 9, 'generation': 1, 'phase': 'done'},",
-        "{'kind': 'event', 't_ms': 1100, 'event': {'event': 'done'}, 'text': ''},",
-        "",
-    };
-    for (size_t i = 0; i < sizeof done / sizeof *done; i++) {
-        char history[1024];
-        (void)snprintf(history, sizeof history, "[%s%s%s",
-                       STEP(20, 1, 1) USES(900, "agent", 7, 1024, 5, 2)
-                           USES(1000, "agent", 7, 10240, 20, 6)
-                               USES(1050, "agent", 8, 10240, 20, 6),
-                       done[i],
-                       USES(1200, "agent", 8, 307200, 37, 15) USES(1300, "agent", 8, 307200, 37, 15)
-                           RUN(3000, ended) "]");
-        assert_check(use(history), "memory", done[i][0] == '\0' ? "-300 MiB" : "+agent|10|10 MiB");
-    }
-}
-
-/* A process that was up for long and never sampled fails the check. */
-static void resources_wants_samples(void **state)
-{
-    (void)state;
-    assert_check(use("[" RUN(0, started) "]"), "memory", "-");
-    assert_check(use("[{'kind': 'component', 't_ms': 0, 'component': 'ps:1', 'state': 'up'}," USES(
-                     100, "ps:0", 7, 1024, 5, 2) RUN(9000, ended) "]"),
-                 "threads", "-ps:1");
-    assert_check(use("[{'kind': 'begin', 't_ms': 0, 'components': ['ps:0', 'zookeeper:1']}," USES(
-                     100, "ps:0", 7, 1024, 5, 2) RUN(9000, ended) "]"),
-                 "memory", "-zookeeper:1");
 }
 
 /* ------------------------------------------------------------------- disk */
@@ -462,10 +374,6 @@ int main(void)
         cmocka_unit_test(recovery_waits_for_the_undo),
         cmocka_unit_test(recovery_restarts_with_the_next_fault),
         cmocka_unit_test(recovery_notices_a_dead_run),
-        cmocka_unit_test(resources_compares_with_the_first_process),
-        cmocka_unit_test(resources_finds_a_leak),
-        cmocka_unit_test(resources_ends_with_the_run),
-        cmocka_unit_test(resources_wants_samples),
         IN_FOLDER(disk_limits_checkpoints),
         IN_FOLDER(disk_finds_abandoned_checkpoints),
         IN_FOLDER(nothing_left_finds_a_socket),
