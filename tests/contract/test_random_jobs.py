@@ -18,7 +18,7 @@ from random_jobs import job_of_seed, keys
 FIRST, END = (int(seed) for seed in os.environ.get("TANIST_RANDOM_JOBS", "0-16").split("-"))
 ON_CLUSTERS = {"ps": 5, "mirror": 38}
 # Errors that need the data, or training: `tanist plan` reads no rows and trains nothing.
-LATER = re.compile(r"training examples: lower it|the loss is not finite|belongs to the training split|rows\.csv")
+LATER = re.compile(r"training examples: lower it|the loss is not finite|belongs to the (training|validation) split|rows\.csv")
 
 
 def strict(text):
