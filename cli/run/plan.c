@@ -14,10 +14,9 @@
 #include "cli/run/validate.h"
 #include "cli/table.h"
 #include "common/base/minmax.h"
-#include "common/job/table_rules.h"
-#include "common/job/variable_rules.h"
+#include "common/cluster/placement.h"
+#include "common/job/strategy.h"
 #include "kernels/optimizer.h"
-#include "model/model.h"
 
 static const char *const formats[] = {"table", "json", NULL};
 
@@ -205,21 +204,26 @@ static int print_json(const struct view *view)
                        JSON_INDENT(2));
 }
 
+/* A job in one process ignores its number of ps, which may be more than a cluster could have.
+ * Whole variables were placed on as many as there are. */
+static void limit_ps(struct job *job, const struct variable_table *variables)
+{
+    if (strategy_of_job(job)->on_cluster || job->cluster.ps == 0) { return; }
+    if (variables->shard_count > 0) { return; }
+    const uint64_t most = u64_max(placement_ps_max(variables->parameter_count), 1);
+    job->cluster.ps = (uint32_t)u64_min(job->cluster.ps, most);
+}
+
 static enum tn_status read_job(struct view *view, const char *path,
                                const struct option_texts *settings, struct error *error)
 {
     view->variables = calloc(1, sizeof *view->variables);
     if (view->variables == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     enum tn_status status = load_job(&view->job, path, settings, error);
-    if (status == TN_OK) { status = model_describe(&view->job, view->variables, error); }
-    if (status == TN_OK) { status = variable_rules_check(&view->job, view->variables, error); }
-    if (status == TN_OK) { status = table_rules_check(&view->job, view->variables, error); }
+    if (status == TN_OK) { status = validate_model(&view->job, view->variables, error); }
     if (status != TN_OK) { return status; }
+    limit_ps(&view->job, view->variables);
     view->arrays = optimizer_of_job(&view->job, view->variables).arrays;
-    if (view->job.cluster.ps > 0) {
-        status = variable_table_check_ps(view->variables, view->job.cluster.ps, error);
-    }
-    if (status != TN_OK) { return status; }
     memory_plan_parameters(&view->job, view->variables, &view->memory);
     return memory_plan_worker(&view->job, &view->memory, error);
 }

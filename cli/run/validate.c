@@ -118,10 +118,9 @@ enum tn_status validate_placement(const struct job *job, const struct variable_t
                      placement_strategy_name(job->placement.strategy));
 }
 
-enum tn_status validate_job(const struct job *job, struct variable_table *variables, char **columns,
-                            struct error *error)
+enum tn_status validate_model(const struct job *job, struct variable_table *variables,
+                              struct error *error)
 {
-    *columns = NULL;
     memset(variables, 0, sizeof *variables);
     enum tn_status status = job_check(job, error);
     if (status == TN_OK) { status = model_describe(job, variables, error); }
@@ -130,7 +129,13 @@ enum tn_status validate_job(const struct job *job, struct variable_table *variab
     if (status == TN_OK && strategy_of_job(job)->on_cluster) {
         status = variable_table_check_ps(variables, strategy_shards(job), error);
     }
-    if (status == TN_OK) { status = validate_placement(job, variables, error); }
-    if (status == TN_OK) { status = check_data(job, columns, error); }
-    return status;
+    return status == TN_OK ? validate_placement(job, variables, error) : status;
+}
+
+enum tn_status validate_job(const struct job *job, struct variable_table *variables, char **columns,
+                            struct error *error)
+{
+    *columns = NULL;
+    enum tn_status status = validate_model(job, variables, error);
+    return status == TN_OK ? check_data(job, columns, error) : status;
 }

@@ -31,7 +31,12 @@ MUST_CHECK enum tn_status load_job(struct job *job, const char *path,
 /* TN_EINVAL: the job runs in one process, so that a node has nothing to do. */
 MUST_CHECK enum tn_status require_cluster(const struct job *job, struct error *error);
 
-/* Check the keys, the model, the distribution over the ps and the data; fill `variables`. `columns`
+/* Check the keys, the model and the distribution over the ps; fill `variables`.
+ * TN_EINVAL, TN_ENOENT: the error names the problem and the remedy. */
+MUST_CHECK enum tn_status validate_model(const struct job *job, struct variable_table *variables,
+                                         struct error *error);
+
+/* The same, and check the data. `columns`
  * is the text of dataset_columns().
  * TN_EINVAL, TN_ENOENT, TN_ECORRUPT, TN_EIO: the error names the problem and the remedy. */
 MUST_CHECK enum tn_status validate_job(const struct job *job, struct variable_table *variables,

@@ -1,6 +1,7 @@
 #include "common/job/early_stop.h"
 
 #include <assert.h>
+#include <math.h>
 
 struct early_stop early_stop_of_job(const struct job *job)
 {
@@ -10,17 +11,16 @@ struct early_stop early_stop_of_job(const struct job *job)
                                .evaluate_every = job_evaluate_every(job)};
 }
 
-/* NAN is neither greater nor less, and not equal to itself. */
+/* A value that is not finite is never the best one: /run cannot have such a number. */
 void early_stop_note_value(const struct early_stop *stop, struct run *run, uint64_t step,
                            double loss, double accuracy)
 {
     const enum best_metric metric = stop->by_accuracy ? BEST_ACCURACY : BEST_LOSS;
     const double value = best_value(metric, loss, accuracy);
-    const bool first = run->best_step == 0 && value == value;
-    const bool better = best_is_better(metric, value, run->best);
+    const bool better = run->best_step == 0 || best_is_better(metric, value, run->best);
     assert(step != STEP_NONE);
     run->since_best++;
-    if (!first && (run->best_step == 0 || !better)) { return; }
+    if (!isfinite(value) || !better) { return; }
     run->best_step = step;
     run->best = value;
     run->since_best = 0;

@@ -19,7 +19,7 @@ struct early_stop {
 
 struct early_stop early_stop_of_job(const struct job *job);
 
-/* Note the newest evaluation of `run` if it is the best so far. */
+/* Note the newest evaluation of `run` if it is the best so far. One that is not finite never is. */
 void early_stop_note(const struct early_stop *stop, struct run *run);
 /* Note an evaluation of an earlier start. */
 void early_stop_note_value(const struct early_stop *stop, struct run *run, uint64_t step,

@@ -225,7 +225,7 @@ static const struct json_field fields[] = {
            "For `step` and `exponential`: the steps after which the learning rate is multiplied by "
            "`factor`."),
     NUMBER(FIELD_REAL, "train.schedule.factor", train.schedule.factor, 0, 1e3, RATE,
-           "For `step` and `exponential`: the factor."),
+           "For `step` and `exponential`: the factor, at least 1e-300."),
     {
         .name = "train.schedule.boundaries",
         .type = FIELD_LIST,

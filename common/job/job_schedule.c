@@ -38,6 +38,9 @@ static enum tn_status check_decay(const struct job *job, struct error *error)
     return TN_OK;
 }
 
+/* The logarithm of a smaller factor is below what real_exp() takes. */
+static const double FACTOR_LEAST = 1e-300;
+
 /* Step and exponential. */
 static enum tn_status check_factor(const struct job *job, struct error *error)
 {
@@ -56,6 +59,12 @@ static enum tn_status check_factor(const struct job *job, struct error *error)
                          "train.schedule.%s is given, but a schedule of type \"%s\" does not use "
                          "it: remove it, or give train.schedule.type \"step\" or \"exponential\"",
                          schedule->every_steps > 0 ? "every_steps" : "factor", type_name(job));
+    }
+    if (shrinks && schedule->factor < FACTOR_LEAST) {
+        return error_set(error, TN_EINVAL,
+                         "train.schedule.factor is %g, which is too small: give at least %g, or "
+                         "train.schedule.type \"piecewise\" with a rate of 0",
+                         schedule->factor, FACTOR_LEAST);
     }
     return TN_OK;
 }

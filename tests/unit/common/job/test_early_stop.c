@@ -34,8 +34,9 @@ static void patience_counts_from_the_best(void **state)
     }
 }
 
-/* Without patience a run never ends here; nor does it by numbers that are not finite. */
-static void nan_is_never_the_best(void **state)
+/* Without patience a run never ends here. A number that is not finite never is the best one: /run,
+ * whose `best` is a number, would have no text. */
+static void diverged_is_never_the_best(void **state)
 {
     (void)state;
     const struct early_stop never = {.evaluate_every = 10};
@@ -49,6 +50,15 @@ static void nan_is_never_the_best(void **state)
     assert_false(ends(&stop, &run, 20, (double)NAN));
     assert_true(ends(&stop, &run, 30, (double)NAN));
     assert_int_equal(run.best_step, 10);
+    for (int by_accuracy = 0; by_accuracy < 2; by_accuracy++) {
+        const struct early_stop either = {
+            .by_accuracy = by_accuracy != 0, .patience = 3, .evaluate_every = 10};
+        run = (struct run){.phase = RUN_RUNNING};
+        assert_false(ends(&either, &run, 10, (double)INFINITY));
+        assert_false(ends(&either, &run, 20, -(double)INFINITY));
+        assert_true(run.best == 0 && run.best_step == 0);
+        assert_true(ends(&either, &run, 30, (double)INFINITY));
+    }
 }
 
 /* After a recovery to step 25 the evaluations of 30 and later are made again, with the same end. */
@@ -70,7 +80,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patience_counts_from_the_best),
-        cmocka_unit_test(nan_is_never_the_best),
+        cmocka_unit_test(diverged_is_never_the_best),
         cmocka_unit_test(recovery_ends_at_the_same_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -341,6 +341,11 @@ static void schedules_are_checked(void **state)
     CHECKED("train.schedule.factor is 0", "train.schedule.type=exponential",
             "train.schedule.every_steps=5");
     CHECKED("train.schedule.factor is given", "train.schedule.factor=0.5");
+    CHECKED(NULL, "train.schedule.type=exponential", "train.schedule.every_steps=5",
+            "train.schedule.factor=1e-300");
+    CHECKED("train.schedule.factor is 9e-301, which is too small: give at least 1e-300",
+            "train.schedule.type=exponential", "train.schedule.every_steps=5",
+            "train.schedule.factor=9e-301");
     CHECKED("train.schedule.rates is given", "train.schedule.rates=0.5");
     CHECKED("has 1 steps and train.schedule.rates 2", "train.schedule.type=piecewise",
             "train.schedule.boundaries=10", "train.schedule.rates=0.5,0.25");
