@@ -110,7 +110,9 @@ FETCHES void prefetch_cell(const struct row_table *table, uint32_t cell, size_t 
 {
     if (cell == KEY_INDEX_NONE) { return; }
     const char *at = (const char *)cell_at(table, cell);
-    for (size_t line = 0; line < bytes && line < FETCHED * LINE; line += LINE) {
+    __builtin_prefetch(at);
+    if (bytes > LINE) { __builtin_prefetch(at + LINE); }
+    for (size_t line = 2 * LINE; line < bytes && line < FETCHED * LINE; line += LINE) {
         __builtin_prefetch(at + line);
     }
     __builtin_prefetch(at + bytes - 1);
