@@ -121,12 +121,7 @@ void ps_rows_hold(struct ps *ps, uint32_t first, struct ps_client *client)
 void ps_rows_answer(struct ps *ps, const struct ps_action *action, const struct buffer *body)
 {
     const struct row_body_rules rules = rules_of(ps, false);
-    struct row_body_reader reader = row_body_read(&rules, body->data, body->size);
-    struct row_body_row row;
-    size_t bytes = 0;
-    while (row_body_next(&reader, &row)) {
-        bytes += ps->config.variables->row_tables[row.table].width * sizeof(float);
-    }
+    const size_t bytes = row_body_floats(&rules, body->data, body->size) * sizeof(float);
     struct buffer *rows = buffer_acquire(ps->ports.buffers, bytes);
     if (rows == NULL) {
         out_of_memory(ps, &(struct error){.text = "out of memory for the answer of a lookup"});

@@ -128,8 +128,9 @@ static float *read_group(const struct shard_rows *rows, uint64_t step, const str
     const struct row_table *table = rows->current->tables[group->table];
     row_table_read(table, row_set_version(rows->current, step), group->keys, group->count, out);
     row_hits_count(&rows->hits[group->table], group->keys, group->count);
+    const struct row_hash hash = row_hash_of(group->table);
     for (uint32_t i = 0; i < group->count; i++) {
-        rows->loads[row_bucket(group->table, group->keys[i])]++;
+        rows->loads[row_hash_bucket(hash, group->keys[i])]++;
     }
     return out + (uint64_t)group->count * row_table_spec_of(table)->width;
 }

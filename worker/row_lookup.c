@@ -84,9 +84,10 @@ static bool settle(struct row_lookup *lookup, uint32_t table)
         sorted[unique++] = sorted[i];
     }
     if (!reserve_rows(wanted, unique)) { return false; }
+    const struct row_hash hash = row_hash_of(table);
     for (uint64_t i = 0; i < unique; i++) {
         wanted->keys[i] = sorted[i].key;
-        wanted->owners[i] = lookup->owners[row_bucket(table, sorted[i].key)];
+        wanted->owners[i] = lookup->owners[row_hash_bucket(hash, sorted[i].key)];
         wanted->askers[i] = ROW_FREE;
         lookup->missing[wanted->owners[i]]++;
         lookup->free[wanted->owners[i]]++;

@@ -176,8 +176,9 @@ void worker_rows_push(struct worker *worker, uint32_t ps, uint32_t node,
     push.room = size_min(body_bytes(sums), worker->ports.transport.chunk_bytes);
     for (uint32_t t = 0; t < sums->count; t++) {
         const struct row_sum *sum = &sums->tables[t];
+        const struct row_hash hash = row_hash_of(t);
         for (uint64_t i = 0; i < sum->count; i++) {
-            if (!row_part_has(&part, t, sum->keys[i])) { continue; }
+            if (!row_part_has_bucket(&part, row_hash_bucket(hash, sum->keys[i]))) { continue; }
             if (!push_row(&push, t, sum, i)) { return; }
         }
     }

@@ -1,7 +1,6 @@
 #include "common/cluster/row_body.h"
 
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 #include "common/base/short_copy.h"
@@ -53,14 +52,22 @@ static size_t row_bytes(const struct variable_table *variables, bool gradients, 
     return KEY_BYTES + (gradients ? variables->row_tables[table].width * sizeof(float) : 0);
 }
 
+/* All bits of the exponents are set in infinities and NaNs: the sum of such an exponent and one
+ * carries into the sign. Two floats at a time, without branches on them. */
 static bool are_finite(const uint8_t *values, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        float value;
-        memcpy(&value, values + i * sizeof value, sizeof value);
-        if (!isfinite(value)) { return false; }
+    enum { PAIR = 2 * sizeof(float) };
+    const uint64_t exponents = UINT64_C(0x7f8000007f800000), ones = UINT64_C(0x0080000000800000);
+    uint64_t pair = 0, carries = 0;
+    uint32_t i = 0;
+    for (; i + 2 <= count; i += 2) {
+        memcpy(&pair, values + i * sizeof(float), PAIR);
+        carries |= (pair & exponents) + ones;
     }
-    return true;
+    pair = 0;
+    if (i < count) { memcpy(&pair, values + i * sizeof(float), sizeof(float)); }
+    carries |= (pair & exponents) + ones;
+    return (carries & UINT64_C(0x8000000080000000)) == 0;
 }
 
 static const char *section_fault(const struct row_body_rules *rules, const struct section *section,
@@ -83,29 +90,32 @@ static const char *section_fault(const struct row_body_rules *rules, const struc
     return NULL;
 }
 
-static const char *row_fault(const struct row_body_rules *rules, uint32_t table, const uint8_t *at,
-                             const struct row_body_order *order)
+/* The rows of a section, which are in the body; `order` continues behind them. */
+static const char *rows_fault(const struct row_body_rules *rules, const struct section *section,
+                              const uint8_t *at, struct row_body_order *order)
 {
-    uint64_t key;
-    memcpy(&key, at, KEY_BYTES);
-    if (key > KEY_MOST) { return "it has a key above 2^63-1"; }
-    if (order->begun && order->table == table && key <= order->key) {
-        return "its keys do not ascend";
+    const struct row_hash hash = row_hash_of(section->table);
+    const uint32_t width = width_of(rules, section->table);
+    const size_t bytes = row_bytes(rules->variables, rules->gradients, section->table);
+    const bool continues = order->begun && order->table == section->table;
+    uint64_t key, before = order->key;
+    for (uint32_t i = 0; i < section->count; i++, at += bytes) {
+        memcpy(&key, at, KEY_BYTES);
+        if (key > KEY_MOST) { return "it has a key above 2^63-1"; }
+        if ((i > 0 || continues) && key <= before) { return "its keys do not ascend"; }
+        if (!row_part_has_bucket(&rules->part, row_hash_bucket(hash, key))) {
+            return "another ps has its rows";
+        }
+        if (rules->gradients && !are_finite(at + KEY_BYTES, width)) { return "it is not finite"; }
+        before = key;
     }
-    if (!row_part_has(&rules->part, table, key)) { return "another ps has its rows"; }
-    if (rules->gradients && !are_finite(at + KEY_BYTES, width_of(rules, table))) {
-        return "it is not finite";
-    }
+    *order = (struct row_body_order){
+        .begun = true,
+        .table = section->table,
+        .key = before,
+        .rows = (continues ? order->rows : 0) + section->count,
+    };
     return NULL;
-}
-
-static void advance(struct row_body_order *order, uint32_t table, const uint8_t *at)
-{
-    const bool same = order->begun && order->table == table;
-    order->rows = same ? order->rows + 1 : 1;
-    order->begun = true;
-    order->table = table;
-    memcpy(&order->key, at, KEY_BYTES);
 }
 
 const char *row_body_fault(const struct row_body_rules *rules, const void *body, size_t size,
@@ -123,17 +133,27 @@ const char *row_body_fault(const struct row_body_rules *rules, const void *body,
         at += sizeof section;
         const char *fault = section_fault(rules, &section, size - at, at == sizeof section, &next);
         if (fault != NULL) { return fault; }
-        for (uint32_t i = 0; i < section.count; i++) {
-            fault = row_fault(rules, section.table, bytes + at, &next);
-            if (fault != NULL) { return fault; }
-            advance(&next, section.table, bytes + at);
-            at += row_bytes(rules->variables, rules->gradients, section.table);
-        }
+        fault = rows_fault(rules, &section, bytes + at, &next);
+        if (fault != NULL) { return fault; }
+        at += section.count * row_bytes(rules->variables, rules->gradients, section.table);
         count += (uint64_t)section.count * width_of(rules, section.table);
     }
     *order = next;
     *floats = count;
     return NULL;
+}
+
+uint64_t row_body_floats(const struct row_body_rules *rules, const void *body, size_t size)
+{
+    uint64_t count = 0;
+    for (size_t at = 0; at < size;) {
+        struct section section;
+        memcpy(&section, (const uint8_t *)body + at, sizeof section);
+        at += sizeof section +
+              section.count * row_bytes(rules->variables, rules->gradients, section.table);
+        count += (uint64_t)section.count * width_of(rules, section.table);
+    }
+    return count;
 }
 
 struct row_body_reader row_body_read(const struct row_body_rules *rules, const void *body,

@@ -58,6 +58,9 @@ struct row_body_order {
 const char *row_body_fault(const struct row_body_rules *rules, const void *body, size_t size,
                            struct row_body_order *order, uint64_t *floats);
 
+/* The number of values of all rows of a valid body. */
+uint64_t row_body_floats(const struct row_body_rules *rules, const void *body, size_t size);
+
 /* A valid body, row by row. */
 struct row_body_reader {
     const uint8_t *at, *end;

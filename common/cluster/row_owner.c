@@ -4,14 +4,17 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "common/base/random.h"
-
 /* The random stream that hashes keys into buckets; that of table t has the number t above this. */
 #define STREAM_BUCKETS UINT64_C(0x6275636b00000000)
 
+struct row_hash row_hash_of(uint32_t table)
+{
+    return (struct row_hash){.stream = random_stream_of(0, STREAM_BUCKETS + table)};
+}
+
 uint32_t row_bucket(uint32_t table, uint64_t key)
 {
-    return (uint32_t)(random_at(0, STREAM_BUCKETS + table, key) % ROW_BUCKETS);
+    return row_hash_bucket(row_hash_of(table), key);
 }
 
 const char *row_borders_fault(const struct row_borders *borders, uint32_t ps_count)
@@ -57,10 +60,8 @@ struct row_part row_part_of(const struct row_borders *borders, uint32_t ps_count
 
 bool row_part_has(const struct row_part *part, uint32_t table, uint64_t key)
 {
-    if (part->ps_count == 0) { return true; }
-    assert(part->first < part->end && part->end <= ROW_BUCKETS);
-    const uint32_t bucket = row_bucket(table, key);
-    return bucket >= part->first && bucket < part->end;
+    assert(part->ps_count == 0 || (part->first < part->end && part->end <= ROW_BUCKETS));
+    return row_part_has_bucket(part, row_bucket(table, key));
 }
 
 bool row_part_meets(const struct row_part *part, const struct row_part *other)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/random.h"
 #include "common/cluster/task.h"
 
 enum { ROW_BUCKETS = 4096, ROW_BORDERS_MAX = PS_MAX - 1 };
@@ -28,6 +29,20 @@ struct row_part {
     uint32_t first, end;
 };
 
+/* The hash of a table's keys into buckets: made once for a table, it is cheap for each of its
+ * keys. */
+struct row_hash {
+    struct random_stream stream;
+};
+
+/* The hash of table number `table`. */
+struct row_hash row_hash_of(uint32_t table);
+
+static inline uint32_t row_hash_bucket(struct row_hash hash, uint64_t key)
+{
+    return (uint32_t)(random_stream_at(hash.stream, key) % ROW_BUCKETS);
+}
+
 /* The bucket of the row `key` of table number `table`. */
 uint32_t row_bucket(uint32_t table, uint64_t key);
 
@@ -37,6 +52,12 @@ bool row_borders_equal(const struct row_borders *a, const struct row_borders *b)
 
 /* The part of ps `ps` of `ps_count`, which is at most PS_MAX. The borders are valid. */
 struct row_part row_part_of(const struct row_borders *borders, uint32_t ps_count, uint32_t ps);
+
+/* Whether the rows of a bucket are of the part. */
+static inline bool row_part_has_bucket(const struct row_part *part, uint32_t bucket)
+{
+    return part->ps_count == 0 || (bucket >= part->first && bucket < part->end);
+}
 
 /* Whether the row `key` of table number `table` is of the part. */
 bool row_part_has(const struct row_part *part, uint32_t table, uint64_t key);

@@ -71,6 +71,8 @@ static inline float limited(float gradient, float limit)
     return g;
 }
 
+/* The elements of a row are independent. So that the compiler vectorises the loops, each array of a
+ * row has a pointer of its own, and constants are passed by value. */
 typedef void update(uint32_t width, const struct sparse_constants *constants,
                     const float *restrict gradient, const float *restrict in, float *restrict out);
 
@@ -83,15 +85,33 @@ static void update_sgd(uint32_t width, const struct sparse_constants *constants,
     }
 }
 
+static inline void momentum(size_t width, struct sparse_constants k, const float *restrict gradient,
+                            const float *restrict w, const float *restrict velocity,
+                            float *restrict w_out, float *restrict velocity_out)
+{
+    for (size_t c = 0; c < width; c++) {
+        const float next = state_of(k.momentum * velocity[c] + limited(gradient[c], k.limit));
+        velocity_out[c] = next;
+        w_out[c] = w[c] - k.rate * next;
+    }
+}
+
 static void update_momentum(uint32_t width, const struct sparse_constants *constants,
                             const float *restrict gradient, const float *restrict in,
                             float *restrict out)
 {
-    for (uint32_t c = 0; c < width; c++) {
-        const float g = limited(gradient[c], constants->limit);
-        const float velocity = state_of(constants->momentum * in[width + c] + g);
-        out[width + c] = velocity;
-        out[c] = in[c] - constants->rate * velocity;
+    momentum(width, *constants, gradient, in, in + width, out, out + width);
+}
+
+static inline void adagrad(size_t width, struct sparse_constants k, const float *restrict gradient,
+                           const float *restrict w, const float *restrict squares,
+                           float *restrict w_out, float *restrict squares_out)
+{
+    for (size_t c = 0; c < width; c++) {
+        const float g = limited(gradient[c], k.limit);
+        const float next = squares[c] + g * g;
+        squares_out[c] = next;
+        w_out[c] = w[c] - k.rate * g / (sqrtf(next) + k.epsilon);
     }
 }
 
@@ -99,12 +119,7 @@ static void update_adagrad(uint32_t width, const struct sparse_constants *consta
                            const float *restrict gradient, const float *restrict in,
                            float *restrict out)
 {
-    for (uint32_t c = 0; c < width; c++) {
-        const float g = limited(gradient[c], constants->limit);
-        const float squares = in[width + c] + g * g;
-        out[width + c] = squares;
-        out[c] = in[c] - constants->rate * g / (sqrtf(squares) + constants->epsilon);
-    }
+    adagrad(width, *constants, gradient, in, in + width, out, out + width);
 }
 
 static void update_row_adagrad(uint32_t width, const struct sparse_constants *constants,
@@ -121,18 +136,44 @@ static void update_row_adagrad(uint32_t width, const struct sparse_constants *co
     for (uint32_t c = 0; c < width; c++) { out[c] = in[c] - constants->rate * out[c] / root; }
 }
 
+static inline void lazy_adam(size_t width, struct sparse_constants k,
+                             const float *restrict gradient, const float *restrict w,
+                             const float *restrict m, const float *restrict v,
+                             float *restrict w_out, float *restrict m_out, float *restrict v_out)
+{
+    for (size_t c = 0; c < width; c++) {
+        const float g = limited(gradient[c], k.limit);
+        const float mean = state_of(k.beta1 * m[c] + k.one_minus_beta1 * g);
+        const float squares = state_of(k.beta2 * v[c] + k.one_minus_beta2 * (g * g));
+        m_out[c] = mean;
+        v_out[c] = squares;
+        w_out[c] = w[c] - k.rate * mean / (sqrtf(squares) * k.root + k.epsilon);
+    }
+}
+
 static void update_lazy_adam(uint32_t width, const struct sparse_constants *constants,
                              const float *restrict gradient, const float *restrict in,
                              float *restrict out)
 {
-    for (uint32_t c = 0; c < width; c++) {
-        const float g = limited(gradient[c], constants->limit);
-        const float m = state_of(constants->beta1 * in[width + c] + constants->one_minus_beta1 * g);
-        const float v =
-            state_of(constants->beta2 * in[2 * width + c] + constants->one_minus_beta2 * (g * g));
-        out[width + c] = m;
-        out[2 * width + c] = v;
-        out[c] = in[c] - constants->rate * m / (sqrtf(v) * constants->root + constants->epsilon);
+    const size_t m = width, v = 2 * (size_t)width;
+    lazy_adam(width, *constants, gradient, in, in + m, in + v, out, out + m, out + v);
+}
+
+static inline void ftrl(size_t width, struct sparse_constants k, const float *restrict gradient,
+                        const float *restrict w, const float *restrict z, const float *restrict n,
+                        float *restrict w_out, float *restrict z_out, float *restrict n_out)
+{
+    for (size_t c = 0; c < width; c++) {
+        const float g = limited(gradient[c], k.limit);
+        const float squares = n[c] + g * g;
+        const float sigma = (sqrtf(squares) - sqrtf(n[c])) / k.rate;
+        const float next = (z[c] + g) - sigma * w[c];
+        const float limit = next < 0 ? -k.l1 : k.l1;
+        const float divisor = (k.beta + sqrtf(squares)) / k.rate + k.l2;
+        const bool is_small = fabsf(next) <= k.l1;
+        z_out[c] = next;
+        n_out[c] = squares;
+        w_out[c] = is_small || divisor == 0 ? 0 : (limit - next) / divisor;
     }
 }
 
@@ -140,22 +181,12 @@ static void update_ftrl(uint32_t width, const struct sparse_constants *constants
                         const float *restrict gradient, const float *restrict in,
                         float *restrict out)
 {
+    const size_t z = width, n = 2 * (size_t)width;
     if (constants->rate < FLT_MIN) {
         memcpy(out, in, (size_t)(width + sparse_state(SPARSE_FTRL, width)) * sizeof *out);
         return;
     }
-    for (uint32_t c = 0; c < width; c++) {
-        const float g = limited(gradient[c], constants->limit);
-        const float before = in[2 * width + c], n = before + g * g;
-        const float sigma = (sqrtf(n) - sqrtf(before)) / constants->rate;
-        const float z = (in[width + c] + g) - sigma * in[c];
-        const float limit = z < 0 ? -constants->l1 : constants->l1;
-        const float divisor = (constants->beta + sqrtf(n)) / constants->rate + constants->l2;
-        const bool is_small = fabsf(z) <= constants->l1;
-        out[width + c] = z;
-        out[2 * width + c] = n;
-        out[c] = is_small || divisor == 0 ? 0 : (limit - z) / divisor;
-    }
+    ftrl(width, *constants, gradient, in, in + z, in + n, out, out + z, out + n);
 }
 
 void sparse_update(enum sparse_kind kind, uint32_t width, const struct sparse_constants *constants,

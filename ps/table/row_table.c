@@ -12,7 +12,7 @@
 #include "ps/table/row_table_private.h"
 
 /* Keys that are looked up together, so that their cache lines are fetched at the same time. */
-enum { GROUP = 32, LINE = 64 };
+enum { GROUP = 32, LINE = 64, FETCHED = 6 };
 
 /* The mean for a row: a bucket of 64 bytes has between 4.5 and 9 of its slots in use. */
 enum { INDEX_BYTES = 11 };
@@ -104,19 +104,23 @@ uint32_t row_table_find(const struct row_table *table, uint64_t key)
 /* GCC removes calls of a function that only fetches: it takes it for one without effect. */
 #define FETCHES static inline __attribute__((always_inline))
 
-/* The first lines of a cell: all of one of 16 values. */
-FETCHES void prefetch_cell(const struct row_table *table, uint32_t cell)
+/* The lines of the first `bytes` of a cell, at most FETCHED and the last one: after several lines
+ * in a row the processor fetches the next ones itself. */
+FETCHES void prefetch_cell(const struct row_table *table, uint32_t cell, size_t bytes)
 {
     if (cell == KEY_INDEX_NONE) { return; }
     const char *at = (const char *)cell_at(table, cell);
     __builtin_prefetch(at);
-    __builtin_prefetch(at + LINE);
-    __builtin_prefetch(at + table->cell_bytes - 1);
+    if (bytes > LINE) { __builtin_prefetch(at + LINE); }
+    for (size_t line = 2 * LINE; line < bytes && line < FETCHED * LINE; line += LINE) {
+        __builtin_prefetch(at + line);
+    }
+    __builtin_prefetch(at + bytes - 1);
 }
 
-/* The newest cells of at most GROUP keys. */
+/* The newest cells of at most GROUP keys, of which the caller uses the first `bytes`. */
 static void find_group(const struct row_table *table, const uint64_t *keys, uint64_t count,
-                       uint32_t *cells)
+                       size_t bytes, uint32_t *cells)
 {
     uint64_t hashes[GROUP];
     struct key_index_search searches[GROUP];
@@ -128,7 +132,7 @@ static void find_group(const struct row_table *table, const uint64_t *keys, uint
     for (uint64_t k = 0; k < count; k++) {
         key_index_begin(&table->index, hashes[k], &searches[k]);
         cells[k] = key_index_next(&searches[k]);
-        prefetch_cell(table, cells[k]);
+        prefetch_cell(table, cells[k], bytes);
     }
     for (uint64_t k = 0; k < count; k++) {
         cells[k] = find(table, keys[k], cells[k], &searches[k]);
@@ -158,10 +162,11 @@ void row_table_read(const struct row_table *table, uint64_t step, const uint64_t
                     uint64_t count, float *out)
 {
     uint32_t cells[GROUP];
+    const size_t bytes = offsetof(struct cell, numbers) + table->spec.width * sizeof(float);
     assert(step >= table->floor && step <= table->step);
     for (uint64_t first = 0; first < count; first += GROUP) {
         const uint64_t size = u64_min(GROUP, count - first);
-        find_group(table, keys + first, size, cells);
+        find_group(table, keys + first, size, bytes, cells);
         for (uint64_t k = 0; k < size; k++) {
             read_row(table, step, keys[first + k], cells[k], out + (first + k) * table->spec.width);
         }
@@ -173,7 +178,7 @@ void row_table_have(const struct row_table *table, const uint64_t *keys, uint64_
     uint32_t cells[GROUP];
     for (uint64_t first = 0; first < count; first += GROUP) {
         const uint64_t size = u64_min(GROUP, count - first);
-        find_group(table, keys + first, size, cells);
+        find_group(table, keys + first, size, sizeof(struct cell), cells);
         for (uint64_t k = 0; k < size; k++) {
             out[first + k] =
                 cells[k] != KEY_INDEX_NONE && !has_expired(table, cells[k], table->step);
@@ -234,7 +239,7 @@ static bool prepare(struct row_table *table, struct sparse_rows rows)
 {
     if (!reserve_lists(table, rows.count)) { return false; }
     for (uint64_t first = 0; first < rows.count; first += GROUP) {
-        find_group(table, rows.keys + first, u64_min(GROUP, rows.count - first),
+        find_group(table, rows.keys + first, u64_min(GROUP, rows.count - first), table->cell_bytes,
                    table->found + first);
     }
     if (reserve_rows(table, rows)) { return true; }
@@ -289,20 +294,22 @@ static void update_row(struct row_table *table, const struct sparse_constants *c
     publish(table, old, fresh);
 }
 
-/* Fetch the cells and buckets that the updates of at most GROUP rows use. */
+/* Fetch the cells and buckets that the updates of at most GROUP rows use, after those of `before`
+ * rows, each of which takes a cell. */
 FETCHES void prefetch_updates(const struct row_table *table, struct sparse_rows rows,
-                              uint64_t first)
+                              uint64_t first, uint64_t before)
 {
     const uint64_t end = u64_min(rows.count, first + GROUP);
     const uint64_t begin = u64_min(rows.count, first);
-    for (uint64_t k = first - GROUP; k < begin && table->spec.expire_after > 0; k++) {
+    for (uint64_t k = first - before; k < begin && table->spec.expire_after > 0; k++) {
         row_table_fetch_links(table, table->found[k]);
     }
     for (uint64_t k = first; k < end; k++) {
-        const uint64_t taken = k - first + GROUP; /* The group before takes as many. */
-        prefetch_cell(table, table->found[k]);
+        const uint64_t taken = k - first + before;
+        prefetch_cell(table, table->found[k], table->cell_bytes);
         if (taken < table->free_count) {
-            prefetch_cell(table, table->free_cells[table->free_count - 1 - taken]);
+            prefetch_cell(table, table->free_cells[table->free_count - 1 - taken],
+                          table->cell_bytes);
         }
         __builtin_prefetch(key_index_bucket_of(&table->index, key_index_hash(rows.keys[k])));
     }
@@ -314,9 +321,10 @@ enum tn_status row_table_apply(struct row_table *table, const struct sparse_cons
     if (!prepare(table, rows)) {
         return row_table_refuse(table, rows.count * table->cell_bytes, error);
     }
+    prefetch_updates(table, rows, 0, 0);
     for (uint64_t k = 0; k < rows.count; k++) {
         assert(k == 0 || rows.keys[k] > rows.keys[k - 1]);
-        if (k % GROUP == 0) { prefetch_updates(table, rows, k + GROUP); }
+        if (k % GROUP == 0) { prefetch_updates(table, rows, k + GROUP, GROUP); }
         update_row(table, constants, rows.keys[k], table->found[k],
                    rows.values + k * table->spec.width);
     }
@@ -399,9 +407,11 @@ static bool add_loaded(struct row_table *table, uint64_t key, uint32_t *number)
 static uint64_t pick_group(const struct row_table *table, struct sparse_rows rows, uint64_t *at,
                            uint64_t keys[static GROUP], uint64_t places[static GROUP])
 {
+    const struct row_hash hash = row_hash_of(table->spec.number);
     uint64_t size = 0;
     for (; *at < rows.count && size < GROUP; (*at)++) {
-        if (!row_part_has(&table->spec.part, table->spec.number, rows.keys[*at])) { continue; }
+        const uint32_t bucket = row_hash_bucket(hash, rows.keys[*at]);
+        if (!row_part_has_bucket(&table->spec.part, bucket)) { continue; }
         keys[size] = rows.keys[*at];
         places[size++] = *at;
     }
@@ -417,7 +427,7 @@ enum tn_status row_table_load(struct row_table *table, struct sparse_rows rows,
     assert(!table->saving && table->step == 0 && table->retired_count == 0);
     assert((steps != NULL) == (table->spec.expire_after > 0));
     while ((size = pick_group(table, rows, &at, keys, places)) > 0) {
-        find_group(table, keys, size, cells);
+        find_group(table, keys, size, sizeof(struct cell), cells);
         for (uint64_t k = 0; k < size; k++) {
             if (cells[k] == KEY_INDEX_NONE && !add_loaded(table, keys[k], &cells[k])) {
                 return row_table_refuse(table, table->cell_bytes, error);

@@ -182,6 +182,49 @@ static void test_gradients_are_finite_and_bounded(void **state)
     expect_fault(true, &body, "it has more rows than its slices have keys");
 }
 
+/* Infinities and NaNs of both signs are found in every column of rows of every width; the largest
+ * numbers and those below the normal ones are accepted. */
+static void test_each_column_is_checked(void **state)
+{
+    static const uint32_t wrong[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xff800001};
+    static const uint32_t right[] = {0x7f7fffff, 0xff7fffff, 0x00000001, 0x807fffff};
+    enum { KEY_AT = 8, VALUES_AT = 16, COUNT = sizeof wrong / sizeof *wrong };
+    (void)state;
+    for (uint32_t t = 0; t < TABLES; t++) {
+        for (uint32_t at = 0; at < widths[t] * COUNT; at++) {
+            const float values[4] = {1, -1, 1, -1};
+            struct row_body body = {.data = data, .room = sizeof data};
+            uint64_t key = 0;
+            while (!is_ours(t, key)) { key++; }
+            assert_true(row_body_add(&body, t, key, values, widths[t]));
+            assert_int_equal(body.size, VALUES_AT + widths[t] * sizeof *values);
+            assert_memory_equal(data + KEY_AT, &key, sizeof key);
+            set_u32(VALUES_AT + at / COUNT * sizeof *values, right[at % COUNT]);
+            assert_null(fault_of(true, &body));
+            set_u32(VALUES_AT + at / COUNT * sizeof *values, wrong[at % COUNT]);
+            expect_fault(true, &body, "it is not finite");
+        }
+    }
+}
+
+/* Both ways to count the numbers of a body agree. */
+static void test_floats_are_counted(void **state)
+{
+    (void)state;
+    for (int gradients = 0; gradients < 2; gradients++) {
+        const struct row_body_rules rules = rules_of(gradients != 0);
+        const struct row_body body = body_of(gradients != 0, 0, KEYS);
+        struct row_body_order order = {.begun = false};
+        uint64_t floats, wanted = 0;
+        for (uint32_t t = 0; t < TABLES; t++) {
+            for (uint64_t key = 0; key < KEYS; key++) { wanted += is_ours(t, key) ? widths[t] : 0; }
+        }
+        assert_null(row_body_fault(&rules, body.data, body.size, &order, &floats));
+        assert_int_equal(floats, wanted);
+        assert_int_equal(row_body_floats(&rules, body.data, body.size), wanted);
+    }
+}
+
 /* The bodies of one push ascend together. */
 static void test_bodies_of_a_push_ascend(void **state)
 {
@@ -227,6 +270,8 @@ int main(void)
         cmocka_unit_test(test_cut_bodies_are_refused),
         cmocka_unit_test(test_invalid_rows_are_refused),
         cmocka_unit_test(test_gradients_are_finite_and_bounded),
+        cmocka_unit_test(test_each_column_is_checked),
+        cmocka_unit_test(test_floats_are_counted),
         cmocka_unit_test(test_bodies_of_a_push_ascend),
         cmocka_unit_test(test_owners_share_the_buckets),
     };

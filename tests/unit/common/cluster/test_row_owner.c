@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "common/base/random.h"
+
 enum { PS_MOST = 64, TABLES = 3, KEYS = 500 };
 
 static const struct row_borders equal;
@@ -111,6 +113,25 @@ static void wrong_borders_are_refused(void **state)
     assert_non_null(row_borders_fault(&right, 0));
 }
 
+/* The bucket of a row is the 12 low bits of random number `key` of the stream of its table: nodes
+ * and files of other versions rely on it. */
+static void a_hash_has_the_buckets_of_its_table(void **state)
+{
+    (void)state;
+    for (uint32_t table = 0; table < TABLES; table++) {
+        const struct row_hash hash = row_hash_of(table);
+        const struct row_part part = row_part_of(&equal, 3, 1);
+        for (uint64_t key = 0; key < KEYS; key++) {
+            const uint64_t bits = random_at(0, UINT64_C(0x6275636b00000000) + table, key * key);
+            const uint32_t bucket = row_hash_bucket(hash, key * key);
+            assert_int_equal(bucket, bits % ROW_BUCKETS);
+            assert_int_equal(row_bucket(table, key * key), bucket);
+            assert_int_equal(row_part_has_bucket(&part, bucket),
+                             row_part_has(&part, table, key * key));
+        }
+    }
+}
+
 static void all_rows_are_of_every_part(void **state)
 {
     (void)state;
@@ -127,6 +148,7 @@ int main(void)
         cmocka_unit_test(borders_are_first_buckets),
         cmocka_unit_test(a_moved_border_makes_another_part),
         cmocka_unit_test(wrong_borders_are_refused),
+        cmocka_unit_test(a_hash_has_the_buckets_of_its_table),
         cmocka_unit_test(all_rows_are_of_every_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

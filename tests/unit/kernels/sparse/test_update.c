@@ -210,6 +210,40 @@ static void dense_optimizers_have_the_same_bits(void **state)
     }
 }
 
+/* A row of any width has the bits of as many rows of one column, also where its columns are
+ * computed several at a time. */
+static void columns_are_independent(void **state)
+{
+    enum { WIDTH_MOST = 19 };
+    static const enum sparse_kind kinds[] = {SPARSE_SGD, SPARSE_MOMENTUM, SPARSE_ADAGRAD,
+                                             SPARSE_LAZY_ADAM, SPARSE_FTRL};
+    (void)state;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        struct sparse_optimizer optimizer = settings;
+        optimizer.kind = kinds[k];
+        const struct sparse_constants constants = sparse_constants_of(&optimizer, 0.05, 3);
+        for (uint32_t width = 1; width <= WIDTH_MOST; width++) {
+            float gradient[WIDTH_MOST], row[3 * WIDTH_MOST], next[3 * WIDTH_MOST];
+            const uint32_t arrays = 1 + sparse_state(optimizer.kind, width) / width;
+            for (uint32_t i = 0; i < 3 * width; i++) {
+                row[i] = i % 7 == 0 ? 0x1p-112F : fabsf(random_normal_at(5, width, i));
+            }
+            for (uint32_t c = 0; c < width; c++) {
+                gradient[c] = c % 5 == 0 ? -0x1p-51F : random_normal_at(6, width, c);
+            }
+            sparse_update(optimizer.kind, width, &constants, gradient, row, next);
+            for (uint32_t c = 0; c < width; c++) {
+                const float one[3] = {row[c], row[width + c], row[2 * width + c]};
+                float wanted[3];
+                sparse_update(optimizer.kind, 1, &constants, gradient + c, one, wanted);
+                for (uint32_t a = 0; a < arrays; a++) {
+                    assert_memory_equal(&next[a * width + c], &wanted[a], sizeof wanted[a]);
+                }
+            }
+        }
+    }
+}
+
 /* FTRL with L1 sets weights of features that do not matter to 0. */
 static void l1_gives_zeros(void **state)
 {
@@ -242,6 +276,7 @@ int main(void)
         cmocka_unit_test(optimizers_follow_their_formulas),
         cmocka_unit_test(a_rate_of_zero_keeps_the_values),
         cmocka_unit_test(dense_optimizers_have_the_same_bits),
+        cmocka_unit_test(columns_are_independent),
         cmocka_unit_test(l1_gives_zeros),
         cmocka_unit_test(a_nan_stays),
     };
