@@ -3,19 +3,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "graph/device_memory_private.h"
 #include "graph/ops/ops.h"
 
 /* As the strictest alignment of a device's allocations. */
 enum { DEVICE_LINE = 256 };
 
 #define MIB 1048576.0
-
-struct device_memory {
-    uint8_t *all;           /* The allocation; the others are parts of it. */
-    uint8_t *parts[SPACES]; /* By space. */
-    uint64_t sizes[SPACES], bytes;
-    uint64_t *constants; /* By node: offset within SPACE_CONSTANTS. */
-};
 
 static const struct backend_device *device_of(const struct tn_program *program)
 {
@@ -28,6 +22,12 @@ static uint64_t round_up(uint64_t bytes)
 }
 
 /* ------------------------------------------------------ opening */
+
+/* Training has the fields twice: for the present run and for the next one. */
+static uint64_t next_bytes(const struct tn_program *program)
+{
+    return program->options.mode == TN_TRAIN ? round_up(program->field_bytes) : 0;
+}
 
 static void measure(const struct tn_program *program, struct device_memory *memory)
 {
@@ -46,6 +46,7 @@ static void measure(const struct tn_program *program, struct device_memory *memo
         memory->sizes[space] = round_up(memory->sizes[space]);
         memory->bytes += memory->sizes[space];
     }
+    memory->bytes += next_bytes(program);
 }
 
 static enum tn_status allocate(const struct tn_program *program, struct device_memory *memory,
@@ -71,10 +72,11 @@ static enum tn_status allocate(const struct tn_program *program, struct device_m
     for (int space = 0; space < SPACES; offset += memory->sizes[space++]) {
         memory->parts[space] = memory->all + offset;
     }
+    if (next_bytes(program) > 0) { memory->copies.next_fields = memory->all + offset; }
     return TN_OK;
 }
 
-static size_t value_bytes(const struct tn_program *program, tn_tensor value)
+size_t device_memory_value_bytes(const struct tn_program *program, tn_tensor value)
 {
     const struct tn_graph *graph = program->graph;
     return (size_t)shape_elements(shape_of(graph, value)) *
@@ -89,8 +91,8 @@ static enum tn_status send_constants(const struct tn_program *program, struct er
         const struct node *node = &program->graph->nodes[i];
         if (node->op != &op_constant || node->attributes.data == NULL) { continue; }
         uint8_t *to = memory->parts[SPACE_CONSTANTS] + memory->constants[i];
-        status = device_of(program)->upload(to, node->attributes.data,
-                                            value_bytes(program, tensor_of(i, 0)), error);
+        status = device_of(program)->upload(
+            to, node->attributes.data, device_memory_value_bytes(program, tensor_of(i, 0)), error);
     }
     return status;
 }
@@ -107,6 +109,7 @@ enum tn_status device_memory_open(struct tn_program *program, struct error *erro
     measure(program, memory);
     enum tn_status status = allocate(program, memory, error);
     if (status == TN_OK) { status = send_constants(program, error); }
+    if (status == TN_OK) { status = device_copies_open(program, error); }
     if (status != TN_OK) { return status; }
     /* Variables without a gradient keep these zeros. */
     return device_of(program)->clear(memory->parts[SPACE_GRADIENT],
@@ -116,15 +119,38 @@ enum tn_status device_memory_open(struct tn_program *program, struct error *erro
 void device_memory_close(struct tn_program *program)
 {
     if (program->device == NULL) { return; }
+    device_copies_close(program);
     device_of(program)->release(program->device->all);
     free(program->device->constants);
     free(program->device);
     program->device = NULL;
 }
 
+enum tn_status device_memory_open_fields(struct tn_program *program, struct error *error)
+{
+    const size_t bytes = (size_t)program->field_bytes + PLAN_LINE;
+    void *memory = NULL;
+    if (!backend_has_device(program->backend)) {
+        program->fields = aligned_alloc(PLAN_LINE, bytes);
+        return TN_OK;
+    }
+    enum tn_status status = device_of(program)->queues->allocate(bytes, &memory, error);
+    program->fields = memory;
+    return status;
+}
+
+void device_memory_close_fields(struct tn_program *program)
+{
+    if (backend_has_device(program->backend)) {
+        device_of(program)->queues->release(program->fields);
+    } else {
+        free(program->fields);
+    }
+}
+
 /* ------------------------------------------------------ copies */
 
-static void *address(const struct tn_program *program, const struct place *place)
+void *device_memory_address(const struct tn_program *program, const struct place *place)
 {
     const struct device_memory *memory = program->device;
     if (place->space == SPACE_NONE) { return NULL; }
@@ -144,8 +170,8 @@ static enum tn_status fetch(const struct tn_program *program, const struct place
                             size_t bytes, struct error *error)
 {
     if (!is_written(place)) { return TN_OK; }
-    return device_of(program)->download(program_memory(program, place), address(program, place),
-                                        bytes, error);
+    return device_of(program)->download(program_memory(program, place),
+                                        device_memory_address(program, place), bytes, error);
 }
 
 static size_t view_bytes(const struct tn_view *view)
@@ -157,10 +183,10 @@ void device_memory_bind(const struct tn_program *program, struct instruction *in
 {
     struct kernel_call *call = &instruction->call;
     for (uint32_t i = 0; i < call->node->input_count; i++) {
-        call->in[i].data = address(program, &instruction->in[i]);
+        call->in[i].data = device_memory_address(program, &instruction->in[i]);
     }
     for (uint32_t o = 0; o < call->node->op->outputs; o++) {
-        call->out[o].data = address(program, &instruction->out[o]);
+        call->out[o].data = device_memory_address(program, &instruction->out[o]);
     }
     call->workspace = program->device->parts[SPACE_ARENA] + instruction->workspace;
 }
@@ -198,47 +224,9 @@ enum tn_status device_memory_send_outputs(const struct tn_program *program,
     for (uint32_t o = 0; o < call->node->op->outputs && status == TN_OK; o++) {
         const struct place *place = &instruction->out[o];
         if (!is_written(place)) { continue; }
-        status = device_of(program)->upload(address(program, place), program_memory(program, place),
+        status = device_of(program)->upload(device_memory_address(program, place),
+                                            program_memory(program, place),
                                             view_bytes(&call->out[o]), error);
     }
     return status;
-}
-
-enum tn_status device_memory_fetch_gradient(const struct tn_program *program, uint64_t from,
-                                            uint64_t end, struct error *error)
-{
-    assert(from <= end && end <= program->parameters);
-    const struct place place = {SPACE_GRADIENT, from * sizeof(float)};
-    if (program->options.mode != TN_TRAIN || from == end) { return TN_OK; }
-    return fetch(program, &place, (size_t)(end - from) * sizeof(float), error);
-}
-
-enum tn_status device_memory_fetch_roots(const struct tn_program *program, struct error *error)
-{
-    enum tn_status status = TN_OK;
-    for (uint32_t i = 0; i < program->root_count && status == TN_OK; i++) {
-        const struct place *place = &program->plan.places[program->roots[i].v - 1];
-        if (place->space != SPACE_ARENA) { continue; }
-        status = fetch(program, place, value_bytes(program, program->roots[i]), error);
-    }
-    return status;
-}
-
-enum tn_status device_memory_begin(const struct tn_program *program, bool values_changed,
-                                   struct error *error)
-{
-    const struct device_memory *memory = program->device;
-    enum tn_status status = device_of(program)->upload(memory->parts[SPACE_FIELDS], program->fields,
-                                                       (size_t)program->field_bytes, error);
-    if (status != TN_OK || !values_changed || program->parameters == 0) { return status; }
-    return device_of(program)->upload(memory->parts[SPACE_VALUES], program->values,
-                                      (size_t)program->parameters * sizeof(float), error);
-}
-
-enum tn_status device_memory_end(const struct tn_program *program, uint64_t final_from,
-                                 struct error *error)
-{
-    enum tn_status status = device_memory_fetch_gradient(program, 0, final_from, error);
-    if (status == TN_OK) { status = device_memory_fetch_roots(program, error); }
-    return status == TN_OK ? device_of(program)->wait(error) : status;
 }

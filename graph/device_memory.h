@@ -5,10 +5,14 @@
  * The host keeps memory for the same places, so that program_memory() is where the caller reads
  * and writes, and where an operation without a kernel for the device runs. Copies are explicit:
  *
- *   fields and, if they have changed, variables   before the first instruction
- *   an operation on the CPU                       its inputs before it, its outputs behind it
- *   the gradient                                  as its parts become final, or at the end
- *   losses, metrics and outputs                   at the end
+ *   fields                     before the first instruction, or during the run before
+ *   variables that changed     part by part, each before the first instruction that reads it
+ *   an operation on the CPU    its inputs before it, its outputs behind it
+ *   the gradient               as its parts become final
+ *   losses                     with the first part
+ *   metrics and outputs        at the end
+ *
+ * All but those of operations on the CPU run beside the kernels (device_copies.c).
  *
  * Errors of all functions: TN_EDEVICE: the device has failed; the text has the reason.
  *
@@ -23,13 +27,47 @@
 MUST_CHECK enum tn_status device_memory_open(struct tn_program *program, struct error *error);
 void device_memory_close(struct tn_program *program); /* Also without a device. */
 
-/* Copy the fields, and with `values_changed` the variables, to the device. */
-MUST_CHECK enum tn_status device_memory_begin(const struct tn_program *program, bool values_changed,
+/* The fields on the host: pinned memory with a device. Without one, they are NULL if there is no
+ * memory. */
+MUST_CHECK enum tn_status device_memory_open_fields(struct tn_program *program,
+                                                    struct error *error);
+void device_memory_close_fields(struct tn_program *program);
+
+/* ------------------------------------------------------ copies beside kernels, in this order */
+
+/* Queue the copy of the fields, unless they were sent in the last run and the program uses them;
+ * `values_changed`: so have the variables. */
+MUST_CHECK enum tn_status device_copies_begin(const struct tn_program *program, bool values_changed,
                                               struct error *error);
-/* Copy what the caller reads, and the gradient's elements below `final_from`, which were not yet
- * copied. All kernels are done when it returns. */
-MUST_CHECK enum tn_status device_memory_end(const struct tn_program *program, uint64_t final_from,
-                                            struct error *error);
+/* Queue the copies of variables that the instruction reads, before it is started. */
+MUST_CHECK enum tn_status device_copies_use_values(const struct tn_program *program,
+                                                   const struct instruction *instruction,
+                                                   struct error *error);
+/* Queue the copy of what became final by the instruction that was started. */
+MUST_CHECK enum tn_status device_copies_fetch_final(const struct tn_program *program,
+                                                    const struct instruction *instruction,
+                                                    struct error *error);
+/* Queue the copies of other results; all instructions are started. */
+MUST_CHECK enum tn_status device_copies_fetch_rest(const struct tn_program *program,
+                                                   struct error *error);
+/* Let the caller fill the fields for the next run while this one computes, and queue their copy.
+ * `fill` returns whether it has filled them. The mode is TN_TRAIN. */
+MUST_CHECK enum tn_status device_copies_send_next(const struct tn_program *program,
+                                                  bool (*fill)(void *user), void *user,
+                                                  struct error *error);
+/* The parts of the gradient. Wait for one, in their order: then the elements from `*first` on, and
+ * the losses, are complete on the host. */
+uint32_t device_copies_parts(const struct tn_program *program);
+MUST_CHECK enum tn_status device_copies_await_part(const struct tn_program *program,
+                                                   uint32_t number, uint64_t *first,
+                                                   struct error *error);
+/* All results are complete on the host, and all kernels are done. */
+MUST_CHECK enum tn_status device_copies_await_rest(const struct tn_program *program,
+                                                   struct error *error);
+/* After an error, wait for all that is queued. */
+void device_copies_abandon(const struct tn_program *program);
+
+/* ------------------------------------------------------ instructions */
 
 /* Let the call of the instruction read and write the device's memory. */
 void device_memory_bind(const struct tn_program *program, struct instruction *instruction);
@@ -43,12 +81,5 @@ MUST_CHECK enum tn_status device_memory_send_outputs(const struct tn_program *pr
 MUST_CHECK enum tn_status device_memory_fetch_outputs(const struct tn_program *program,
                                                       const struct instruction *instruction,
                                                       struct error *error);
-/* Elements [from, end) of the gradient. Those without a gradient are zeros. */
-MUST_CHECK enum tn_status device_memory_fetch_gradient(const struct tn_program *program,
-                                                       uint64_t from, uint64_t end,
-                                                       struct error *error);
-/* Losses, metrics, outputs, gradients of rows, as far as they are computed. */
-MUST_CHECK enum tn_status device_memory_fetch_roots(const struct tn_program *program,
-                                                    struct error *error);
 
 #endif

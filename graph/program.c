@@ -304,8 +304,9 @@ static enum tn_status find_final(struct tn_program *program, struct error *error
 static enum tn_status allocate(struct tn_program *program, struct error *error)
 {
     const uint64_t bytes = bytes_of(program);
+    enum tn_status status = device_memory_open_fields(program, error);
+    if (status != TN_OK) { return status; }
     program->arena = aligned_alloc(PLAN_LINE, (size_t)program->plan.arena_bytes + PLAN_LINE);
-    program->fields = aligned_alloc(PLAN_LINE, (size_t)program->field_bytes + PLAN_LINE);
     program->packed = aligned_alloc(PLAN_LINE, (size_t)program->packed_bytes + PLAN_LINE);
     if (program->arena == NULL || program->fields == NULL || program->packed == NULL) {
         return error_set(error, TN_ENOMEM,
@@ -490,7 +491,7 @@ void tn_program_destroy(struct tn_program *program)
     free(program->workspaces);
     free(program->instructions);
     free(program->arena);
-    free(program->fields);
+    device_memory_close_fields(program);
     free(program->packed);
     free(program);
 }

@@ -19,6 +19,7 @@ struct instruction {
     struct place in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
     uint64_t workspace, packed; /* Offsets in the arena and in the packed values. */
     uint64_t final_from;        /* Elements of the gradient that no later instruction writes. */
+    uint32_t value_parts; /* With a device: parts of the values up to the last one it reads. */
 };
 
 /* A variable's range of the flat vector, in elements. */
@@ -60,6 +61,9 @@ struct tn_program {
     uint64_t packed_bytes, packed_version; /* 0: packed from unknown values. */
     const void *values;                    /* The values of the last run. */
     void *gradient;
+    bool (*fill_next)(void *user); /* For the next run (graph/next_fields.h). NULL: none. */
+    void *fill_user;
+    bool uses_next; /* The next run has the fields that the last one has filled. */
     bool check_numerics;
     bool is_part;    /* The graph is a part of one that was differentiated. */
     uint32_t slices; /* As in graph/joined_slices.h; 0: one, by any operation. */

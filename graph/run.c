@@ -7,6 +7,7 @@
 #include "common/base/random.h"
 #include "graph/device_memory.h"
 #include "graph/joined_slices.h"
+#include "graph/next_fields.h"
 #include "graph/ops/ops.h"
 
 /* The first random stream of the initial values; each variable has one. */
@@ -166,6 +167,8 @@ static enum tn_status execute(const struct tn_program *program, struct instructi
         return TN_OK;
     }
     if (instruction->backend == program->backend) {
+        enum tn_status sent = device_copies_use_values(program, instruction, error);
+        if (sent != TN_OK) { return sent; }
         device_memory_bind(program, instruction);
         instruction->kernel(call);
         return TN_OK;
@@ -233,22 +236,13 @@ static double sum_all_losses(const struct tn_program *program)
 }
 
 /* Report the elements that the instruction has made final. Those from `*from` on were before. */
-static enum tn_status report_final(const struct tn_program *program,
-                                   const struct instruction *instruction, struct tn_run *run,
-                                   uint64_t *from, struct error *error)
+static void report_final(const struct tn_program *program, const struct instruction *instruction,
+                         struct tn_run *run, uint64_t *from)
 {
-    enum tn_status status = TN_OK;
-    if (run->became_final == NULL || instruction->final_from >= *from) { return TN_OK; }
-    const bool is_first = *from == program->parameters;
-    if (program->device != NULL) {
-        status = device_memory_fetch_gradient(program, instruction->final_from, *from, error);
-        if (status == TN_OK && is_first) { status = device_memory_fetch_roots(program, error); }
-        if (status != TN_OK) { return status; }
-    }
-    if (is_first) { run->loss_sum = sum_all_losses(program); }
+    if (run->became_final == NULL || instruction->final_from >= *from) { return; }
+    if (*from == program->parameters) { run->loss_sum = sum_all_losses(program); }
     *from = instruction->final_from;
     run->became_final(run->user, *from);
-    return TN_OK;
 }
 
 /* One instruction; its results are checked and reported. */
@@ -264,7 +258,68 @@ static enum tn_status execute_one(struct tn_program *program, struct instruction
         if (status == TN_OK) { status = program_check_numerics(program, instruction, run, error); }
     }
     if (status != TN_OK || program->options.mode != TN_TRAIN) { return status; }
-    return report_final(program, instruction, run, final_from, error);
+    if (program->device != NULL) { return device_copies_fetch_final(program, instruction, error); }
+    report_final(program, instruction, run, final_from);
+    return TN_OK;
+}
+
+static enum tn_status execute_all(struct tn_program *program, struct tn_run *run, bool packs,
+                                  struct error *error)
+{
+    enum tn_status status = TN_OK;
+    uint64_t final_from = program->parameters;
+    for (uint32_t i = 0; i < program->instruction_count && status == TN_OK; i++) {
+        status = execute_one(program, &program->instructions[i], run, packs, &final_from, error);
+    }
+    return status;
+}
+
+/* Report the parts of the gradient as they arrive from the device. */
+static enum tn_status take_parts(const struct tn_program *program, struct tn_run *run,
+                                 struct error *error)
+{
+    const uint32_t count = device_copies_parts(program);
+    for (uint32_t part = 0; part < count; part++) {
+        uint64_t first = 0;
+        enum tn_status status = device_copies_await_part(program, part, &first, error);
+        if (status != TN_OK) { return status; }
+        if (run->became_final == NULL) { continue; }
+        if (part == 0) { run->loss_sum = sum_all_losses(program); }
+        run->became_final(run->user, first);
+    }
+    return TN_OK;
+}
+
+void next_fields_fill(struct tn_program *program, bool (*fill_next)(void *user), void *user)
+{
+    assert(program != NULL && program->options.mode == TN_TRAIN);
+    program->fill_next = fill_next;
+    program->fill_user = user;
+}
+
+void next_fields_use(struct tn_program *program)
+{
+    assert(program != NULL);
+    program->uses_next = true;
+}
+
+/* All work is ordered before the first result is awaited. */
+static enum tn_status execute_on_device(struct tn_program *program, struct tn_run *run, bool packs,
+                                        struct error *error)
+{
+    bool (*fill_next)(void *) = program->fill_next;
+    enum tn_status status = device_copies_begin(program, packs, error);
+    program->fill_next = NULL;
+    program->uses_next = false;
+    if (status == TN_OK) { status = execute_all(program, run, packs, error); }
+    if (status == TN_OK) { status = device_copies_fetch_rest(program, error); }
+    if (status == TN_OK && fill_next != NULL) {
+        status = device_copies_send_next(program, fill_next, program->fill_user, error);
+    }
+    if (status == TN_OK) { status = take_parts(program, run, error); }
+    if (status == TN_OK) { status = device_copies_await_rest(program, error); }
+    if (status != TN_OK) { device_copies_abandon(program); }
+    return status;
 }
 
 enum tn_status program_run(struct tn_program *program, struct tn_run *run, const void *values,
@@ -282,15 +337,8 @@ enum tn_status program_run(struct tn_program *program, struct tn_run *run, const
     if (train) { clear_unused_gradients(program); }
     bool packs = run->version == 0 || run->version != program->packed_version;
     program->packed_version = 0;
-    enum tn_status status = TN_OK;
-    if (program->device != NULL) { status = device_memory_begin(program, packs, error); }
-    uint64_t final_from = program->parameters;
-    for (uint32_t i = 0; i < program->instruction_count && status == TN_OK; i++) {
-        status = execute_one(program, &program->instructions[i], run, packs, &final_from, error);
-    }
-    if (status == TN_OK && program->device != NULL) {
-        status = device_memory_end(program, final_from, error);
-    }
+    enum tn_status status = program->device != NULL ? execute_on_device(program, run, packs, error)
+                                                    : execute_all(program, run, packs, error);
     if (status != TN_OK) { return status; }
     program->packed_version = run->version;
     run->loss_sum = sum_all_losses(program);

@@ -8,6 +8,7 @@
 #include "common/base/minmax.h"
 #include "graph/core/node.h"
 #include "graph/joined_slices.h"
+#include "graph/next_fields.h"
 
 enum { MODES = 2 };
 
@@ -257,6 +258,19 @@ static const struct sized *find(const struct training *training, enum tn_mode mo
 struct fields training_fields(const struct training *training, enum tn_mode mode, uint32_t examples)
 {
     return find(training, mode, examples)->fields;
+}
+
+/* The keys of tables are read again after a run. */
+void training_fill_next(struct training *training, uint32_t examples, bool (*fill)(void *user),
+                        void *user)
+{
+    if (training->source != NULL) { return; }
+    next_fields_fill(find(training, TN_TRAIN, examples)->program, fill, user);
+}
+
+void training_use_next(struct training *training, uint32_t examples)
+{
+    next_fields_use(find(training, TN_TRAIN, examples)->program);
 }
 
 bool training_is_classifier(const struct training *training)

@@ -101,6 +101,13 @@ const char *training_metric(const struct training *training, uint32_t index);
 MUST_CHECK enum tn_status training_gradient(struct training *training, struct slice_run *run,
                                             struct error *error);
 
+/* While a GPU computes the next gradient of `examples`, call `fill` once to fill their fields for
+ * the gradient after it (graph/next_fields.h), before which training_use_next() is called. With
+ * CPUs or tables `fill` is not called. */
+void training_fill_next(struct training *training, uint32_t examples, bool (*fill)(void *user),
+                        void *user);
+void training_use_next(struct training *training, uint32_t examples);
+
 /* Name the rows of tables that a run of `examples` would ask for; the keys are in its fields.
  * Errors as slice_rows_list(). */
 MUST_CHECK enum tn_status training_list_rows(struct training *training, enum tn_mode mode,

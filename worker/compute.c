@@ -219,18 +219,46 @@ static enum tn_status run_examples(struct compute *compute, struct slice_run *ru
     return status;
 }
 
+/* Read the next slice's examples while this one is computed. If that fails, it is read again. */
+static bool read_next(void *user)
+{
+    struct compute *compute = user;
+    struct fields fields = training_fields(compute->training, TN_TRAIN, compute->next_count);
+    compute->has_next = read_ahead_take(compute->reader, compute->step, compute->next_slice,
+                                        &fields, NULL) == TN_OK;
+    return compute->has_next;
+}
+
+/* A slice of the same node and as many examples has the same fields. The parts of the last slice's
+ * gradient would have to wait. */
+static void plan_next(struct compute *compute, uint32_t slice, const struct slice_run *run)
+{
+    const struct job *job = compute->config.job;
+    compute->has_next = false;
+    compute->next_slice = slice + 1;
+    compute->next_count = run->count;
+    if (run == compute->last || run->count == 0 || slice + 1 == job->train.slices) { return; }
+    if (slices_positions(job->train.slices, job->train.batch, slice + 1).count != run->count) {
+        return;
+    }
+    training_fill_next(compute->training, run->count, read_next, compute);
+}
+
 /* Run the slice with its examples. */
 static enum tn_status run_slice(struct compute *compute, uint32_t slice, struct slice_run *run,
                                 struct error *error)
 {
     enum tn_status status = TN_OK;
-    if (run->count > 0) {
+    const bool is_read = compute->has_next && compute->next_slice == slice;
+    if (run->count > 0 && !is_read) {
         struct fields fields = training_fields(compute->training, TN_TRAIN, run->count);
         const uint64_t begun_ns = clock_monotonic_ns();
         status = read_ahead_take(compute->reader, run->step, slice, &fields, error);
         time_spent_add(TIME_READ, begun_ns);
     }
     if (status != TN_OK) { return status; }
+    if (is_read) { training_use_next(compute->training, run->count); }
+    plan_next(compute, slice, run);
     status = run_examples(compute, run, error);
     if (status == TN_OK) { return TN_OK; }
     return error_context(error, "step %" PRIu64 ", slice %u", run->step, slice);
@@ -426,6 +454,7 @@ enum tn_status compute_node_into(struct compute *compute, const float *values, u
     compute->watch = watch;
     compute->final_from = compute->parameters;
     compute->last_depth = 0;
+    compute->has_next = false;
     uint32_t examples;
     const struct compute_config *config = &compute->config;
     const bool joins = compute_joins(config->job, &config->model->table, node, &examples) &&

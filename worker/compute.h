@@ -76,6 +76,9 @@ struct compute {
     const struct slice_run *last;
     uint64_t final_from;
     const struct compute_watch *watch; /* Or NULL. */
+    /* The slice that may be read while a GPU computes the one before it, and whether it was. */
+    uint32_t next_slice, next_count;
+    bool has_next;
     bool has_gradient;    /* `sum` is complete, and none was reset by compute_reset(). */
     double target_spread; /* Regression: squared deviations of the test targets from their mean. */
     struct recent_losses recent;

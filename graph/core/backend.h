@@ -9,6 +9,7 @@
 
 #include "common/base/error.h"
 #include "graph/core/node.h"
+#include "kernels/gpu/queues.h"
 
 /* Everything that a kernel may depend on. Shapes have no TN_BATCH. Unless the operation's traits
  * allow it, no output overlaps an input. */
@@ -47,6 +48,7 @@ struct backend_device {
     enum tn_status (*download)(void *to, const void *from, size_t bytes, struct error *error);
     enum tn_status (*clear)(void *memory, size_t bytes, struct error *error); /* Zeros. */
     enum tn_status (*wait)(struct error *error);
+    const struct gpu_queues *queues; /* Copies while kernels run. */
 };
 
 struct backend {

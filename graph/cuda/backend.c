@@ -59,7 +59,8 @@ enum tn_status backend_cuda_over(const struct cuda_library *library, struct back
                    .upload = library->upload,
                    .download = library->download,
                    .clear = library->clear,
-                   .wait = library->wait},
+                   .wait = library->wait,
+                   .queues = library->queues},
     };
     return status;
 }

@@ -44,19 +44,25 @@ static bool run_alone(const struct backend *backend, kernel_function kernel,
     return true;
 }
 
+/* The constants are in memory of the host. */
+static const struct backend *backend_of(const struct pass *pass)
+{
+    return backend_has_device(pass->backend) ? pass->backend->device.host : pass->backend;
+}
+
 static bool fold(const struct pass *pass, struct node *node, kernel_function kernel)
 {
     size_t bytes =
         (size_t)shape_elements(&node->shapes[0]) * type_size(node->types[0], pass->backend->wide);
     void *data = malloc(size_max(bytes, 1));
     if (data == NULL) { return false; }
-    struct kernel_call call = {.node = node, .kernels = pass->backend->kernels};
+    struct kernel_call call = {.node = node, .kernels = backend_of(pass)->kernels};
     for (uint32_t i = 0; i < node->input_count; i++) {
         call.in[i] = constant_view(pass->graph, node->inputs[i]);
     }
     call.out[0] = (struct tn_view){node->types[0], node->shapes[0], data};
     if (kernel != NULL) {
-        bool ran = run_alone(pass->backend, kernel, &call);
+        bool ran = run_alone(backend_of(pass), kernel, &call);
         if (!ran) {
             free(data);
             return false;
@@ -84,7 +90,7 @@ enum tn_status pass_fold(const struct pass *pass, uint32_t *folded, struct error
     for (uint32_t i = 0; i < pass->graph->count; i++) {
         struct node *node = &pass->graph->nodes[i];
         if (!is_foldable(pass->graph, node)) { continue; }
-        kernel_function kernel = pass->backend->find(node->op);
+        kernel_function kernel = backend_of(pass)->find(node->op);
         bool known = kernel != NULL || node->op->traits.view;
         if (!known || shape_elements(&node->shapes[0]) > FOLDED_BYTES_MAX / 8) { continue; }
         if (!fold(pass, node, kernel)) {

@@ -69,7 +69,7 @@ enum { WARP = 32, THREADS_MAX = 1024 };
     }                                                                                              \
     __attribute__((constructor)) static void name##_add(void)                                      \
     {                                                                                              \
-        static struct emulation_kernel kernel = {#name, name##_thread, NULL};                      \
+        static struct emulation_kernel kernel = {#name, name##_thread, sizeof(type), NULL};        \
         emulation_add(&kernel);                                                                    \
     }                                                                                              \
     static void name(const type a)

@@ -37,6 +37,51 @@ static enum tn_status wait(struct error *error)
     return TN_OK;
 }
 
+/* ------------------------------------------------------ queues: all work is done at once */
+
+static enum tn_status create_event(struct gpu_event **event, struct error *error)
+{
+    void *memory = NULL;
+    const enum tn_status status = allocate(1, &memory, error);
+    *event = memory;
+    return status;
+}
+
+static void destroy_event(struct gpu_event *event)
+{
+    free(event);
+}
+
+static enum tn_status record(struct gpu_event *event, enum gpu_queue queue, struct error *error)
+{
+    (void)event;
+    (void)queue;
+    return wait(error);
+}
+
+static enum tn_status follow(enum gpu_queue queue, struct gpu_event *event, struct error *error)
+{
+    return record(event, queue, error);
+}
+
+static enum tn_status await(struct gpu_event *event, struct error *error)
+{
+    (void)event;
+    return wait(error);
+}
+
+static const struct gpu_queues queues = {
+    .allocate = allocate,
+    .release = free,
+    .create_event = create_event,
+    .destroy_event = destroy_event,
+    .send = copy,
+    .fetch = copy,
+    .record = record,
+    .follow = follow,
+    .await = await,
+};
+
 const struct cuda_library *cuda_emulated(void)
 {
     static struct cuda_kernels kernels;
@@ -49,6 +94,7 @@ const struct cuda_library *cuda_emulated(void)
         .download = copy,
         .clear = clear,
         .wait = wait,
+        .queues = &queues,
     };
 #define X(family) CUDA_FILL(family)(&kernels);
     CUDA_FAMILIES(X)

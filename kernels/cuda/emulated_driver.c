@@ -1,4 +1,4 @@
-/* kernels/cuda/emulated_driver.c: devices, contexts, memory and copies; emulated_streams.c has
+/* kernels/cuda/emulated_driver.c: devices, contexts and memory; emulated_streams.c has copies,
  * streams, events, modules and launches. */
 #include "kernels/cuda/emulated_driver.h"
 
@@ -24,6 +24,7 @@ struct allocation {
 struct gpu_context {
     int device, references;
     size_t used;
+    struct gpu_stream stream; /* The default one. */
 };
 
 static struct {
@@ -31,7 +32,7 @@ static struct {
     bool is_ready;
     int visible[EMULATED_DEVICES_MAX];
     int count;
-    unsigned long long devices, memory, init, calls, error, context;
+    unsigned long long devices, memory, init, calls, error, context, operations, pinned;
     unsigned long long called;
     int sticky; /* The code of all later calls. */
     struct gpu_context contexts[EMULATED_DEVICES_MAX];
@@ -62,7 +63,9 @@ int emulated_enter(enum emulated_need need)
 {
     (void)pthread_mutex_lock(&gpus.mutex);
     if (!gpus.is_ready) { return GPU_NOT_INITIALIZED; }
-    if (gpus.sticky == GPU_SUCCESS && gpus.error != 0 && gpus.called++ >= gpus.calls) {
+    emulated_queue_configure(getenv("TANIST_EMULATED_GPU"));
+    const bool fails_calls = gpus.error != 0 && gpus.operations == 0;
+    if (gpus.sticky == GPU_SUCCESS && fails_calls && gpus.called++ >= gpus.calls) {
         gpus.sticky = (int)gpus.error;
     }
     if (gpus.sticky == GPU_SUCCESS && have_gone()) { gpus.sticky = GPU_UNKNOWN; }
@@ -82,6 +85,17 @@ int emulated_break(int code)
     return code;
 }
 
+int emulated_broken(void)
+{
+    return gpus.sticky;
+}
+
+struct gpu_stream *emulated_stream_of(struct gpu_stream *stream)
+{
+    assert(current != NULL);
+    return stream != NULL ? stream : &current->stream;
+}
+
 /* ------------------------------------------------------ the machine */
 
 /* "devices=2,memory=1048576" */
@@ -91,13 +105,14 @@ static void read_settings(void)
         const char *name;
         unsigned long long *value;
     } keys[] = {
-        {"devices=", &gpus.devices}, {"memory=", &gpus.memory}, {"init=", &gpus.init},
-        {"calls=", &gpus.calls},     {"error=", &gpus.error},   {"context=", &gpus.context},
+        {"devices=", &gpus.devices},       {"memory=", &gpus.memory}, {"init=", &gpus.init},
+        {"calls=", &gpus.calls},           {"error=", &gpus.error},   {"context=", &gpus.context},
+        {"operations=", &gpus.operations}, {"pinned=", &gpus.pinned},
     };
     const char *settings = getenv("TANIST_EMULATED_GPU");
     gpus.devices = 1;
     gpus.memory = 1ULL << 30;
-    gpus.init = gpus.calls = gpus.error = gpus.context = 0;
+    gpus.init = gpus.calls = gpus.error = gpus.context = gpus.operations = gpus.pinned = 0;
     for (size_t i = 0; settings != NULL && i < sizeof keys / sizeof keys[0]; i++) {
         const char *found = strstr(settings, keys[i].name);
         if (found != NULL) { *keys[i].value = strtoull(found + strlen(keys[i].name), NULL, 10); }
@@ -142,6 +157,7 @@ static void release_all(void)
 int emulated_init(unsigned flags)
 {
     (void)pthread_mutex_lock(&gpus.mutex);
+    emulated_queue_clear();
     release_all();
     memset(gpus.contexts, 0, sizeof gpus.contexts);
     current = NULL;
@@ -213,6 +229,7 @@ int emulated_context_retain(struct gpu_context **context, int device)
     if (code != GPU_SUCCESS) { return emulated_leave(code); }
     *context = &gpus.contexts[device];
     (*context)->device = device;
+    (*context)->stream.home = &(*context)->stream;
     (*context)->references++;
     return emulated_leave(GPU_SUCCESS);
 }
@@ -300,10 +317,13 @@ int emulated_check_memory(void)
     return GPU_SUCCESS;
 }
 
+/* Work that may use the memory is done first. */
 static int release(const uint8_t *data, bool is_pinned)
 {
     struct allocation **link = find(data, is_pinned);
     if (link == NULL) { return GPU_INVALID_VALUE; }
+    const int code = emulated_queue_finish_context(&current->stream);
+    if (code != GPU_SUCCESS) { return code; }
     struct allocation *allocation = *link;
     if (!is_intact(allocation)) { return emulated_break(GPU_ILLEGAL_ADDRESS); }
     if (!is_pinned) {
@@ -315,17 +335,29 @@ static int release(const uint8_t *data, bool is_pinned)
     return GPU_SUCCESS;
 }
 
-/* NULL: not within one allocation of a device. */
-static uint8_t *range_of(gpu_address address, size_t bytes)
+static bool has_range(const struct allocation *allocation, uintptr_t address, size_t bytes)
+{
+    const uintptr_t begin = (uintptr_t)allocation->data;
+    return address >= begin && address <= begin + allocation->bytes &&
+           bytes <= begin + allocation->bytes - address;
+}
+
+uint8_t *emulated_range(gpu_address address, size_t bytes)
 {
     for (const struct allocation *at = gpus.allocations; at != NULL; at = at->next) {
-        const gpu_address begin = (gpu_address)(uintptr_t)at->data;
-        if (at->context != NULL && address >= begin && address <= begin + at->bytes &&
-            bytes <= begin + at->bytes - address) {
-            return at->data + (address - begin);
+        if (at->context != NULL && has_range(at, (uintptr_t)address, bytes)) {
+            return at->data + (address - (uintptr_t)at->data);
         }
     }
     return NULL;
+}
+
+bool emulated_is_pinned(const void *memory, size_t bytes)
+{
+    for (const struct allocation *at = gpus.allocations; at != NULL; at = at->next) {
+        if (at->context == NULL && has_range(at, (uintptr_t)memory, bytes)) { return true; }
+    }
+    return false;
 }
 
 int emulated_allocate(gpu_address *memory, size_t bytes)
@@ -349,6 +381,7 @@ int emulated_allocate_pinned(void **memory, size_t bytes, unsigned flags)
     uint8_t *data = NULL;
     int code = emulated_enter(NEEDS_CONTEXT);
     (void)flags;
+    if (code == GPU_SUCCESS) { code = (int)gpus.pinned; }
     if (code == GPU_SUCCESS) { code = allocate(NULL, bytes, &data); }
     *memory = data;
     return emulated_leave(code);
@@ -358,43 +391,4 @@ int emulated_release_pinned(void *memory)
 {
     const int code = emulated_enter(NEEDS_CONTEXT);
     return emulated_leave(code == GPU_SUCCESS ? release(memory, true) : code);
-}
-
-/* NULL: a place on the host. */
-static int copy(uint8_t *to, const uint8_t *from, size_t bytes)
-{
-    if (to == NULL || from == NULL) { return GPU_INVALID_VALUE; }
-    memmove(to, from, bytes);
-    return GPU_SUCCESS;
-}
-
-int emulated_upload(gpu_address to, const void *from, size_t bytes, struct gpu_stream *stream)
-{
-    const int code = emulated_enter(NEEDS_CONTEXT);
-    (void)stream;
-    return emulated_leave(code == GPU_SUCCESS ? copy(range_of(to, bytes), from, bytes) : code);
-}
-
-int emulated_download(void *to, gpu_address from, size_t bytes, struct gpu_stream *stream)
-{
-    const int code = emulated_enter(NEEDS_CONTEXT);
-    (void)stream;
-    return emulated_leave(code == GPU_SUCCESS ? copy(to, range_of(from, bytes), bytes) : code);
-}
-
-int emulated_copy(gpu_address to, gpu_address from, size_t bytes, struct gpu_stream *stream)
-{
-    const int code = emulated_enter(NEEDS_CONTEXT);
-    (void)stream;
-    return emulated_leave(
-        code == GPU_SUCCESS ? copy(range_of(to, bytes), range_of(from, bytes), bytes) : code);
-}
-
-int emulated_fill(gpu_address memory, unsigned char value, size_t bytes, struct gpu_stream *stream)
-{
-    const int code = emulated_enter(NEEDS_CONTEXT);
-    uint8_t *data = code == GPU_SUCCESS ? range_of(memory, bytes) : NULL;
-    (void)stream;
-    if (data != NULL) { memset(data, value, bytes); }
-    return emulated_leave(code == GPU_SUCCESS && data == NULL ? GPU_INVALID_VALUE : code);
 }

@@ -5,14 +5,28 @@
  *
  * A device's memory is malloc's; copies that leave an allocation are refused, and kernels that
  * write next to one are found at the next wait. Kernels are those of kernels/cuda, in emulation;
- * each module has all of them. Work is done when it is ordered: orders between streams are not
- * tested. Time is counted in launches of 1 us.
+ * each module has all of them. Time is counted in launches of 1 us.
+ *
+ * Work is queued for its stream and done when a call waits for it, and then only as much as this
+ * call needs. A copy fills its target with 0xff when it may begin, and writes it when it is done.
+ * So without a wait for an event, a kernel, a copy or the host finds wrong bits. As with CUDA,
+ * copies read pinned memory of the host when they are done, and pageable memory before the call
+ * returns; one to pageable memory is done when the call returns. Memory is released behind all
+ * work of the context. What no event orders has one of these orders, which may change at any time:
+ *
+ *   order=late            the default: nothing before it must be done
+ *   order=copies          copies as early as possible, kernels as late as possible
+ *   order=kernels         kernels as early as possible, copies as late as possible
+ *   order=random,seed=N   any order
  *
  * TANIST_EMULATED_GPU, read by cuInit, changes the machine: "devices=2,memory=1048576". Also:
  *
  *   init=CODE             cuInit fails
  *   calls=N,error=CODE    all calls behind the first N fail with CODE, as after a sticky error
+ *   operations=N,error=CODE   calls succeed, but all work behind the first N operations fails, as
+ *                         the next wait reports, and is not done
  *   context=CODE          no context can be made
+ *   pinned=CODE           no memory can be pinned
  *
  * While the file exists that TANIST_EMULATED_GPU_GONE names, the GPUs have disappeared: cuInit
  * finds none, and other calls fail with GPU_UNKNOWN from then on.

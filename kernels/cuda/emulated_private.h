@@ -2,7 +2,8 @@
 #ifndef KERNELS_CUDA_EMULATED_PRIVATE_H
 #define KERNELS_CUDA_EMULATED_PRIVATE_H
 
-#include <stdbool.h>
+#include "kernels/cuda/emulated_driver.h"
+#include "kernels/cuda/emulated_queue.h"
 
 enum emulated_need { NEEDS_NOTHING, NEEDS_CONTEXT };
 
@@ -12,6 +13,16 @@ int emulated_leave(int code);
 
 /* From now on all calls fail with `code`. */
 int emulated_break(int code);
+/* This code; GPU_SUCCESS: none. */
+int emulated_broken(void);
+
+/* The stream that a call names: NULL is the default stream of the thread's context. */
+struct gpu_stream *emulated_stream_of(struct gpu_stream *stream);
+
+/* The bytes of a device; NULL: they are not within one allocation. */
+uint8_t *emulated_range(gpu_address address, size_t bytes);
+/* Whether these bytes of the host are within one pinned allocation. */
+bool emulated_is_pinned(const void *memory, size_t bytes);
 
 /* GPU_ILLEGAL_ADDRESS: a kernel has written outside of an allocation. */
 int emulated_check_memory(void);

@@ -1,19 +1,11 @@
-/* kernels/cuda/emulated_streams.c: the emulated driver's streams, events, modules and launches, and
- * the texts of its errors. */
+/* kernels/cuda/emulated_streams.c: the emulated driver's copies, streams, events, modules and
+ * launches, and the texts of its errors. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/cuda/emulated_driver.h"
 #include "kernels/cuda/emulated_private.h"
 #include "kernels/cuda/emulation.h"
-
-struct gpu_stream {
-    int unused;
-};
-
-struct gpu_event {
-    uint64_t launches; /* When it was recorded. */
-};
 
 struct gpu_module {
     int unused;
@@ -38,81 +30,171 @@ static int destroy(void *handle)
     return emulated_leave(code == GPU_SUCCESS && handle == NULL ? GPU_INVALID_HANDLE : code);
 }
 
-static int wait(void)
+/* ------------------------------------------------------ copies */
+
+/* The code of a call that queues work for a stream; `number` may be NULL. */
+static int add(int code, struct gpu_stream *stream, const struct emulated_work *work,
+               uint64_t *number)
+{
+    if (code != GPU_SUCCESS) { return code; }
+    const uint64_t added = emulated_queue_add(emulated_stream_of(stream), work);
+    if (number != NULL) { *number = added; }
+    return added == 0 ? GPU_OUT_OF_MEMORY : GPU_SUCCESS;
+}
+
+static int add_copy(int code, struct gpu_stream *stream, const struct emulated_work *work,
+                    uint64_t *number)
+{
+    const bool is_within = work->to != NULL && (work->from != NULL || work->kind == WORK_FILL);
+    if (code == GPU_SUCCESS && !is_within) { code = GPU_INVALID_VALUE; }
+    return add(code, stream, work, number);
+}
+
+/* Pageable memory of the host is read before the call returns. */
+int emulated_upload(gpu_address to, const void *from, size_t bytes, struct gpu_stream *stream)
 {
     const int code = emulated_enter(NEEDS_CONTEXT);
+    const struct emulated_work work = {.kind = WORK_COPY,
+                                       .to = emulated_range(to, bytes),
+                                       .from = from,
+                                       .bytes = bytes,
+                                       .is_staged = !emulated_is_pinned(from, bytes)};
+    return emulated_leave(add_copy(code, stream, &work, NULL));
+}
+
+/* Pageable memory of the host is written before the call returns. */
+int emulated_download(void *to, gpu_address from, size_t bytes, struct gpu_stream *stream)
+{
+    int code = emulated_enter(NEEDS_CONTEXT);
+    uint64_t number = 0;
+    const struct emulated_work work = {
+        .kind = WORK_COPY, .to = to, .from = emulated_range(from, bytes), .bytes = bytes};
+    code = add_copy(code, stream, &work, &number);
+    if (code == GPU_SUCCESS && !emulated_is_pinned(to, bytes)) {
+        code = emulated_queue_finish(number);
+    }
+    return emulated_leave(code);
+}
+
+int emulated_copy(gpu_address to, gpu_address from, size_t bytes, struct gpu_stream *stream)
+{
+    const int code = emulated_enter(NEEDS_CONTEXT);
+    const struct emulated_work work = {.kind = WORK_COPY,
+                                       .to = emulated_range(to, bytes),
+                                       .from = emulated_range(from, bytes),
+                                       .bytes = bytes};
+    return emulated_leave(add_copy(code, stream, &work, NULL));
+}
+
+int emulated_fill(gpu_address memory, unsigned char value, size_t bytes, struct gpu_stream *stream)
+{
+    const int code = emulated_enter(NEEDS_CONTEXT);
+    const struct emulated_work work = {
+        .kind = WORK_FILL, .to = emulated_range(memory, bytes), .bytes = bytes, .value = value};
+    return emulated_leave(add_copy(code, stream, &work, NULL));
+}
+
+/* ------------------------------------------------------ streams and events */
+
+static int waited(int code)
+{
     return emulated_leave(code == GPU_SUCCESS ? emulated_check_memory() : code);
 }
 
 int emulated_context_wait(void)
 {
-    return wait();
+    int code = emulated_enter(NEEDS_CONTEXT);
+    if (code == GPU_SUCCESS) { code = emulated_queue_finish_context(emulated_stream_of(NULL)); }
+    return waited(code);
 }
 
 int emulated_stream_create(struct gpu_stream **stream, unsigned flags)
 {
     void *handle = NULL;
-    (void)flags;
     const int code = create(&handle, sizeof **stream);
     *stream = handle;
+    if (code != GPU_SUCCESS) { return code; }
+    (*stream)->home = emulated_stream_of(NULL);
+    (*stream)->is_blocking = (flags & GPU_STREAM_NON_BLOCKING) == 0;
     return code;
 }
 
 int emulated_stream_destroy(struct gpu_stream *stream)
 {
-    return destroy(stream);
+    int code = emulated_enter(NEEDS_CONTEXT);
+    if (code == GPU_SUCCESS && stream == NULL) { code = GPU_INVALID_HANDLE; }
+    if (code == GPU_SUCCESS) { code = emulated_queue_finish_stream(stream); }
+    if (code == GPU_SUCCESS) { free(stream); }
+    return emulated_leave(code);
 }
 
 int emulated_stream_wait(struct gpu_stream *stream)
 {
-    (void)stream;
-    return wait();
+    int code = emulated_enter(NEEDS_CONTEXT);
+    if (code == GPU_SUCCESS) { code = emulated_queue_finish_stream(emulated_stream_of(stream)); }
+    return waited(code);
 }
 
 int emulated_stream_wait_event(struct gpu_stream *stream, struct gpu_event *event, unsigned flags)
 {
-    (void)stream;
-    (void)flags;
-    const int code = emulated_enter(NEEDS_CONTEXT);
-    return emulated_leave(code == GPU_SUCCESS && event == NULL ? GPU_INVALID_HANDLE : code);
+    int code = emulated_enter(NEEDS_CONTEXT);
+    const struct emulated_work work = {.kind = WORK_WAIT, .event = event};
+    if (code == GPU_SUCCESS && event == NULL) { code = GPU_INVALID_HANDLE; }
+    if (code == GPU_SUCCESS && flags != 0) { code = GPU_INVALID_VALUE; }
+    return emulated_leave(add(code, stream, &work, NULL));
 }
 
 int emulated_event_create(struct gpu_event **event, unsigned flags)
 {
     void *handle = NULL;
-    (void)flags;
     const int code = create(&handle, sizeof **event);
     *event = handle;
+    if (code == GPU_SUCCESS) { (*event)->is_timed = (flags & GPU_EVENT_DISABLE_TIMING) == 0; }
     return code;
 }
 
 int emulated_event_destroy(struct gpu_event *event)
 {
-    return destroy(event);
+    int code = emulated_enter(NEEDS_CONTEXT);
+    if (code == GPU_SUCCESS && event == NULL) { code = GPU_INVALID_HANDLE; }
+    if (code == GPU_SUCCESS) {
+        emulated_queue_forget_event(event);
+        free(event);
+    }
+    return emulated_leave(code);
 }
 
 int emulated_event_record(struct gpu_event *event, struct gpu_stream *stream)
 {
-    (void)stream;
-    const int code = emulated_enter(NEEDS_CONTEXT);
-    if (code != GPU_SUCCESS || event == NULL) {
-        return emulated_leave(code != GPU_SUCCESS ? code : GPU_INVALID_HANDLE);
-    }
-    event->launches = emulation_launches();
-    return emulated_leave(GPU_SUCCESS);
+    int code = emulated_enter(NEEDS_CONTEXT);
+    const struct emulated_work work = {.kind = WORK_RECORD, .event = event};
+    if (code == GPU_SUCCESS && event == NULL) { code = GPU_INVALID_HANDLE; }
+    return emulated_leave(add(code, stream, &work, NULL));
 }
 
 int emulated_event_wait(struct gpu_event *event)
 {
-    return event == NULL ? GPU_INVALID_HANDLE : wait();
+    int code = emulated_enter(NEEDS_CONTEXT);
+    if (code == GPU_SUCCESS && event == NULL) { code = GPU_INVALID_HANDLE; }
+    if (code == GPU_SUCCESS) { code = emulated_queue_finish(event->recorded); }
+    return waited(code);
 }
 
 int emulated_event_elapsed(float *milliseconds, struct gpu_event *begin, struct gpu_event *end)
 {
-    const int code = emulated_enter(NEEDS_CONTEXT);
-    *milliseconds = (float)(end->launches - begin->launches) * 1e-3F;
+    int code = emulated_enter(NEEDS_CONTEXT);
+    const bool is_valid = begin != NULL && end != NULL && begin->is_timed && end->is_timed &&
+                          begin->recorded != 0 && end->recorded != 0;
+    if (code == GPU_SUCCESS && !is_valid) { code = GPU_INVALID_HANDLE; }
+    if (code == GPU_SUCCESS &&
+        (emulated_queue_is_pending(begin->recorded) || emulated_queue_is_pending(end->recorded))) {
+        code = GPU_NOT_READY;
+    }
+    if (code == GPU_SUCCESS) { *milliseconds = (float)(end->launches - begin->launches) * 1e-3F; }
     return emulated_leave(code);
 }
+
+/* ------------------------------------------------------ modules and launches */
 
 /* Only the beginning of the image is read: the kernels are those that are linked with this
  * driver. */
@@ -151,16 +233,20 @@ int emulated_launch(struct gpu_function *function, unsigned blocks_x, unsigned b
                     void **extra)
 {
     int code = emulated_enter(NEEDS_CONTEXT);
-    (void)stream;
     if (code == GPU_SUCCESS &&
         (function == NULL || arguments == NULL || extra != NULL ||
          blocks_y * blocks_z * threads_y * threads_z != 1 || shared_bytes != 0)) {
         code = GPU_INVALID_VALUE;
     }
     if (code != GPU_SUCCESS) { return emulated_leave(code); }
-    emulation_launch(function->kernel.name, function->kernel.thread, blocks_x, threads_x,
-                     arguments[0]);
-    return emulated_leave(GPU_SUCCESS);
+    const struct emulated_work work = {.kind = WORK_LAUNCH,
+                                       .kernel = &function->kernel,
+                                       .from = arguments[0],
+                                       .bytes = function->kernel.bytes,
+                                       .is_staged = true,
+                                       .blocks = blocks_x,
+                                       .threads = threads_x};
+    return emulated_leave(add(code, stream, &work, NULL));
 }
 
 /* ------------------------------------------------------ texts */
@@ -181,6 +267,7 @@ static const struct {
     {GPU_ECC_UNCORRECTABLE, "CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable ECC error encountered"},
     {GPU_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {GPU_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {GPU_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
     {GPU_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {GPU_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {GPU_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},

@@ -58,6 +58,7 @@ uint64_t emulation_launches(void);
 struct emulation_kernel {
     const char *name;
     void (*thread)(const void *arguments);
+    size_t bytes; /* The size of its arguments. */
     struct emulation_kernel *next;
 };
 void emulation_add(struct emulation_kernel *kernel);

@@ -1,5 +1,6 @@
 /* kernels/cuda/launch.c: the GPU of this process as a library: the module of kernels, its memory,
- * launches and copies on one stream, in their order. */
+ * launches and copies in the default stream, in their order; launch_queues.c has the other streams.
+ */
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 
 #include "kernels/cuda/families.h"
+#include "kernels/cuda/launch_private.h"
 #include "kernels/cuda/library.h"
 #include "kernels/cuda/module_file.h"
 #include "kernels/gpu/driver.h"
@@ -17,6 +19,7 @@ static struct {
     const struct gpu_driver *driver;
     struct gpu_context *context;
     struct gpu_module *module;
+    struct launch_streams streams;
     struct cuda_kernels kernels;
     pthread_mutex_t mutex; /* Protects all below, and the entries of kernels. */
     struct error failed;   /* The first failure, which all later calls return. */
@@ -64,6 +67,32 @@ static enum tn_status begin(struct error *error)
     enum tn_status status = CHECK(gpu.driver->context_set(gpu.context), error, "cuCtxSetCurrent");
     has_context = status == TN_OK;
     return status;
+}
+
+enum tn_status launch_begin(struct error *text)
+{
+    lock();
+    return begin(text);
+}
+
+enum tn_status launch_end(enum tn_status status, const struct error *text, struct error *error)
+{
+    return unlock(status, text, error);
+}
+
+const struct gpu_driver *launch_driver(void)
+{
+    return gpu.driver;
+}
+
+struct launch_streams *launch_streams(void)
+{
+    return &gpu.streams;
+}
+
+enum tn_status launch_check(int code, struct error *text, const char *what)
+{
+    return CHECK(code, text, "%s", what);
 }
 
 static enum tn_status find_function(struct cuda_entry *entry, struct error *error)
@@ -216,7 +245,8 @@ static enum tn_status open_context(struct error *error)
         status = CHECK(gpu.driver->context_retain(&gpu.context, device), error,
                        "cuDevicePrimaryCtxRetain");
     }
-    return status == TN_OK ? begin(error) : status;
+    if (status == TN_OK) { status = begin(error); }
+    return status == TN_OK ? launch_open_streams(gpu.driver, &gpu.streams, error) : status;
 }
 
 static enum tn_status open_module(struct error *error)
@@ -254,6 +284,7 @@ enum tn_status cuda_library_open(const struct cuda_library **out, struct error *
         .download = download,
         .clear = clear,
         .wait = wait,
+        .queues = &launch_queues,
     };
     assert(out != NULL);
     const int failed = pthread_once(&gpu.once, open_once);

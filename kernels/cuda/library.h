@@ -12,6 +12,7 @@
 
 #include "common/base/error.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/gpu/queues.h"
 
 struct cuda_library {
     const char *name; /* "emulation" or "cuda". */
@@ -29,6 +30,8 @@ struct cuda_library {
     enum tn_status (*clear)(void *memory, size_t bytes, struct error *error);
     /* Until all kernels are done. */
     enum tn_status (*wait)(struct error *error);
+    /* Copies while kernels run. The functions above are in the queue of kernels. */
+    const struct gpu_queues *queues;
 };
 
 /*

@@ -44,6 +44,7 @@ enum {
     GPU_ECC_UNCORRECTABLE = 214,
     GPU_INVALID_HANDLE = 400,
     GPU_NOT_FOUND = 500,
+    GPU_NOT_READY = 600,
     GPU_ILLEGAL_ADDRESS = 700,
     GPU_LAUNCH_FAILED = 719,
     GPU_UNKNOWN = 999,
@@ -54,6 +55,13 @@ enum {
     GPU_MULTIPROCESSORS = 16,
     GPU_CAPABILITY_MAJOR = 75,
     GPU_CAPABILITY_MINOR = 76,
+};
+
+/* Flags of allocate_pinned(), stream_create() and event_create(). */
+enum {
+    GPU_PINNED_PORTABLE = 1,     /* For all contexts. */
+    GPU_STREAM_NON_BLOCKING = 1, /* It is not ordered with the stream of the context. */
+    GPU_EVENT_DISABLE_TIMING = 2,
 };
 
 /* The library, as the loader finds it: LD_LIBRARY_PATH, then the system's folders. */

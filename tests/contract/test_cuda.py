@@ -104,6 +104,18 @@ class Digests(Cuda):
         checked = self.trained(QUICK, "checked", *SHORT, *STEPS, *CUDA, env={"TANIST_CHECK_NUMERICS": "1"})
         self.assertEqual(checked, expected)
 
+    @unittest.skipIf(REAL, "settings of the emulated driver")
+    def test_copies_have_the_bits_of_portable_in_any_order(self):
+        """Slices are computed one by one. Also if memory cannot be pinned, which is logged once."""
+        job = self.job("cnn", MODELS["cnn"], batch=12, slices=4)
+        expected = self.trained(job, "cnn-portable")
+        for number, setting in enumerate(("order=copies", "order=kernels", "order=random,seed=7", f"pinned={OUT_OF_MEMORY}")):
+            found = self.tanist("run", "--local", job, "--dir", f"cnn-{number}", *CUDA, "-o", "json", timeout=200,
+                                env={"TANIST_EMULATED_GPU": setting})
+            self.assertEqual(found.returncode, 0, found.stderr)
+            self.assertEqual(json.loads(found.stdout)["parameters_digest"], expected[0], setting)
+            self.assertEqual(found.stderr.count("cannot be pinned"), int("pinned" in setting), found.stderr)
+
     def test_cluster_has_the_digest_of_portable(self):
         expected = self.run_to_end("--local", QUICK, "--dir", "local", *SHORT, *STEPS)["parameters_digest"]
         for strategy in ("ps", "mirror"):
@@ -152,12 +164,17 @@ class Failures(Cuda):
             self.assertIn(part, text)
 
     def test_failing_gpu_ends_the_process(self):
-        """At any call: while it is opened, in a step, in an evaluation."""
+        """At any call: while it is opened, in a step, in an evaluation. At any operation, which fails after its call."""
         codes = set()
         for calls in (0, 4, 9, 30, 100, 300, 700):
             code, text = self.fails(f"calls={calls},error={ECC_ERROR}")
             self.assertEqual(code, DEVICE_FAILED, f"{calls}: {text}")
             self.assertIn("CUDA_ERROR_ECC_UNCORRECTABLE", text)
+            codes.add(code)
+        for operations in (1, 20, 150, 600):
+            code, text = self.fails(f"operations={operations},error={LAUNCH_FAILED}")
+            self.assertEqual(code, DEVICE_FAILED, f"{operations}: {text}")
+            self.assertIn("CUDA_ERROR_LAUNCH_FAILED", text)
             codes.add(code)
         self.assertEqual(codes, {DEVICE_FAILED})
         code, text = self.fails(f"context={OUT_OF_MEMORY}")

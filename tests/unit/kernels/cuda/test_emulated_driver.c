@@ -1,5 +1,5 @@
-/* kernels/cuda/emulated_driver.h: memory has bounds, failures come when they are ordered, and
- * kernels run. */
+/* kernels/cuda/emulated_driver.h: memory has bounds, failures come when they are ordered, kernels
+ * run, and work of streams is done in any order that events allow. */
 #include "kernels/cuda/emulated_driver.h"
 
 #include "kernels/cuda/device.h"
@@ -127,6 +127,167 @@ static void kernels_are_found_by_name_and_run(void **state)
     assert_int_equal(driver->module_unload(module), GPU_SUCCESS);
 }
 
+/* ------------------------------------------------------ streams */
+
+/* Pinned memory, memory of the device and two streams. */
+struct bench {
+    uint8_t *host, *back;
+    gpu_address device;
+    struct gpu_stream *one, *two;
+    struct gpu_event *event;
+};
+
+static struct bench bench(const char *settings, unsigned flags)
+{
+    struct bench bench = {.host = NULL};
+    void *host = NULL, *back = NULL;
+    assert_int_equal(machine(settings, NULL), GPU_SUCCESS);
+    use_device(0);
+    assert_int_equal(driver->allocate_pinned(&host, BYTES, GPU_PINNED_PORTABLE), GPU_SUCCESS);
+    assert_int_equal(driver->allocate_pinned(&back, BYTES, GPU_PINNED_PORTABLE), GPU_SUCCESS);
+    bench.host = host;
+    bench.back = back;
+    bench.device = memory_of(BYTES);
+    assert_int_equal(driver->stream_create(&bench.one, flags), GPU_SUCCESS);
+    assert_int_equal(driver->stream_create(&bench.two, flags), GPU_SUCCESS);
+    assert_int_equal(driver->event_create(&bench.event, 0), GPU_SUCCESS);
+    memset(bench.host, 1, BYTES);
+    memset(bench.back, 2, BYTES);
+    return bench;
+}
+
+static void end_bench(const struct bench *bench)
+{
+    assert_int_equal(driver->stream_destroy(bench->one), GPU_SUCCESS);
+    assert_int_equal(driver->stream_destroy(bench->two), GPU_SUCCESS);
+    assert_int_equal(driver->event_destroy(bench->event), GPU_SUCCESS);
+}
+
+/* To the device in one stream, and back in the other. */
+static void order_both(const struct bench *bench, bool with_wait)
+{
+    assert_int_equal(driver->upload(bench->device, bench->host, BYTES, bench->one), GPU_SUCCESS);
+    assert_int_equal(driver->event_record(bench->event, bench->one), GPU_SUCCESS);
+    if (with_wait) {
+        assert_int_equal(driver->stream_wait_event(bench->two, bench->event, 0), GPU_SUCCESS);
+    }
+    assert_int_equal(driver->download(bench->back, bench->device, BYTES, bench->two), GPU_SUCCESS);
+}
+
+static const char *const orders[] = {"", "order=copies", "order=kernels", "order=random,seed=4",
+                                     "order=random,seed=5"};
+
+static void events_order_streams(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        const struct bench both = bench(orders[i], GPU_STREAM_NON_BLOCKING);
+        order_both(&both, true);
+        assert_int_equal(driver->stream_wait(both.two), GPU_SUCCESS);
+        assert_memory_equal(both.back, both.host, BYTES);
+        end_bench(&both);
+    }
+}
+
+/* Without an event the first copy is not done before it must be. New memory has 0xff. */
+static void a_missing_event_is_seen(void **state)
+{
+    (void)state;
+    const struct bench both = bench(NULL, GPU_STREAM_NON_BLOCKING);
+    order_both(&both, false);
+    assert_int_equal(driver->stream_wait(both.two), GPU_SUCCESS);
+    assert_int_equal(both.back[0], 0xff);
+    assert_int_equal(driver->context_wait(), GPU_SUCCESS);
+    assert_int_equal(both.back[0], 0xff);
+    end_bench(&both);
+}
+
+/* A target is destroyed when its copy may begin. */
+static void a_missing_wait_of_the_host_is_seen(void **state)
+{
+    (void)state;
+    const struct bench both = bench(NULL, GPU_STREAM_NON_BLOCKING);
+    order_both(&both, true);
+    assert_int_equal(both.back[0], 2); /* The copy waits for the event. */
+    assert_int_equal(driver->event_wait(both.event), GPU_SUCCESS);
+    assert_int_equal(driver->fill(both.device, 3, 1, NULL), GPU_SUCCESS);
+    assert_int_equal(both.back[0], 0xff);
+    assert_int_equal(driver->stream_wait(both.two), GPU_SUCCESS);
+    assert_int_not_equal(both.back[0], 2);
+    end_bench(&both);
+}
+
+static void pinned_memory_is_read_when_the_copy_is_done(void **state)
+{
+    (void)state;
+    uint8_t pageable[BYTES] = {1}, found[BYTES];
+    const struct bench both = bench(NULL, GPU_STREAM_NON_BLOCKING);
+    assert_int_equal(driver->upload(both.device, both.host, BYTES, both.one), GPU_SUCCESS);
+    both.host[0] = 7;
+    assert_int_equal(driver->stream_wait(both.one), GPU_SUCCESS);
+    assert_int_equal(driver->download(found, both.device, BYTES, both.one), GPU_SUCCESS);
+    assert_int_equal(found[0], 7);
+    assert_int_equal(driver->upload(both.device, pageable, BYTES, both.one), GPU_SUCCESS);
+    pageable[0] = 8;
+    assert_int_equal(driver->download(found, both.device, BYTES, both.one), GPU_SUCCESS);
+    assert_int_equal(found[0], 1);
+    end_bench(&both);
+}
+
+/* The default stream is ordered with all streams but those that do not block. */
+static void the_default_stream_is_ordered_with_blocking_streams(void **state)
+{
+    (void)state;
+    for (unsigned flags = 0; flags <= GPU_STREAM_NON_BLOCKING; flags++) {
+        const struct bench both = bench(NULL, flags);
+        assert_int_equal(driver->upload(both.device, both.host, BYTES, both.one), GPU_SUCCESS);
+        assert_int_equal(driver->download(both.back, both.device, BYTES, NULL), GPU_SUCCESS);
+        assert_int_equal(driver->stream_wait(NULL), GPU_SUCCESS);
+        assert_int_equal(both.back[0], flags == 0 ? 1 : 0xff);
+        end_bench(&both);
+    }
+}
+
+static void times_are_known_when_events_are_done(void **state)
+{
+    (void)state;
+    float milliseconds = 0;
+    const struct bench both = bench(NULL, 0);
+    struct gpu_event *end = NULL;
+    assert_int_equal(driver->event_create(&end, 0), GPU_SUCCESS);
+    assert_int_equal(driver->upload(both.device, both.host, BYTES, both.one), GPU_SUCCESS);
+    assert_int_equal(driver->event_record(both.event, both.one), GPU_SUCCESS);
+    assert_int_equal(driver->event_record(end, both.one), GPU_SUCCESS);
+    assert_int_equal(driver->event_elapsed(&milliseconds, both.event, end), GPU_NOT_READY);
+    assert_int_equal(driver->event_wait(end), GPU_SUCCESS);
+    assert_int_equal(driver->event_elapsed(&milliseconds, both.event, end), GPU_SUCCESS);
+    assert_int_equal(driver->event_destroy(end), GPU_SUCCESS);
+    end_bench(&both);
+}
+
+/* Calls succeed, and a wait reports the failure; nothing behind it is done. */
+static void work_fails_later_than_its_call(void **state)
+{
+    (void)state;
+    const struct bench both = bench("operations=1,error=719", GPU_STREAM_NON_BLOCKING);
+    order_both(&both, true);
+    assert_int_equal(driver->stream_wait(both.two), GPU_LAUNCH_FAILED);
+    assert_int_not_equal(both.back[0], 1);
+    assert_int_equal(driver->stream_wait(both.one), GPU_LAUNCH_FAILED);
+    free(both.one);
+    free(both.two);
+    free(both.event);
+}
+
+static void memory_may_not_be_pinned(void **state)
+{
+    (void)state;
+    void *memory = NULL;
+    assert_int_equal(machine("pinned=2", NULL), GPU_SUCCESS);
+    use_device(0);
+    assert_int_equal(driver->allocate_pinned(&memory, BYTES, 0), GPU_OUT_OF_MEMORY);
+}
+
 static int open_driver(void **state)
 {
     (void)state;
@@ -150,6 +311,14 @@ int main(void)
         cmocka_unit_test(calls_fail_from_the_ordered_one_on),
         cmocka_unit_test(memory_needs_a_context),
         cmocka_unit_test(kernels_are_found_by_name_and_run),
+        cmocka_unit_test(events_order_streams),
+        cmocka_unit_test(a_missing_event_is_seen),
+        cmocka_unit_test(a_missing_wait_of_the_host_is_seen),
+        cmocka_unit_test(pinned_memory_is_read_when_the_copy_is_done),
+        cmocka_unit_test(the_default_stream_is_ordered_with_blocking_streams),
+        cmocka_unit_test(times_are_known_when_events_are_done),
+        cmocka_unit_test(work_fails_later_than_its_call),
+        cmocka_unit_test(memory_may_not_be_pinned),
     };
     return cmocka_run_group_tests(tests, open_driver, close_driver);
 }

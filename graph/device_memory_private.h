@@ -1,0 +1,59 @@
+/* graph/device_memory_private.h: what the files of a program's memory on a device share. */
+#ifndef GRAPH_DEVICE_MEMORY_PRIVATE_H
+#define GRAPH_DEVICE_MEMORY_PRIVATE_H
+
+#include "graph/device_memory.h"
+
+enum { VALUE_PARTS_MAX = 16, GRADIENT_PARTS_MAX = 256 };
+
+/* Elements [first, end) of the values or of the gradient; the event is behind their copy. */
+struct vector_part {
+    uint64_t first, end;
+    struct gpu_event *copied;
+};
+
+/* A result, which is first copied to pinned memory. */
+struct root_copy {
+    struct place place;
+    size_t bytes;
+    uint64_t offset; /* In `roots`. */
+    bool is_loss;
+};
+
+/* The copies of a program beside its kernels. */
+struct device_copies {
+    struct vector_part *values; /* Ascending. */
+    uint32_t value_count;
+    struct vector_part *gradient; /* Descending, in the order in which they become final. */
+    uint32_t gradient_count;
+    struct root_copy *root_list;
+    uint32_t root_count, rest_count; /* The number of all, and of those that are not losses. */
+    uint8_t *sums, *roots;           /* Pinned: the gradient, and the results. */
+    struct gpu_event *fields_sent, *computed, *finished;
+    /* The state of this run: the parts of the values that are queued, for which the kernels wait,
+     * and that are needed at most; the parts of the gradient that are queued, and the first element
+     * of the last one. */
+    uint32_t sent, followed, to_send, fetched;
+    uint64_t final_from;
+    bool waits_for_fields; /* The kernels do not yet. */
+    bool has_next;         /* The fields of the next run are in `next_fields`, or on their way. */
+    uint8_t *next_fields;
+};
+
+struct device_memory {
+    uint8_t *all;           /* The allocation; the others are parts of it. */
+    uint8_t *parts[SPACES]; /* By space. */
+    uint64_t sizes[SPACES], bytes;
+    uint64_t *constants; /* By node: offset within SPACE_CONSTANTS. */
+    struct device_copies copies;
+};
+
+/* The memory on the device exists. Errors as device_memory_open(). */
+MUST_CHECK enum tn_status device_copies_open(struct tn_program *program, struct error *error);
+void device_copies_close(struct tn_program *program); /* After a failure of the former, too. */
+
+/* A place on the device; NULL: SPACE_NONE. */
+void *device_memory_address(const struct tn_program *program, const struct place *place);
+size_t device_memory_value_bytes(const struct tn_program *program, tn_tensor value);
+
+#endif
