@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +19,11 @@
 #include "common/job/job_rate.h"
 #include "common/job/job_resume.h"
 
-enum { MOVES_MAX = 100 };
+enum {
+    MOVES_MAX = 100,
+    LOCK_WAIT_MS = 5000, /* For a lock whose holder has ended. */
+    LOCK_PAUSE_MS = 10,
+};
 
 static void join(char path[static RUN_PATH_MAX], const char *dir, const char *name)
 {
@@ -96,28 +102,51 @@ static bool is_file_at(int fd, const char *path)
            locked.st_dev == current.st_dev && locked.st_ino == current.st_ino;
 }
 
+/* The pid in the locked file; 0: none. */
+static pid_t holder_of(int fd)
+{
+    char text[32] = "";
+    if (pread(fd, text, sizeof text - 1, 0) < 0) { return 0; }
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+static bool has_ended(pid_t pid)
+{
+    return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+/* An agent that is killed while it starts a task leaves a copy of its descriptors, and so the lock,
+ * in the new process, which closes them when it executes its program. */
+static bool take_lock(int fd)
+{
+    struct flock lock = whole_lock();
+    for (int waited_ms = 0;; waited_ms += LOCK_PAUSE_MS) {
+        if (fcntl(fd, F_OFD_SETLK, &lock) == 0) { return true; }
+        if (waited_ms >= LOCK_WAIT_MS || !has_ended(holder_of(fd))) { return false; }
+        (void)poll(NULL, 0, LOCK_PAUSE_MS);
+    }
+}
+
 /* TN_EAGAIN: the folder was moved aside at the same time; create it again. */
 static enum tn_status lock_folder(struct run_folder *folder, struct error *error)
 {
-    char path[RUN_PATH_MAX], text[32] = "";
+    char path[RUN_PATH_MAX];
     assert(folder->dir[0] == '/');
     assert(folder->lock < 0);
     join(path, folder->dir, "lock");
     folder->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (folder->lock < 0 && errno == ENOENT) { return error_set(error, TN_EAGAIN, "moved aside"); }
     if (folder->lock < 0) { return files_error(error, errno, "open", path); }
-    struct flock lock = whole_lock();
-    if (fcntl(folder->lock, F_OFD_SETLK, &lock) == 0) {
+    if (take_lock(folder->lock)) {
         if (is_file_at(folder->lock, path)) { return write_pid(folder, path, error); }
         close(folder->lock);
         folder->lock = -1;
         return error_set(error, TN_EAGAIN, "moved aside");
     }
-    if (pread(folder->lock, text, sizeof text - 1, 0) < 0) { text[0] = '\0'; }
     return error_set(error, TN_EEXIST,
                      "%s is in use by another tanist (pid %ld): wait for it, stop it, or give "
                      "another --dir",
-                     folder->dir, strtol(text, NULL, 10));
+                     folder->dir, (long)holder_of(folder->lock));
 }
 
 static enum tn_status create_once(struct run_folder *folder, const char *dir, struct error *error)

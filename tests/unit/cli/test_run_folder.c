@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -114,12 +115,51 @@ static void every_finished_run_is_moved_aside(void **state)
     assert_false(run_folder_in_use(stage->dir));
 }
 
+static void other_ends(struct stage *stage)
+{
+    run_folder_close(&stage->other);
+}
+
+/* Its pid is that of a process that has ended, as if a process that it was starting had the lock.
+ */
+static void other_is_killed(struct stage *stage)
+{
+    char path[128];
+    const pid_t child = fork();
+    if (child == 0) { _exit(0); }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    other_moves_aside(stage);
+    (void)snprintf(path, sizeof path, "%s/lock", stage->dir);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fprintf(file, "%ld\n", (long)child) > 0);
+    assert_int_equal(fclose(file), 0);
+    stage->before_lock = other_ends;
+}
+
+/* The lock of an agent that was killed may outlive it for a moment. */
+static void a_lock_whose_holder_has_ended_is_awaited(void **state)
+{
+    struct stage *stage = *state;
+    struct run_folder folder;
+    struct error error;
+    struct run_folder *other = &stage->other;
+    assert_int_equal(open_folder(stage, other, &error), TN_OK);
+    run_folder_close(other);
+    stage->before_lock = other_is_killed;
+    assert_int_equal(open_folder(stage, &folder, &error), TN_OK);
+    assert_null(stage->before_lock);
+    run_folder_close(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(folder_is_locked_once_while_it_is_moved_aside, make_stage,
                                         remove_stage),
         cmocka_unit_test_setup_teardown(every_finished_run_is_moved_aside, make_stage,
+                                        remove_stage),
+        cmocka_unit_test_setup_teardown(a_lock_whose_holder_has_ended_is_awaited, make_stage,
                                         remove_stage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
