@@ -1,5 +1,5 @@
-/* A process that uses more than its task did without faults is found; an evaluation is not a leak.
- */
+/* A process that uses more than its task did without faults is found; an evaluation is not a
+ * leak. */
 #include "chaos/judge/verdict_checks.h"
 
 #include <setjmp.h>
