@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,11 @@
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
 
-enum { ATTEMPTS_MAX = 3 }; /* Other agents may make the same change. */
+enum {
+    ATTEMPTS_MAX = 3,     /* Other agents may make the same change. */
+    NODES_MORE_MS = 3000, /* After a session of a killed node has expired. */
+    NODES_POLL_MS = 100,
+};
 
 /* ------------------------------------------------------------- the step */
 
@@ -109,6 +114,35 @@ static enum tn_status write_change(const struct local_run *run, struct zk_sync *
     return status;
 }
 
+/* Whether another agent has made the change after /spec was read: then an error about the change is
+ * not true. */
+static bool is_outdated(const struct local_run *run, struct zk_sync *sync, const struct spec *spec)
+{
+    struct spec now = {0};
+    const enum tn_status status = bootstrap_read_spec(sync, run->job.name, &now, NULL);
+    const bool differs = status == TN_OK && now.version != spec->version;
+    free(now.job_json);
+    return differs;
+}
+
+/* The sessions of nodes that were killed at the end of the run outlive it. */
+static enum tn_status await_no_nodes(struct local_run *run, struct zk_sync *sync,
+                                     const struct spec *spec, struct error *error)
+{
+    const uint64_t start_ms = clock_monotonic_ms();
+    const uint64_t end_ms = start_ms + run->job.zookeeper.session_timeout_ms + NODES_MORE_MS;
+    enum tn_status status = cluster_check_no_nodes(sync, run->job.name, error);
+    if (status == TN_EEXIST) {
+        progress_print(&run->progress, start_ms,
+                       "the run is over; waiting for the sessions of its last nodes");
+    }
+    while (status == TN_EEXIST && clock_monotonic_ms() < end_ms && !is_outdated(run, sync, spec)) {
+        (void)poll(NULL, 0, NODES_POLL_MS);
+        status = cluster_check_no_nodes(sync, run->job.name, error);
+    }
+    return status;
+}
+
 static enum tn_status change_cluster(struct local_run *run, struct zk_sync *sync,
                                      const struct spec *spec, const struct job *stored,
                                      struct error *error)
@@ -120,7 +154,7 @@ static enum tn_status change_cluster(struct local_run *run, struct zk_sync *sync
         return refuse(run, stored, error);
     }
     if (run->one_of_many && job_layout_differs(stored, &run->job)) {
-        status = cluster_check_no_nodes(sync, run->job.name, error);
+        status = await_no_nodes(run, sync, spec, error);
     }
     if (status == TN_OK) { status = change(run, stored, now.committed_step, error); }
     if (status == TN_OK) { status = write_change(run, sync, spec, stored, &now, error); }
@@ -162,17 +196,6 @@ static enum tn_status follow_cluster(struct local_run *run, struct zk_sync *sync
     const enum tn_status status = check_variables(run, spec, error);
     if (status != TN_OK) { return status == TN_EINVAL ? TN_OK : status; }
     return change_cluster(run, sync, spec, &stored, error);
-}
-
-/* Whether another agent has made the change after /spec was read: then an error about the change is
- * not true. */
-static bool is_outdated(const struct local_run *run, struct zk_sync *sync, const struct spec *spec)
-{
-    struct spec now = {0};
-    const enum tn_status status = bootstrap_read_spec(sync, run->job.name, &now, NULL);
-    const bool differs = status == TN_OK && now.version != spec->version;
-    free(now.job_json);
-    return differs;
 }
 
 enum tn_status resume_change_of_cluster(struct local_run *run, struct zk_sync *sync,
