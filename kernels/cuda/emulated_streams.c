@@ -113,7 +113,7 @@ int emulated_stream_create(struct gpu_stream **stream, unsigned flags)
     void *handle = NULL;
     const int code = create(&handle, sizeof **stream);
     *stream = handle;
-    if (code != GPU_SUCCESS) { return code; }
+    if (code != GPU_SUCCESS || handle == NULL) { return code; }
     (*stream)->home = emulated_stream_of(NULL);
     (*stream)->is_blocking = (flags & GPU_STREAM_NON_BLOCKING) == 0;
     return code;
@@ -149,7 +149,7 @@ int emulated_event_create(struct gpu_event **event, unsigned flags)
     void *handle = NULL;
     const int code = create(&handle, sizeof **event);
     *event = handle;
-    if (code == GPU_SUCCESS) { (*event)->is_timed = (flags & GPU_EVENT_DISABLE_TIMING) == 0; }
+    if (handle != NULL) { (*event)->is_timed = (flags & GPU_EVENT_DISABLE_TIMING) == 0; }
     return code;
 }
 
@@ -157,7 +157,7 @@ int emulated_event_destroy(struct gpu_event *event)
 {
     int code = emulated_enter(NEEDS_CONTEXT);
     if (code == GPU_SUCCESS && event == NULL) { code = GPU_INVALID_HANDLE; }
-    if (code == GPU_SUCCESS) {
+    if (event != NULL) { /* Also of a device that has failed, as its program still ends in order. */
         emulated_queue_forget_event(event);
         free(event);
     }

@@ -101,14 +101,14 @@ static enum tn_status create_event(struct gpu_event **event, struct error *error
     return launch_end(status, &text, error);
 }
 
+/* Also of a device that has failed. */
 static void destroy_event(struct gpu_event *event)
 {
     struct error text = {.status = TN_OK};
     if (event == NULL) { return; }
     enum tn_status status = launch_begin(&text);
-    if (status == TN_OK) {
-        status = launch_check(launch_driver()->event_destroy(event), &text, "cuEventDestroy");
-    }
+    const int code = launch_driver()->event_destroy(event);
+    if (status == TN_OK) { status = launch_check(code, &text, "cuEventDestroy"); }
     (void)launch_end(status, &text, NULL);
 }
 
