@@ -10,7 +10,8 @@
  *                     (agent/observe/run_record.h)
  *   DIR/logs, sessions, zookeeper, ...   written by the agent and the nodes
  *
- * Threads: any. Blocking: on the disk.
+ * Threads: any. Blocking: on the disk; run_folder_open() for up to 5 s while the lock is held by a
+ * process of an agent that has ended.
  */
 #ifndef CLI_RUN_FOLDER_H
 #define CLI_RUN_FOLDER_H

@@ -7,7 +7,6 @@
 #include "common/base/random.h"
 #include "graph/device_memory.h"
 #include "graph/joined_slices.h"
-#include "graph/next_fields.h"
 #include "graph/ops/ops.h"
 
 /* The first random stream of the initial values; each variable has one. */
@@ -288,19 +287,6 @@ static enum tn_status take_parts(const struct tn_program *program, struct tn_run
         run->became_final(run->user, first);
     }
     return TN_OK;
-}
-
-void next_fields_fill(struct tn_program *program, bool (*fill_next)(void *user), void *user)
-{
-    assert(program != NULL && program->options.mode == TN_TRAIN);
-    program->fill_next = fill_next;
-    program->fill_user = user;
-}
-
-void next_fields_use(struct tn_program *program)
-{
-    assert(program != NULL);
-    program->uses_next = true;
 }
 
 /* All work is ordered before the first result is awaited. */

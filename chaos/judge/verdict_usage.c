@@ -15,7 +15,7 @@ enum {
     NAME_MAX_BYTES = 24,
     FIRST_SAMPLES = 5,
     LAST_SAMPLES = 3,
-    MEMORY = 0, /* Indexes of usages[]. */
+    MEMORY = 0, /* Its index in usages[]. */
     USAGES = 3,
     LONG_MS = 3000, /* A process that was up for that long must have been sampled. */
 };
@@ -179,20 +179,21 @@ static void role_of(const char *component, char out[NAME_MAX_BYTES])
     (void)snprintf(out, NAME_MAX_BYTES, "%.*s", (int)strcspn(component, ":"), component);
 }
 
-/* The use by the first process of the task, or by its role without any fault. */
-static double usual_use(const struct uses *uses, const struct component_use *use, uint32_t u)
+/* `first`, the use by the first process of the task; of memory, the larger of it and the most that
+ * its role used in the baseline run. */
+static double usual_use(const struct uses *uses, const struct component_use *use, uint32_t u,
+                        double first)
 {
     char role[NAME_MAX_BYTES];
-    const double first = median(use->first[u], use->first_count);
-    role_of(use->name, role);
     if (u != MEMORY) { return first; }
+    role_of(use->name, role);
     return fmax(first, json_member_number(uses->baseline, role, 0));
 }
 
 /* A JVM fills its heap before it collects; a ZooKeeper leader has threads for each follower. */
-static double most_allowed(const struct component_use *use, uint32_t u, double first)
+static double most_allowed(const struct component_use *use, uint32_t u, double usual)
 {
-    double most = first * usages[u].times + usages[u].more;
+    double most = usual * usages[u].times + usages[u].more;
     bool is_server = strncmp(use->name, "zookeeper:", 10) == 0;
     if (!is_server) { return most; }
     return u == MEMORY ? most + 192 : most + 24;
@@ -210,7 +211,7 @@ static void check_usage(json_t *checks, const struct uses *uses, uint32_t u)
         if (use->first_count == 0) { continue; /* It was never sampled twice. */ }
         double first = median(use->first[u], use->first_count);
         double last = median(use->last[u], use->last_count);
-        double most = most_allowed(use, u, usual_use(uses, use, u));
+        double most = most_allowed(use, u, usual_use(uses, use, u, first));
         seen++;
         if (last > most) {
             verdict_add(checks, usage->check, false,

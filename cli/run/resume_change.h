@@ -19,8 +19,8 @@
  *
  *   TN_EINVAL  the jobs differ without --resume, train.before is full, or the placement does not
  *              allow another number of ps
- *   TN_EEXIST  they differ, and the run has not ended, or nodes are still registered: other agents
- *              may be running it
+ *   TN_EEXIST  they differ, and the run has not ended, or nodes are still registered when their
+ *              sessions should have expired: other agents may be running it
  */
 MUST_CHECK enum tn_status resume_change_of_cluster(struct local_run *run, struct zk_sync *sync,
                                                    struct error *error);

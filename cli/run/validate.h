@@ -36,8 +36,7 @@ MUST_CHECK enum tn_status require_cluster(const struct job *job, struct error *e
 MUST_CHECK enum tn_status validate_model(const struct job *job, struct variable_table *variables,
                                          struct error *error);
 
-/* The same, and check the data. `columns`
- * is the text of dataset_columns().
+/* The same, and check the data. `columns` is the text of dataset_columns().
  * TN_EINVAL, TN_ENOENT, TN_ECORRUPT, TN_EIO: the error names the problem and the remedy. */
 MUST_CHECK enum tn_status validate_job(const struct job *job, struct variable_table *variables,
                                        char **columns, struct error *error);

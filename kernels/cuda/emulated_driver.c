@@ -98,6 +98,13 @@ struct gpu_stream *emulated_stream_of(struct gpu_stream *stream)
 
 /* ------------------------------------------------------ the machine */
 
+unsigned long long emulated_setting(const char *settings, const char *key,
+                                    unsigned long long otherwise)
+{
+    const char *found = settings != NULL ? strstr(settings, key) : NULL;
+    return found != NULL ? strtoull(found + strlen(key), NULL, 10) : otherwise;
+}
+
 /* "devices=2,memory=1048576" */
 static void read_settings(void)
 {
@@ -113,9 +120,8 @@ static void read_settings(void)
     gpus.devices = 1;
     gpus.memory = 1ULL << 30;
     gpus.init = gpus.calls = gpus.error = gpus.context = gpus.operations = gpus.pinned = 0;
-    for (size_t i = 0; settings != NULL && i < sizeof keys / sizeof keys[0]; i++) {
-        const char *found = strstr(settings, keys[i].name);
-        if (found != NULL) { *keys[i].value = strtoull(found + strlen(keys[i].name), NULL, 10); }
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        *keys[i].value = emulated_setting(settings, keys[i].name, *keys[i].value);
     }
     if (gpus.devices > EMULATED_DEVICES_MAX) { gpus.devices = EMULATED_DEVICES_MAX; }
 }

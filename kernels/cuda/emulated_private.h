@@ -11,6 +11,11 @@ enum emulated_need { NEEDS_NOTHING, NEEDS_CONTEXT };
 int emulated_enter(enum emulated_need need);
 int emulated_leave(int code);
 
+/* The number behind `key`, such as "seed=", in the text of TANIST_EMULATED_GPU, which may be NULL;
+ * `otherwise` without this key. */
+unsigned long long emulated_setting(const char *settings, const char *key,
+                                    unsigned long long otherwise);
+
 /* From now on all calls fail with `code`. */
 int emulated_break(int code);
 /* This code; GPU_SUCCESS: none. */

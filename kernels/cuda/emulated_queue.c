@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/random.h"
 #include "kernels/cuda/emulated_driver.h"
 #include "kernels/cuda/emulated_private.h"
 #include "kernels/cuda/emulation.h"
@@ -29,19 +30,13 @@ static struct {
     struct operation *first, **last; /* In the order of the calls. */
     uint64_t number, scan;
     enum order order;
-    uint64_t random;
+    uint64_t seed, draws;      /* ORDER_RANDOM. */
     uint64_t done, operations; /* Operations done; those that succeed, 0: all. */
     int error;
     char settings[SETTINGS_BYTES];
 } queue = {.last = &queue.first};
 
 /* ------------------------------------------------------ settings */
-
-static uint64_t number_of(const char *settings, const char *key)
-{
-    const char *found = strstr(settings, key);
-    return found != NULL ? strtoull(found + strlen(key), NULL, 10) : 0;
-}
 
 void emulated_queue_configure(const char *settings)
 {
@@ -61,16 +56,16 @@ void emulated_queue_configure(const char *settings)
     for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
         if (strstr(settings, orders[i].text) != NULL) { queue.order = orders[i].order; }
     }
-    queue.random = number_of(settings, "seed=") * 2 + 1;
-    queue.operations = number_of(settings, "operations=");
-    queue.error = (int)number_of(settings, "error=");
+    queue.seed = emulated_setting(settings, "seed=", 0);
+    queue.draws = 0;
+    queue.operations = emulated_setting(settings, "operations=", 0);
+    queue.error = (int)emulated_setting(settings, "error=", 0);
     queue.done = 0;
 }
 
 static uint32_t draw(uint32_t below)
 {
-    queue.random = queue.random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(queue.random >> 33) % below;
+    return (uint32_t)(random_at(queue.seed, 0, queue.draws++) % below);
 }
 
 /* ------------------------------------------------------ one operation */

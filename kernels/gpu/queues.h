@@ -3,7 +3,7 @@
  * kernels and one for copies in each direction, events that order them, and memory of the host that
  * is copied without the CPU.
  *
- * The work of one queue is done in its order. Between queues there is no order but that of events:
+ * The work of one queue is done in its order. Only events order the work of different queues:
  * record() marks a place in a queue, follow() lets another queue wait for it, and await() the
  * caller. An event may be recorded again after the calls of follow() and await() for its last
  * record.
