@@ -128,16 +128,15 @@ static void record_failure(struct agent *agent, const struct supervisor_action *
     assert(action->type == DO_FAIL && action->child < agent->children.count);
     const struct child *child = &agent->children.list[action->child];
     const struct supervised *ended = &agent->supervisor.children[action->child];
-    char end[128], line[CHILD_LOG_LINE_MAX];
+    char end[128], line[LOG_REASON_MAX];
     children_describe_end(ended, end, sizeof end);
-    children_last_log_line(child, line);
+    children_log_reason(child, line);
     if (agent->status != TN_OK) { return; }
     bool loop = action->verdict == VERDICT_CRASH_LOOP;
     agent->status = TN_EUNHEALTHY;
     if (!loop && ended->exit_code == TN_EXIT_INVALID_INPUT) { agent->status = TN_EINVAL; }
-    (void)error_set(&agent->error, agent->status, "%s %s: %s; the last line of its log %s: %s",
-                    child->name, loop ? "fails repeatedly" : "cannot run", end, child->log_path,
-                    line);
+    (void)error_set(&agent->error, agent->status, "%s %s: %s; from its log %s: %s", child->name,
+                    loop ? "fails repeatedly" : "cannot run", end, child->log_path, line);
 }
 
 static void abandon_sessions(struct agent *agent)

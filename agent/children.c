@@ -416,6 +416,8 @@ enum tn_status children_spawn(struct children *children, uint32_t index, struct 
 {
     assert(index < children->count);
     struct child *child = &children->list[index];
+    struct stat log;
+    child->log_start = stat(child->log_path, &log) == 0 ? (uint64_t)log.st_size : 0;
     enum tn_status status = child->server != NULL ? spawn_server(children, child, error)
                                                   : spawn_node(children, child, error);
     return status == TN_OK ? TN_OK : error_context(error, "%s", child->name);
@@ -463,19 +465,9 @@ void children_describe_end(const struct supervised *ended, char *text, size_t si
     }
 }
 
-void children_last_log_line(const struct child *child, char text[static CHILD_LOG_LINE_MAX])
+void children_log_reason(const struct child *child, char out[static LOG_REASON_MAX])
 {
-    char tail[CHILD_LOG_LINE_MAX];
     assert(child->log_path[0] != '\0');
     if (child->log != NULL) { log_pipe_flush(child->log); }
-    text[0] = '\0';
-    FILE *file = fopen(child->log_path, "re");
-    if (file == NULL) { return; }
-    if (fseek(file, 1 - (long)sizeof tail, SEEK_END) != 0) { rewind(file); }
-    size_t size = fread(tail, 1, sizeof tail - 1, file);
-    fclose(file);
-    while (size > 0 && (tail[size - 1] == '\n' || tail[size - 1] == ' ')) { size--; }
-    tail[size] = '\0';
-    const char *line = strrchr(tail, '\n');
-    snprintf(text, CHILD_LOG_LINE_MAX, "%s", line != NULL ? line + 1 : tail);
+    log_reason_read(child->log_path, child->log_start, out);
 }

@@ -9,6 +9,7 @@
 
 #include "agent/agent.h"
 #include "agent/log_pipe.h"
+#include "agent/log_reason.h"
 #include "agent/process.h"
 #include "agent/supervisor.h"
 #include "common/zk/zk.h"
@@ -16,7 +17,7 @@
 /* The environment variable with the digest credentials for ZooKeeper, "user:password". */
 #define CREDENTIALS_VARIABLE "TANIST_ZK_CREDENTIALS"
 
-enum { CHILD_PATH_MAX = 1024, CHILD_LOG_LINE_MAX = 640 };
+enum { CHILD_PATH_MAX = 1024 };
 
 struct child {
     struct process process;               /* pid 0: not running. */
@@ -29,6 +30,7 @@ struct child {
     uint64_t incarnation;          /* The present process, or the last one. */
     char name[TASK_NAME_MAX];      /* "ps:1", "worker:0-15", "zookeeper:2" */
     char log_path[CHILD_PATH_MAX], session_path[CHILD_PATH_MAX];
+    uint64_t log_start;       /* The size of the log when the process was started. */
     int memory;               /* S12: that of a ps, which outlives its process; -1: none. Owned. */
     struct log_pipe *log;     /* The output of a server; nodes rotate their logs. Owned. */
     uint64_t broken_since_ms; /* When the data of a server became unreadable; 0: they are not. */
@@ -96,7 +98,7 @@ void children_close_former(const struct agent_config *config);
 /* The end of a child, as text for people. */
 void children_describe_end(const struct supervised *ended, char *text, size_t size);
 
-/* The last line of a child's log; "" if it cannot be read. */
-void children_last_log_line(const struct child *child, char text[static CHILD_LOG_LINE_MAX]);
+/* The line of a child's log that explains its end; "" if none can be read. */
+void children_log_reason(const struct child *child, char out[static LOG_REASON_MAX]);
 
 #endif
