@@ -160,19 +160,19 @@ campaign_sanitized() {
 
 # campaign_selection TIMES: every kind of fault at least once; about five minutes.
 campaign_selection() {
-  local times=$1
-  campaign chaos-kill build-chaos "$times" kill-anything --seed 1
-  campaign chaos-lane build-chaos "$times" kill-anything --seed 3 --network loopback --set transport.lane=shm
-  campaign chaos-mirror build-chaos "$times" kill-worker --set strategy.type=mirror --set cluster.workers=3
-  campaign chaos-async build-chaos "$times" kill-anything --seed 2 --set train.mode=async
-  campaign chaos-zombies build-chaos "$times" zombies
-  campaign chaos-partitions build-chaos "$times" partitions
-  campaign chaos-zookeeper build-chaos "$times" zookeeper
-  campaign chaos-disks build-chaos "$times" disks
-  campaign chaos-hostile-peer build-chaos "$times" hostile-peer
-  campaign chaos-operator build-chaos "$times" operator
-  campaign chaos-moments build-chaos "$times" moments
-  campaign chaos-everything build-chaos $((2 * times)) everything
+  local times=$1 with=build/failpoints
+  campaign chaos-kill $with "$times" kill-anything --seed 1
+  campaign chaos-lane $with "$times" kill-anything --seed 3 --network loopback --set transport.lane=shm
+  campaign chaos-mirror $with "$times" kill-worker --set strategy.type=mirror --set cluster.workers=3
+  campaign chaos-async $with "$times" kill-anything --seed 2 --set train.mode=async
+  campaign chaos-zombies $with "$times" zombies
+  campaign chaos-partitions $with "$times" partitions
+  campaign chaos-zookeeper $with "$times" zookeeper
+  campaign chaos-disks $with "$times" disks
+  campaign chaos-hostile-peer $with "$times" hostile-peer
+  campaign chaos-operator $with "$times" operator
+  campaign chaos-moments $with "$times" moments
+  campaign chaos-everything $with $((2 * times)) everything
 }
 
 sets=(runtime build test)
@@ -193,11 +193,10 @@ if [ -n "$release_labels" ]; then
   fi
 fi
 
-# Campaigns need a build with failpoints.
-if has chaos && build_or_fail build-chaos tanist -DCMAKE_BUILD_TYPE=Release -DTANIST_TESTS=OFF \
-    -DTANIST_FAILPOINTS=ON; then
+# Campaigns need a program with failpoints.
+if has chaos && build_or_fail build failpoints -DCMAKE_BUILD_TYPE=Release; then
   campaign_selection "$chaos_rounds"
-  if [ $all = 1 ]; then run_command chaos-failpoints tests/chaos/failpoints.py --program build-chaos/tanist; fi
+  if [ $all = 1 ]; then run_command chaos-failpoints tests/chaos/failpoints.py --program build/failpoints/tanist; fi
 fi
 
 if has soak && build_or_fail build all -DCMAKE_BUILD_TYPE=Release; then
