@@ -11,8 +11,10 @@ import os
 import random
 import shutil
 import signal
+import tempfile
 import time
 import unittest
+from pathlib import Path
 
 from case import LONG, Cli
 
@@ -20,20 +22,32 @@ COMPUTED = ("statistics of columns", "rows for evaluations")
 
 
 class Index(Cli):
+    @classmethod
+    def setUpClass(cls):
+        """A folder with data for each test: all wait together until their files are not new."""
+        cls.prepared = []
+        for _ in unittest.defaultTestLoader.getTestCaseNames(cls):
+            folder = Path(tempfile.mkdtemp(prefix="tanist-cli."))
+            cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
+            cls.prepared.append(folder)
+            draw = random.Random(1)
+            for name, rows in (("train", 4000), ("test", 400)):
+                text = "a,b,y\n" + "".join(f"{(a := draw.gauss(3, 2)):.4f},{draw.random():.4f},{int(a > 3)}\n"
+                                           for _ in range(rows))
+                (folder / f"{name}.csv.gz").write_bytes(gzip.compress(text.encode()))
+        youngest = max(path.stat().st_ctime for folder in cls.prepared for path in folder.glob("*.gz"))
+        while time.time() <= youngest + 4:
+            time.sleep(0.1)
+
     def setUp(self):
         super().setUp()
-        draw = random.Random(1)
-        for name, rows in (("train", 4000), ("test", 400)):
-            text = "a,b,y\n" + "".join(f"{(a := draw.gauss(3, 2)):.4f},{draw.random():.4f},{int(a > 3)}\n"
-                                       for _ in range(rows))
-            (self.folder / f"{name}.csv.gz").write_bytes(gzip.compress(text.encode()))
+        self.folder.rmdir()
+        self.folder = self.prepared.pop()
         column = {"as": "number", "scale": "standard"}
         self.json = {"name": "index", "model": {"type": "softmax", "outputs": 2}, "zookeeper": {"servers": 1},
                      "data": {"format": "csv", "train": "train.csv.gz", "test": "test.csv.gz", "label": "y",
                               "columns": {"a": column, "b": column}},
                      "train": {"steps": 50, "batch": 40, "slices": 4}, "cluster": {"coordinators": 1, "ps": 1}}
-        youngest = max(path.stat().st_ctime for path in self.folder.glob("*.gz"))
-        self.wait_for("files that are not new", lambda: time.time() > youngest + 4)
 
     def local(self):
         return json.loads(self.succeeds("run", self.job(json.dumps(self.json)), "--local", "--dir", "run", "-o", "json"))
