@@ -133,6 +133,12 @@ MUST_CHECK enum tn_status compute_list_slice(struct compute *compute, uint64_t s
                                              const struct row_sink *sink, struct error *error);
 MUST_CHECK enum tn_status compute_list_test(struct compute *compute, const struct row_sink *sink,
                                             struct error *error);
+/* The rows that the first `examples` of a test set read, `chunk` at a time: the training has
+ * evaluations of this size, and of the size of the last part. */
+MUST_CHECK enum tn_status compute_list_examples(struct training *training,
+                                                const struct dataset *test, uint64_t examples,
+                                                uint32_t chunk, const struct row_sink *sink,
+                                                struct error *error);
 
 /* The mean loss of this worker's examples in the RECENT_LOSSES_STEPS steps up to `step`; NAN:
  * there are none. compute_reset() removes them. */

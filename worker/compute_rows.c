@@ -31,21 +31,30 @@ enum tn_status compute_list_slice(struct compute *compute, uint64_t step, uint32
     return training_list_rows(compute->training, TN_TRAIN, count, sink, error);
 }
 
-enum tn_status compute_list_test(struct compute *compute, const struct row_sink *sink,
-                                 struct error *error)
+enum tn_status compute_list_examples(struct training *training, const struct dataset *test,
+                                     uint64_t examples, uint32_t chunk, const struct row_sink *sink,
+                                     struct error *error)
 {
-    const struct dataset *test = compute->config.test;
     enum tn_status status = TN_OK;
-    const uint64_t examples = test != NULL ? test->examples : 0;
+    assert(chunk >= 1 && examples <= test->examples);
     for (uint64_t first = 0; first < examples && status == TN_OK;) {
-        const uint32_t count = (uint32_t)u64_min(examples - first, compute->slice_examples);
-        const struct fields all = training_fields(compute->training, TN_EVALUATE, count);
+        const uint32_t count = (uint32_t)u64_min(examples - first, chunk);
+        const struct fields all = training_fields(training, TN_EVALUATE, count);
         const struct fields fields = {.keys = all.keys, .keys_each = all.keys_each};
         if (fields.keys == NULL) { return TN_OK; }
         status = dataset_gather_range(test, first, count, &fields, error);
         if (status != TN_OK) { break; }
-        status = training_list_rows(compute->training, TN_EVALUATE, count, sink, error);
+        status = training_list_rows(training, TN_EVALUATE, count, sink, error);
         first += count;
     }
     return status;
+}
+
+enum tn_status compute_list_test(struct compute *compute, const struct row_sink *sink,
+                                 struct error *error)
+{
+    const struct dataset *test = compute->config.test;
+    if (test == NULL) { return TN_OK; }
+    return compute_list_examples(compute->training, test, test->examples, compute->slice_examples,
+                                 sink, error);
 }

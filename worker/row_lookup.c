@@ -10,16 +10,15 @@
 #include "common/cluster/row_body.h"
 #include "worker/row_lookup_private.h"
 
-enum { LEAST_ROOM = 256, SECTION_BYTES = 8 };
+enum { LEAST_ROOM = 256, ROOM_WITH_REPEATED = 4096, SECTION_BYTES = 8 };
 
 static_assert(PS_MAX <= UINT8_MAX, "the owner of a row is a byte");
 
 /* ---------------------------------------------------------------------------- adding */
 
-static bool reserve(struct wanted *wanted, uint64_t least)
+static bool grow(struct wanted *wanted)
 {
-    if (least <= wanted->capacity) { return true; }
-    const uint64_t larger = u64_max(least, u64_max(2 * wanted->capacity, LEAST_ROOM));
+    const uint64_t larger = u64_max(2 * wanted->capacity, LEAST_ROOM);
     struct sparse_place *places = realloc(wanted->places, larger * sizeof *places);
     if (places != NULL) { wanted->places = places; }
     struct sparse_place *spare = realloc(wanted->spare, larger * sizeof *spare);
@@ -27,6 +26,35 @@ static bool reserve(struct wanted *wanted, uint64_t least)
     if (places == NULL || spare == NULL) { return false; }
     wanted->capacity = larger;
     return true;
+}
+
+/* Sort the keys that were added, and remove the repeated ones. */
+static void remove_repeated(struct wanted *wanted)
+{
+    struct sparse_place *sorted = sparse_sort(wanted->added, wanted->places, wanted->spare);
+    uint64_t unique = 0;
+    for (uint64_t i = 0; i < wanted->added; i++) {
+        if (unique > 0 && sorted[unique - 1].key == sorted[i].key) { continue; }
+        sorted[unique++] = sorted[i];
+    }
+    if (sorted != wanted->places) {
+        wanted->spare = wanted->places;
+        wanted->places = sorted;
+    }
+    wanted->added = unique;
+}
+
+/* For one more key. Above ROOM_WITH_REPEATED, memory is for different keys, not for all that were
+ * added: an evaluation adds those of each row of the test set. At least half of the memory is free
+ * afterwards, so that a key is sorted twice on average. False: out of memory. */
+static bool make_room(struct wanted *wanted)
+{
+    if (wanted->added < wanted->capacity) { return true; }
+    if (wanted->capacity >= ROOM_WITH_REPEATED) {
+        remove_repeated(wanted);
+        if (wanted->added <= wanted->capacity / 2) { return true; }
+    }
+    return grow(wanted);
 }
 
 static enum tn_status no_memory(const struct row_lookup *lookup, uint32_t table, uint64_t rows,
@@ -42,11 +70,9 @@ static enum tn_status add(void *ctx, uint32_t table, const uint64_t *keys, uint6
     struct row_lookup *lookup = ctx;
     assert(table < lookup->variables->row_table_count);
     struct wanted *wanted = &lookup->tables[table];
-    if (!reserve(wanted, wanted->added + count)) {
-        return no_memory(lookup, table, wanted->added + count, error);
-    }
     for (uint64_t i = 0; i < count; i++) {
         if (keys[i] == SPARSE_KEY_NONE) { continue; }
+        if (!make_room(wanted)) { return no_memory(lookup, table, wanted->added + 1, error); }
         wanted->places[wanted->added++] = (struct sparse_place){.key = keys[i]};
     }
     return TN_OK;
@@ -72,22 +98,18 @@ static bool reserve_rows(struct wanted *wanted, uint64_t rows)
     return true;
 }
 
-/* Sort the keys of a table, remove the repeated ones, find the ps of the others, and get memory for
- * the rows. */
+/* Sort the keys of a table, find their ps, and get memory for the rows. */
 static bool settle(struct row_lookup *lookup, uint32_t table)
 {
     struct wanted *wanted = &lookup->tables[table];
-    uint64_t unique = 0;
-    struct sparse_place *sorted = sparse_sort(wanted->added, wanted->places, wanted->spare);
-    for (uint64_t i = 0; i < wanted->added; i++) {
-        if (unique > 0 && sorted[unique - 1].key == sorted[i].key) { continue; }
-        sorted[unique++] = sorted[i];
-    }
+    remove_repeated(wanted);
+    const uint64_t unique = wanted->added;
     if (!reserve_rows(wanted, unique)) { return false; }
     const struct row_hash hash = row_hash_of(table);
     for (uint64_t i = 0; i < unique; i++) {
-        wanted->keys[i] = sorted[i].key;
-        wanted->owners[i] = lookup->owners[row_hash_bucket(hash, sorted[i].key)];
+        const uint64_t key = wanted->places[i].key;
+        wanted->keys[i] = key;
+        wanted->owners[i] = lookup->owners[row_hash_bucket(hash, key)];
         wanted->askers[i] = ROW_FREE;
         lookup->missing[wanted->owners[i]]++;
         lookup->free[wanted->owners[i]]++;
@@ -291,6 +313,19 @@ static void read_rows(void *ctx, uint32_t table, const uint64_t *keys, uint64_t 
         short_copy(out + i * wanted->width, wanted->values + at * wanted->width,
                    wanted->width * sizeof *out);
     }
+}
+
+uint64_t row_lookup_bytes(const struct row_lookup *lookup)
+{
+    uint64_t bytes = 0;
+    for (uint32_t t = 0; t < lookup->variables->row_table_count; t++) {
+        const struct wanted *wanted = &lookup->tables[t];
+        const uint64_t row = sizeof *wanted->keys + sizeof *wanted->owners +
+                             sizeof *wanted->askers + wanted->width * sizeof *wanted->values;
+        bytes += wanted->capacity * (sizeof *wanted->places + sizeof *wanted->spare) +
+                 wanted->values_capacity * row;
+    }
+    return bytes;
 }
 
 const struct row_sink *row_lookup_sink(const struct row_lookup *lookup)

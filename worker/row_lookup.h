@@ -67,6 +67,9 @@ enum row_lookup_state {
 /* The lookup is settled. The state may change with the wake() of the member. */
 enum row_lookup_state row_lookup_state(struct row_lookup *lookup, uint32_t ps);
 
+/* The memory of keys and rows, in bytes. */
+uint64_t row_lookup_bytes(const struct row_lookup *lookup);
+
 /* The rows, for computations. Every row that is read was taken. Borrowed. */
 const struct row_source *row_lookup_source(const struct row_lookup *lookup);
 

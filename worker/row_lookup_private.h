@@ -16,7 +16,7 @@ enum {
 /* The rows of one table. */
 struct wanted {
     uint32_t width;
-    uint64_t added, capacity;    /* Keys that were added. */
+    uint64_t added, capacity;    /* Keys that were added, without some repeated ones. */
     struct sparse_place *places; /* They; positions are not used. [capacity] */
     struct sparse_place *spare;  /* [capacity] */
     uint64_t count;              /* Rows of the settled lookup. */

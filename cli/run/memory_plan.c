@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/run/memory_plan_data.h"
 #include "common/base/files.h"
 #include "common/base/minmax.h"
 #include "common/cluster/slices.h"
 #include "common/job/strategy.h"
 #include "common/net/lane.h"
 #include "coordinator/assign.h"
-#include "data/dataset.h"
 #include "graph/program.h"
 #include "group/member_memory.h"
 #include "kernels/job_kernels.h"
@@ -248,16 +248,6 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
     }
 }
 
-static uint64_t bytes_of_data(const struct dataset *data)
-{
-    uint64_t each = 0;
-    if (data->input_bytes != NULL) { each += data->input_step; }
-    if (data->input_floats != NULL) { each += data->input_step * sizeof(float); }
-    if (data->labels != NULL) { each += data->label_step; }
-    if (data->targets != NULL) { each += data->outputs * sizeof(float); }
-    return data->examples * each;
-}
-
 /* The programs that compute all slices of a node in one run: one for each size of node. A model
  * whose operations cannot do that has none. */
 static uint64_t joined_programs(const struct job *job, const struct model *model,
@@ -344,22 +334,6 @@ static enum tn_status plan_members(const struct job *job, const struct model *mo
     return status;
 }
 
-static void plan_data(const struct job *job, struct memory_plan *plan)
-{
-    struct dataset *train = NULL, *evaluated = NULL;
-    struct error unused; /* `tanist data check` finds faults of data. */
-    enum tn_status status = dataset_open(job, DATASET_TRAIN, &train, &unused);
-    if (status == TN_OK) {
-        status = dataset_open_beside(job, dataset_evaluated_split(job), train, &evaluated, &unused);
-    }
-    plan->has_data = status == TN_OK;
-    for (uint32_t m = 0; m < plan->members && status == TN_OK; m++) {
-        plan->member[m].data = bytes_of_data(train) + bytes_of_data(evaluated);
-    }
-    dataset_close(evaluated);
-    dataset_close(train);
-}
-
 enum tn_status memory_plan_worker(const struct job *job, struct memory_plan *plan,
                                   struct error *error)
 {
@@ -369,9 +343,9 @@ enum tn_status memory_plan_worker(const struct job *job, struct memory_plan *pla
         status = plan->members > 1 ? plan_members(job, model, plan, error)
                                    : plan_whole(job, model, &plan->member[0], error);
     }
+    if (status == TN_OK) { status = memory_plan_data(job, model, plan, error); }
     model_close(model);
     if (status != TN_OK) { return status; }
-    plan_data(job, plan);
     find_largest(plan);
     return TN_OK;
 }
@@ -383,7 +357,8 @@ uint64_t memory_of_ps(const struct ps_memory *ps)
 
 uint64_t memory_of_worker(const struct worker_memory *worker)
 {
-    return PROCESS_BYTES + worker->values + worker->gradients + worker->programs + worker->data;
+    return PROCESS_BYTES + worker->values + worker->gradients + worker->programs + worker->data +
+           worker->rows;
 }
 
 uint64_t memory_of_all(const struct memory_plan *plan)

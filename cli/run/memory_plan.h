@@ -7,8 +7,9 @@
  * (ps/push_place.h); while a checkpoint is written, values and state of that step as well. A worker
  * holds the values of two steps, or those of one in the memory of the ps of its machine, a gradient
  * for each node of the slice tree that it pushes and for each level below them, the memory of its
- * programs, and the data. Slices are taken to be assigned to all workers, of equal speed. Tasks of
- * one machine exchange frames through shared memory, the lanes.
+ * programs, the data, and the rows of tables that it evaluates. Slices are taken to be assigned to
+ * all workers, of equal speed. Tasks of one machine exchange frames through shared memory, the
+ * lanes.
  *
  * Threads: any. Blocking: on the disk where memory_plan() loads the data.
  */
@@ -36,6 +37,7 @@ struct worker_memory {
     uint64_t gradients;
     uint64_t programs; /* Intermediate values and batches; in a group, those of its parts. */
     uint64_t data;
+    uint64_t rows; /* Keys and rows of tables that an evaluation reads. */
 };
 
 struct memory_plan {
@@ -54,8 +56,8 @@ struct memory_plan {
 void memory_plan_parameters(const struct job *job, const struct variable_table *variables,
                             struct memory_plan *plan);
 
-/* Add `programs`, and `data` if it can be opened on this machine. The errors of model_open() and of
- * program_bytes(). */
+/* Add `programs`, and, if the data can be opened on this machine, `data` and `rows`. The errors of
+ * model_open(), program_bytes() and memory_plan_data(). */
 MUST_CHECK enum tn_status memory_plan_worker(const struct job *job, struct memory_plan *plan,
                                              struct error *error);
 

@@ -70,12 +70,14 @@ static bool print_worker(const struct memory_plan *memory, uint32_t member)
     char name[32] = "workers";
     if (memory->members > 1) { snprintf(name, sizeof name, "member %" PRIu32, member); }
     assert(member < memory->members);
+    char rows[32] = "";
+    if (worker->rows > 0) { snprintf(rows, sizeof rows, ", rows %.1f", mib(worker->rows)); }
     return printf("memory of %s %.1f MiB each: values %.1f%s, gradients %.1f, programs %.1f, data "
-                  "%.1f%s\n",
+                  "%.1f%s%s\n",
                   name, mib(memory_of_worker(worker)), mib(worker->values),
                   worker->shared > 0 ? " (pages of the ps)" : "", mib(worker->gradients),
                   mib(worker->programs), mib(worker->data),
-                  memory->has_data ? "" : " (unknown: they cannot be opened here)") >= 0;
+                  memory->has_data ? "" : " (unknown: they cannot be opened here)", rows) >= 0;
 }
 
 static int print_memory(const struct memory_plan *memory)
@@ -142,11 +144,11 @@ static int print_shards(const struct view *view)
 
 static json_t *worker_json(const struct worker_memory *worker)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "total",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "total",
                      (json_int_t)memory_of_worker(worker), "values", (json_int_t)worker->values,
                      "shared", (json_int_t)worker->shared, "gradients",
                      (json_int_t)worker->gradients, "programs", (json_int_t)worker->programs,
-                     "data", (json_int_t)worker->data);
+                     "data", (json_int_t)worker->data, "rows", (json_int_t)worker->rows);
 }
 
 static json_t *ps_json(const struct ps_memory *ps)

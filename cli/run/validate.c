@@ -56,8 +56,8 @@ enum tn_status require_cluster(const struct job *job, struct error *error)
                      "`tanist run`, or give --set strategy.type=ps");
 }
 
-static enum tn_status check_batch(const struct job *job, const struct dataset *train,
-                                  struct error *error)
+enum tn_status validate_batch(const struct job *job, const struct dataset *train,
+                              struct error *error)
 {
     if (train->examples >= job->train.batch) { return TN_OK; }
     return error_set(error, TN_EINVAL,
@@ -92,7 +92,7 @@ static enum tn_status check_data(const struct job *job, char **columns, struct e
 {
     struct dataset *train = NULL, *test = NULL, *validation = NULL;
     enum tn_status status = dataset_open(job, DATASET_TRAIN, &train, error);
-    if (status == TN_OK) { status = check_batch(job, train, error); }
+    if (status == TN_OK) { status = validate_batch(job, train, error); }
     if (status == TN_OK) { status = check_fields(job, train, error); }
     if (status == TN_OK) { status = dataset_open_beside(job, DATASET_TEST, train, &test, error); }
     if (status == TN_OK && dataset_has_validation(job)) {

@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "common/cluster/variables.h"
 #include "common/job/job.h"
+#include "data/dataset.h"
 
 /* Read the job that a command was given, or with NULL the defaults of this program's own model
  * (job_has_program()). Errors are those of job_read_file(). */
@@ -40,6 +41,10 @@ MUST_CHECK enum tn_status validate_model(const struct job *job, struct variable_
  * TN_EINVAL, TN_ENOENT, TN_ECORRUPT, TN_EIO: the error names the problem and the remedy. */
 MUST_CHECK enum tn_status validate_job(const struct job *job, struct variable_table *variables,
                                        char **columns, struct error *error);
+
+/* TN_EINVAL: a batch has more examples than the training set. */
+MUST_CHECK enum tn_status validate_batch(const struct job *job, const struct dataset *train,
+                                         struct error *error);
 
 /* TN_EINVAL: its optimizer needs the order of the parameters that the placement changes. */
 MUST_CHECK enum tn_status validate_placement(const struct job *job,

@@ -10,6 +10,7 @@ import shutil
 import unittest
 
 from case import LONG, ROOT, Cli
+from installed import sanitizer_flags
 
 PINS = [{"match": "dense3/*", "ps": 0}]
 JOB = {
@@ -114,7 +115,7 @@ class Plan(Cli):
         self.assertIn(" (pages of the ps), gradients", self.succeeds("plan", "job.json", *large))
         apart = self.plan(*large, "--set", "transport.lane=tcp")["memory"]["worker"]
         self.assertEqual((apart["values"], apart["shared"], apart["total"] - worker["total"]), (2 * model, 0, model))
-        one_by_one = self.plan(*large, "--set", "train.batch=1024")["memory"]["worker"]
+        one_by_one = self.plan(*large, "--set", "train.batch=1024", "--set", "data.examples=1024")["memory"]["worker"]
         self.assertEqual(one_by_one["gradients"], 3 * model)
 
     def test_plan_counts_joined_programs(self):
@@ -124,6 +125,30 @@ class Plan(Cli):
         self.assertGreater(joined, alone)
         clipped = self.plan("--set", "cluster.workers=1", "--set", "train.mode=async", "--set", "train.clip_norm=1")
         self.assertEqual(clipped["memory"]["worker"]["programs"], alone)
+
+    def peak(self, name):
+        """The most memory that a task has used since its start, without that of its program's file."""
+        with open(f"/proc/{self.wait_pid(name)}/status", encoding="ascii") as file:
+            kib = {line.split(":")[0]: int(line.split()[1]) for line in file if line.startswith(("VmHWM", "RssFile"))}
+        return 1024 * (kib["VmHWM"] - kib["RssFile"])
+
+    def test_plan_predicts_memory_of_evaluations(self):
+        """A worker that evaluates has all rows of tables that the test set reads."""
+        shutil.copy(ROOT / "examples/ctr/wide-deep.json", self.folder / "job.json")
+        sets = ["--set", "data.test_examples=20000", "--set", "data.options={\"values\": 100000}", "--set",
+                "evaluate.every_steps=10", "--set", "zookeeper.servers=1"]
+        plan = self.plan(*sets)["memory"]["worker"]
+        few = self.plan(*sets, "--set", "data.options={\"values\": 30}")["memory"]["worker"]
+        self.assertLess(few["rows"], plan["rows"] // 2)
+        self.assertEqual(self.plan(*sets, "--set", "strategy.type=local")["memory"]["worker"]["rows"], 0)
+        self.assertIn(f", rows {plan['rows'] / 2**20:.1f}\n", self.succeeds("plan", "job.json", *sets))
+        if sanitizer_flags():
+            self.skipTest("sanitizers need memory of their own")
+        run = self.spawn("run", "job.json", "--dir", "run", "-o", "json", *sets, *LONG)
+        self.wait_step(30)
+        peak = max(self.peak(f"worker:{index}") for index in range(2))
+        self.end(run)
+        self.assertLess(abs(peak - plan["total"]), 0.4 * plan["total"], f"{peak}, planned: {plan}")
 
     def test_plan_lists_tables(self):
         """Bytes of a row, and of all rows where their number is limited."""

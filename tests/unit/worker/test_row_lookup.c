@@ -118,6 +118,42 @@ static void test_each_row_is_asked_for_once(void **state)
     row_lookup_close(lookup);
 }
 
+/* Keys that are added many times, as those of a test set are, need memory once; every one is asked
+ * for, however their order is. */
+static void test_memory_is_for_different_keys(void **state)
+{
+    enum { DIFFERENT = 20011, STRIDE = 7919, TIMES = 8, KEY_BYTES = 128 };
+    static uint8_t body[1 << 20];
+    const struct row_borders none = {.count = 0};
+    struct row_lookup_config alone = config;
+    struct row_lookup *lookup;
+    uint64_t set;
+    (void)state;
+    alone.borders = &none;
+    alone.ps = 1;
+    alone.frame_bytes = sizeof body;
+    assert_int_equal(row_lookup_open(&alone, &lookup, &error), TN_OK);
+    assert_int_equal(row_lookup_bytes(lookup), 0);
+    const struct row_sink *sink = row_lookup_sink(lookup);
+    for (uint32_t round = 0; round < 2; round++) {
+        row_lookup_begin(lookup, 1, round);
+        for (uint64_t i = 0; i < (uint64_t)DIFFERENT * TIMES; i++) {
+            const uint64_t key = i * STRIDE % DIFFERENT;
+            assert_int_equal(sink->add(sink->ctx, 1, &key, 1, &error), TN_OK);
+        }
+        assert_int_equal(row_lookup_settle(lookup, &set, &error), TN_OK);
+        assert_in_range(row_lookup_bytes(lookup), DIFFERENT, (uint64_t)DIFFERENT * KEY_BYTES);
+        const size_t keys = (row_lookup_ask(lookup, 0, body) - 2 * sizeof(uint32_t)) / 8;
+        assert_int_equal(keys, DIFFERENT);
+        for (uint64_t i = 0; i < DIFFERENT; i++) {
+            uint64_t key;
+            memcpy(&key, body + 2 * sizeof(uint32_t) + i * sizeof key, sizeof key);
+            assert_int_equal(key, i);
+        }
+    }
+    row_lookup_close(lookup);
+}
+
 static void test_no_rows_ask_no_ps(void **state)
 {
     struct row_lookup *lookup;
@@ -144,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_row_is_asked_for_once),
+        cmocka_unit_test(test_memory_is_for_different_keys),
         cmocka_unit_test(test_no_rows_ask_no_ps),
         cmocka_unit_test(test_a_wide_row_needs_a_larger_frame),
     };
