@@ -394,7 +394,7 @@ int main(int argc, char **argv)
         rows_of_batch = 1;
         rounds = 1;
     }
-    measure_require(cuda_library_open(&library, &error), &error);
+    measure_require(cuda_library_open(0, &library, &error), &error);
     measure_require(gpu_driver_open(&driver, &error), &error);
     require_driver(driver->event_create(&began, 0), "cuEventCreate");
     require_driver(driver->event_create(&ended, 0), "cuEventCreate");

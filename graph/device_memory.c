@@ -16,6 +16,12 @@ static const struct backend_device *device_of(const struct tn_program *program)
     return &program->backend->device;
 }
 
+void device_memory_select(const struct tn_program *program)
+{
+    const struct backend_device *device = device_of(program);
+    if (device->select != NULL) { device->select(device->number); }
+}
+
 static uint64_t round_up(uint64_t bytes)
 {
     return (bytes + DEVICE_LINE - 1) / DEVICE_LINE * DEVICE_LINE;
@@ -107,6 +113,7 @@ enum tn_status device_memory_open(struct tn_program *program, struct error *erro
         return error_set(error, TN_ENOMEM, "out of memory: make the model or the slices smaller");
     }
     measure(program, memory);
+    device_memory_select(program);
     enum tn_status status = allocate(program, memory, error);
     if (status == TN_OK) { status = send_constants(program, error); }
     if (status == TN_OK) { status = device_copies_open(program, error); }
@@ -119,6 +126,7 @@ enum tn_status device_memory_open(struct tn_program *program, struct error *erro
 void device_memory_close(struct tn_program *program)
 {
     if (program->device == NULL) { return; }
+    device_memory_select(program);
     device_copies_close(program);
     device_of(program)->release(program->device->all);
     free(program->device->constants);
@@ -134,6 +142,7 @@ enum tn_status device_memory_open_fields(struct tn_program *program, struct erro
         program->fields = aligned_alloc(PLAN_LINE, bytes);
         return TN_OK;
     }
+    device_memory_select(program);
     enum tn_status status = device_of(program)->queues->allocate(bytes, &memory, error);
     program->fields = memory;
     return status;
@@ -142,6 +151,7 @@ enum tn_status device_memory_open_fields(struct tn_program *program, struct erro
 void device_memory_close_fields(struct tn_program *program)
 {
     if (backend_has_device(program->backend)) {
+        device_memory_select(program);
         device_of(program)->queues->release(program->fields);
     } else {
         free(program->fields);

@@ -33,6 +33,9 @@ MUST_CHECK enum tn_status device_memory_open_fields(struct tn_program *program,
                                                     struct error *error);
 void device_memory_close_fields(struct tn_program *program);
 
+/* Before each run: the functions below, and kernels, are for the program's device. */
+void device_memory_select(const struct tn_program *program);
+
 /* ------------------------------------------------------ copies beside kernels, in this order */
 
 /* Queue the copy of the fields, unless they were sent in the last run and the program uses them;

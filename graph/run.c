@@ -323,6 +323,7 @@ enum tn_status program_run(struct tn_program *program, struct tn_run *run, const
     if (train) { clear_unused_gradients(program); }
     bool packs = run->version == 0 || run->version != program->packed_version;
     program->packed_version = 0;
+    if (program->device != NULL) { device_memory_select(program); }
     enum tn_status status = program->device != NULL ? execute_on_device(program, run, packs, error)
                                                     : execute_all(program, run, packs, error);
     if (status != TN_OK) { return status; }

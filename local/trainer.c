@@ -78,6 +78,7 @@ enum tn_status trainer_open(struct trainer *trainer, const struct compute_config
     trainer->pool = trainer->config.pool = buffer_pool_create(0);
     if (trainer->pool == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     enum tn_status status = tables_open(&trainer->tables, job, config->model, error);
+    trainer->config.gpus = job->train.gpus;
     if (trainer->tables.set.count > 0) { trainer->config.rows = &trainer->tables.source; }
     if (status == TN_OK) { status = compute_open(&trainer->compute, &trainer->config, error); }
     if (status != TN_OK) {

@@ -347,6 +347,8 @@ static enum tn_status open_parts(struct mirror_worker *worker, const struct mirr
         .train = own->train,
         .test = own->test,
         .pool = worker->ports.buffers,
+        .gpus = own->job->train.gpus,
+        .first_gpu = own->identity.task.index * own->job->train.gpus,
         .evaluates_only = strategy_members(own->job) > 1,
         .details = own->details,
     };

@@ -22,6 +22,13 @@ enum tn_status table_training_check(const struct job *job, const char *table, st
                          "it; a worker evaluates then",
                          job->cluster.evaluators, table);
     }
+    if (job->train.gpus > 1) {
+        return error_set(error, TN_EINVAL,
+                         "train.gpus is %" PRIu32
+                         ", but the rows of the table '%s' are read for one GPU only: give --set "
+                         "train.gpus=1",
+                         job->train.gpus, table);
+    }
     if (job->train.clip_norm > 0) {
         return error_set(error, TN_EINVAL,
                          "train.clip_norm is %g, which is not defined with the table '%s': remove "

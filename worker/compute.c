@@ -11,6 +11,7 @@
 #include "common/base/time_spent.h"
 #include "common/job/strategy.h"
 #include "kernels/optimizer.h"
+#include "worker/compute_team.h"
 
 uint32_t compute_slice_examples(const struct job *job)
 {
@@ -30,52 +31,6 @@ static void list_sizes(const struct job *job, uint32_t sizes[static TRAINING_SIZ
         assert(sizes[0] == 0 || sizes[1] == 0);
         sizes[sizes[0] != 0] = size;
     }
-}
-
-static enum tn_status check_field(const char *name, const void *field, bool exists,
-                                  struct error *error)
-{
-    if (field == NULL || exists) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "the model reads the field '%s', which the data do not have in this form: use "
-                     "other data, another first layer or another loss",
-                     name);
-}
-
-static enum tn_status check_keys(const struct fields *fields, const struct dataset *train,
-                                 struct error *error)
-{
-    if (fields->keys == NULL || fields->keys_each == train->keys_each) { return TN_OK; }
-    return error_set(error, TN_EINVAL,
-                     "the model reads %" PRIu32
-                     " keys of tables per example, but data.columns give "
-                     "%" PRIu32 ": give as many columns \"table\": true",
-                     fields->keys_each, train->keys_each);
-}
-
-enum tn_status compute_check_fields(const struct fields *fields, const struct dataset *train,
-                                    struct error *error)
-{
-    assert(fields != NULL && train != NULL);
-    enum tn_status status =
-        check_field("inputs", fields->input_bytes, dataset_has_bytes(train), error);
-    const void *labels =
-        fields->labels != NULL ? (const void *)fields->labels : fields->wide_labels;
-    if (status == TN_OK) {
-        status = check_field("labels", labels, dataset_has_labels(train), error);
-    }
-    if (status == TN_OK) {
-        status = check_field("targets", fields->targets, dataset_has_targets(train), error);
-    }
-    if (status == TN_OK) { status = check_keys(fields, train, error); }
-    if (status != TN_OK || labels == NULL || fields->labels_each == train->labels_each) {
-        return status;
-    }
-    return error_set(error, TN_EINVAL,
-                     "model.layers end with %" PRIu32
-                     " rows of outputs per example, but the data have %" PRIu32
-                     " labels for each: use other data, or end with one row for each label",
-                     fields->labels_each, train->labels_each);
 }
 
 static enum tn_status open_training(struct compute *compute, struct error *error)
@@ -114,14 +69,19 @@ enum tn_status compute_open(struct compute *compute, const struct compute_config
     assert(config->job->train.slices <= SLICES_MAX);
     assert(config->train != NULL && config->train->examples >= 1);
     assert(config->pool != NULL && config->kernels != NULL);
-    *compute = (struct compute){.config = *config};
+    *compute = (struct compute){.config = *config, .all_programs = config->programs};
     compute->parameters = config->model->table.parameter_count;
     compute->slice_examples = compute_slice_examples(config->job);
     compute->target_spread = config->test != NULL ? dataset_spread(config->test) : 0;
-    enum tn_status status = open_reader(compute, error);
+    enum tn_status status =
+        compute_team_programs(config, config->member, &compute->config.programs, error);
+    if (status == TN_OK) { status = open_reader(compute, error); }
     if (status == TN_OK) { status = open_training(compute, error); }
     if (status == TN_OK && config->rows != NULL) {
         status = row_sums_open(&config->model->table, &compute->spare_rows, error);
+    }
+    if (status == TN_OK && config->gpus > 1 && config->member == 0) {
+        status = compute_team_open(compute, &compute->team, error);
     }
     if (status != TN_OK) { compute_close(compute); }
     return status;
@@ -129,6 +89,7 @@ enum tn_status compute_open(struct compute *compute, const struct compute_config
 
 void compute_close(struct compute *compute)
 {
+    compute_team_close(compute->team);
     for (uint32_t i = 0; i < COMPUTE_LEVELS_MAX; i++) {
         buffer_release(compute->levels[i]);
         row_sums_close(&compute->rows[i]);
@@ -205,6 +166,16 @@ static void became_final(void *user, uint64_t first)
     if (watch != NULL && isfinite(compute->losses[0])) {
         watch->became_final(watch->user, first, end);
     }
+}
+
+/* The loss of a slice at the present step. */
+static void add_loss(struct compute *compute, uint32_t slice, double loss, uint32_t examples)
+{
+    if (compute->losses_of_slices == NULL) {
+        recent_losses_add(&compute->recent, compute->step, loss, examples);
+        return;
+    }
+    compute->losses_of_slices[slice] = (struct compute_loss){loss, examples};
 }
 
 /* With the examples in the fields. */
@@ -287,7 +258,7 @@ static enum tn_status slice_gradient(struct compute *compute, uint32_t slice, ui
     compute->last = is_last ? &run : NULL;
     enum tn_status status = run_slice(compute, slice, &run, error);
     if (status == TN_OK) {
-        recent_losses_add(&compute->recent, run.step, run.loss_sum, range.count);
+        add_loss(compute, slice, run.loss_sum, range.count);
         if (clips_slices(job)) { clip_slice(compute, run.gradient); }
         if (is_last && compute->final_from > 0) { became_final(compute, 0); }
         if (!is_last) { compute->losses[depth] = run.loss_sum; }
@@ -390,7 +361,7 @@ static enum tn_status run_joined(struct compute *compute, struct slice_node node
     }
     for (uint32_t i = 0; i < node.count; i++) {
         const double loss = training_joined_loss(compute->training, examples, node.count, i);
-        recent_losses_add(&compute->recent, run->step, loss, examples);
+        add_loss(compute, node.first + i, loss, examples);
     }
     return TN_OK;
 }
@@ -442,6 +413,21 @@ static enum tn_status sum_slices(struct compute *compute, struct slice_node node
     return status;
 }
 
+enum tn_status compute_part(struct compute *compute, struct slice_node node, float *sum,
+                            struct error *error)
+{
+    compute->sum = sum;
+    compute->final_from = compute->parameters;
+    compute->last_depth = 0;
+    compute->has_next = false;
+    uint32_t examples;
+    const struct compute_config *config = &compute->config;
+    const bool joins = compute_joins(config->job, &config->model->table, node, &examples) &&
+                       training_joins(compute->training, examples, node.count);
+    return joins ? joined_gradient(compute, node, examples, error)
+                 : sum_slices(compute, node, error);
+}
+
 enum tn_status compute_node_into(struct compute *compute, const float *values, uint64_t step,
                                  struct slice_node node, float *sum,
                                  const struct compute_watch *watch, struct error *error)
@@ -452,15 +438,9 @@ enum tn_status compute_node_into(struct compute *compute, const float *values, u
     compute->step = step;
     compute->sum = sum;
     compute->watch = watch;
-    compute->final_from = compute->parameters;
-    compute->last_depth = 0;
-    compute->has_next = false;
-    uint32_t examples;
-    const struct compute_config *config = &compute->config;
-    const bool joins = compute_joins(config->job, &config->model->table, node, &examples) &&
-                       training_joins(compute->training, examples, node.count);
-    enum tn_status status =
-        joins ? joined_gradient(compute, node, examples, error) : sum_slices(compute, node, error);
+    enum tn_status status = compute->team != NULL && node.count > 1
+                                ? compute_team_sum(compute->team, compute, node, error)
+                                : compute_part(compute, node, sum, error);
     compute->has_gradient = status == TN_OK;
     return status;
 }

@@ -42,6 +42,10 @@ struct compute_config {
     struct buffer_pool *pool;
     /* The rows of the model's tables, at the step of the values; NULL: it has none. */
     const struct row_source *rows;
+    /* With the programs "cuda": the number of GPUs that compute a node together, 0 or 1: one; the
+     * first of them, and the number of this compute among them (worker/compute_team.h). With other
+     * programs, `gpus` threads of the CPU compute it. */
+    uint32_t gpus, first_gpu, member;
     /* It computes no gradients, so it needs no memory for them. */
     bool evaluates_only;
     /* The run's folder, for what evaluations give besides loss and accuracy:
@@ -56,8 +60,19 @@ struct compute_watch {
     void *user;
 };
 
+/* The loss of one slice. */
+struct compute_loss {
+    double loss_sum;
+    uint32_t examples;
+};
+
+struct compute_team;
+
 struct compute {
     struct compute_config config;
+    const char *all_programs;  /* As they were given; `config` has those of its own GPU. */
+    struct compute_team *team; /* NULL: one GPU. */
+    struct compute_loss *losses_of_slices; /* Where they are written; NULL: to `recent`. */
     uint64_t parameters;
     uint64_t version; /* Version of the values, for programs. */
     uint32_t slice_examples;
@@ -110,6 +125,10 @@ void compute_close(struct compute *compute); /* A zeroed one is allowed. */
 MUST_CHECK enum tn_status compute_node_into(struct compute *compute, const float *values,
                                             uint64_t step, struct slice_node node, float *sum,
                                             const struct compute_watch *watch, struct error *error);
+
+/* For worker/compute_team.c: the same for the values and the step that are set, with no watch. */
+MUST_CHECK enum tn_status compute_part(struct compute *compute, struct slice_node node, float *sum,
+                                       struct error *error);
 
 /* Likewise, into memory of its own, valid until the next call. NULL: an error. */
 const float *compute_node(struct compute *compute, const float *values, uint64_t step,

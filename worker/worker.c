@@ -309,6 +309,8 @@ static enum tn_status open_parts(struct worker *worker, struct error *error)
         .train = config->train,
         .test = config->test,
         .pool = worker->ports.buffers,
+        .gpus = config->job->train.gpus,
+        .first_gpu = config->identity.task.index * config->job->train.gpus,
         .details = worker->config.details,
     };
     enum tn_status status = worker_rows_open(worker, error);

@@ -42,6 +42,8 @@ static json_t *task_json(const struct status_view *view, const struct status_tas
                         state->has_step ? json_pack("{s:i, s:i}", "shm", (int)state->by_shm, "tcp",
                                                     (int)state->by_tcp)
                                         : json_null());
+    const uint32_t gpus = status_task_gpus(view, state);
+    if (gpus > 0) { json_object_set_new(object, "gpus", json_integer(gpus)); }
     const uint32_t members = strategy_members(&view->job);
     if (members > 1 && state->task.role == ROLE_WORKER) {
         json_object_set_new(object, "group", json_integer(state->task.index / members));

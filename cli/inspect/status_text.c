@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/observe/event_text.h"
 #include "cli/cluster_read.h"
@@ -84,14 +85,21 @@ static void print_group(struct table *table, struct task task, uint32_t members)
 
 static bool print_tasks(const struct status_view *view)
 {
-    static const struct table_column columns[] = {
+    static const struct table_column all[] = {
         {"TASK", TABLE_LEFT},  {"STATE", TABLE_LEFT},   {"PID", TABLE_RIGHT},
         {"STEP", TABLE_RIGHT}, {"SLICES", TABLE_RIGHT}, {"LANE", TABLE_LEFT},
-        {"HOST", TABLE_LEFT},  {"ADDRESS", TABLE_LEFT}, {"GROUP", TABLE_LEFT},
+        {"HOST", TABLE_LEFT},  {"ADDRESS", TABLE_LEFT},
     };
+    enum { ALWAYS = sizeof all / sizeof *all };
+    struct table_column columns[ALWAYS + 2];
     struct table table;
     const uint32_t members = strategy_members(&view->job);
-    table_init(&table, columns, sizeof columns / sizeof *columns - (members == 1));
+    const bool has_gpus = view->job.train.kernels == JOB_KERNELS_CUDA;
+    size_t count = ALWAYS;
+    memcpy(columns, all, sizeof all);
+    if (has_gpus) { columns[count++] = (struct table_column){"GPUS", TABLE_RIGHT}; }
+    if (members > 1) { columns[count++] = (struct table_column){"GROUP", TABLE_LEFT}; }
+    table_init(&table, columns, count);
     for (uint32_t i = 0; i < view->count; i++) {
         const struct status_task *state = &view->tasks[i];
         char task[TASK_NAME_MAX];
@@ -104,6 +112,8 @@ static bool print_tasks(const struct status_view *view)
         table_cell(&table, "%s", lane_name(state));
         table_cell(&table, "%s", state->present ? state->member.host : "-");
         table_cell(&table, "%s", state->present ? state->member.address : "-");
+        const uint32_t gpus = status_task_gpus(view, state);
+        if (has_gpus) { table_number(&table, gpus, gpus > 0); }
         if (members > 1) { print_group(&table, state->task, members); }
     }
     return table_print(&table, stdout);

@@ -198,6 +198,13 @@ const char *status_task_state(const struct status_view *view, const struct statu
     return is_chief(view, state) ? "chief" : "candidate";
 }
 
+uint32_t status_task_gpus(const struct status_view *view, const struct status_task *state)
+{
+    const bool has_gpus =
+        state->task.role == ROLE_WORKER && view->job.train.kernels == JOB_KERNELS_CUDA;
+    return has_gpus ? view->job.train.gpus : 0;
+}
+
 uint64_t status_epoch(const struct status_view *view)
 {
     return view->has_chief ? view->chief.epoch : view->run.epoch;

@@ -21,6 +21,7 @@
 #include "model/model.h"
 #include "ps/push_place.h"
 #include "worker/compute.h"
+#include "worker/compute_team.h"
 #include "worker/value_array.h"
 
 enum {
@@ -102,6 +103,7 @@ static uint32_t pushes_of(const struct job *job, const struct model *model,
         while ((1U << depth) < nodes[i].count) { depth++; }
         if (depth > *levels && !joins(job, model, nodes[i], &ignored)) { *levels = depth; }
     }
+    if (job->train.gpus > 1) { *levels = compute_team_levels(job->train.gpus, *levels); }
     return count;
 }
 
@@ -295,6 +297,7 @@ static enum tn_status plan_whole(const struct job *job, const struct model *mode
     for (int mode = TN_TRAIN; mode <= TN_EVALUATE && status == TN_OK; mode++) {
         status = plan_program(job, model, (enum tn_mode)mode, compute_slice_examples(job), 0,
                               &worker->programs, error);
+        if (mode == TN_TRAIN) { worker->programs *= job->train.gpus; } /* Each has one. */
     }
     if (status != TN_OK) { return status; }
     worker->programs += plan_joined(job, model);

@@ -80,7 +80,20 @@ static bool print_worker(const struct memory_plan *memory, uint32_t member)
                   memory->has_data ? "" : " (unknown: they cannot be opened here)", rows) >= 0;
 }
 
-static int print_memory(const struct memory_plan *memory)
+/* Nothing, if the workers compute on CPUs. */
+static bool print_gpus(const struct job *job)
+{
+    if (job->train.kernels != JOB_KERNELS_CUDA) { return true; }
+    if (job->train.gpus == 1) {
+        return printf("GPUs: one for each worker, that of worker:0 is /gpu:0, that of worker:1 the "
+                      "next one of its host\n") >= 0;
+    }
+    return printf("GPUs: %" PRIu32 " for each worker, those of worker:0 are /gpu:0 to /gpu:%" PRIu32
+                  ", those of worker:1 the next ones of its host\n",
+                  job->train.gpus, job->train.gpus - 1) >= 0;
+}
+
+static int print_memory(const struct job *job, const struct memory_plan *memory)
 {
     const struct ps_memory *ps = &memory->ps[0];
     int written = 0;
@@ -90,7 +103,7 @@ static int print_memory(const struct memory_plan *memory)
                          mib(memory_of_ps(ps)), mib(ps->values), mib(ps->state), mib(ps->next),
                          mib(ps->pushed), mib(ps->saving));
     }
-    if (written < 0) { return TN_EXIT_IO; }
+    if (written < 0 || !print_gpus(job)) { return TN_EXIT_IO; }
     for (uint32_t m = 0; m < memory->members; m++) {
         if (!print_worker(memory, m)) { return TN_EXIT_IO; }
     }
@@ -108,7 +121,7 @@ static int print_replicas(const struct view *view)
     int written = printf("%" PRIu64 " parameters, which each of the %s workers has, with the state "
                          "of the optimizer; the job runs no ps\n\n",
                          view->variables->parameter_count, workers);
-    return written < 0 ? TN_EXIT_IO : print_memory(&view->memory);
+    return written < 0 ? TN_EXIT_IO : print_memory(&view->job, &view->memory);
 }
 
 static int print_shards(const struct view *view)
@@ -138,7 +151,7 @@ static int print_shards(const struct view *view)
                "has %.2f %% more than the mean\n\n",
                view->variables->parameter_count,
                placement_strategy_name(view->job.placement.strategy), 100 * imbalance(view));
-    if (written < 0 || print_memory(&view->memory) != TN_EXIT_OK) { return TN_EXIT_IO; }
+    if (written < 0 || print_memory(&view->job, &view->memory) != TN_EXIT_OK) { return TN_EXIT_IO; }
     return plan_tables_print(&view->job, view->variables) ? TN_EXIT_OK : TN_EXIT_IO;
 }
 
@@ -196,13 +209,16 @@ static int print_json(const struct view *view)
     const bool has_rows = view->variables->row_table_count > 0 && view->job.cluster.ps > 0;
     json_t *rows =
         has_rows ? json_pack("{s:f}", "imbalance", plan_tables_imbalance(&view->job)) : json_null();
-    return output_json(json_pack("{s:i, s:s, s:s, s:I, s:f, s:o, s:o, s:o, s:o}", "version", 1,
+    json_t *gpus = view->job.train.kernels == JOB_KERNELS_CUDA
+                       ? json_integer((json_int_t)view->job.train.gpus)
+                       : json_null();
+    return output_json(json_pack("{s:i, s:s, s:s, s:I, s:f, s:o, s:o, s:o, s:o, s:o}", "version", 1,
                                  "job", view->job.name, "strategy",
                                  placement_strategy_name(view->job.placement.strategy),
                                  "parameters", (json_int_t)view->variables->parameter_count,
                                  "imbalance", imbalance(view), "shards", shards, "tables",
                                  plan_tables_json(&view->job, view->variables), "rows", rows,
-                                 "memory", memory_json(&view->memory)),
+                                 "gpus", gpus, "memory", memory_json(&view->memory)),
                        JSON_INDENT(2));
 }
 

@@ -51,6 +51,7 @@ static void init_plain(struct job *job)
                  .noise = 0.1},
         .train = {.mode = TRAIN_SYNC,
                   .kernels = JOB_KERNELS_PORTABLE,
+                  .gpus = 1,
                   .steps = 1000,
                   .batch = 64,
                   .slices = 8,

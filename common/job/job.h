@@ -52,6 +52,7 @@ enum strategy_type {
     STRATEGY_TYPE_GROUP,
 };
 enum job_kernels { JOB_KERNELS_PORTABLE, JOB_KERNELS_OPENBLAS, JOB_KERNELS_CUDA };
+enum { JOB_GPUS_MAX = 8 };
 /* The way of frames between workers and ps. */
 enum transport_lane {
     LANE_AUTO, /* Through shared memory where possible. */
@@ -210,6 +211,7 @@ struct job {
     struct {
         enum train_mode mode;
         enum job_kernels kernels;
+        uint32_t gpus; /* The number that each worker uses. */
         uint64_t steps;
         uint32_t batch;  /* Global. */
         uint32_t slices; /* V */

@@ -186,6 +186,10 @@ static const struct json_field fields[] = {
          "bits on every processor. `openblas`: matrix products by OpenBLAS, which must be "
          "installed, with the same bits on processors of one type; convolutions and attention are "
          "slow. `cuda`: on the [GPU](gpu.md) of each worker, with the same bits as `portable`."),
+    NUMBER(FIELD_UINT, "train.gpus", train.gpus, 1, JOB_GPUS_MAX, CHANGEABLE,
+           "With `train.kernels` `cuda`: the number of [GPUs](gpu.md#several-gpus) of each worker, "
+           "which compute slices of a step at the same time. The number does not change the "
+           "result."),
     NUMBER(FIELD_UINT, "train.steps", train.steps, 1, MANY, CHANGEABLE,
            "The number of updates of the parameters until the job is done."),
     NUMBER(FIELD_UINT, "train.batch", train.batch, 1, 1 << 24, FIXED,

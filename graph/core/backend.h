@@ -42,6 +42,10 @@ struct backend_device {
      * or there is none, the operation runs on the CPU by backend `host`. */
     bool (*fits)(const struct kernel_call *call);
     const struct backend *host; /* NULL: there is no device, and no other member is valid. */
+    /* Called before all others, and before kernels, by a thread that may have used another device.
+     * NULL: there is one only. */
+    void (*select)(uint32_t number);
+    uint32_t number; /* The number of this device. */
     enum tn_status (*allocate)(size_t bytes, void **memory, struct error *error);
     void (*release)(void *memory); /* NULL is allowed. */
     enum tn_status (*upload)(void *to, const void *from, size_t bytes, struct error *error);

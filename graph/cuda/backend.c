@@ -1,5 +1,7 @@
 #include "graph/cuda/backend.h"
 
+#include <string.h>
+
 #include "graph/cuda/table.h"
 #include "graph/portable/backend.h"
 #include "kernels/cuda/library.h"
@@ -54,6 +56,7 @@ enum tn_status backend_cuda_over(const struct cuda_library *library, struct back
         .needs = needs,
         .device = {.fits = fits,
                    .host = host,
+                   .select = library->select,
                    .allocate = library->allocate,
                    .release = library->release,
                    .upload = library->upload,
@@ -65,12 +68,27 @@ enum tn_status backend_cuda_over(const struct cuda_library *library, struct back
     return status;
 }
 
-enum tn_status backend_cuda(const struct backend **out, struct error *error)
+bool backend_cuda_parse(const char *name, uint32_t *gpu)
 {
-    static struct backend backend; /* Always filled with the same. */
+    static const char prefix[] = "cuda:";
+    *gpu = 0;
+    if (strcmp(name, "cuda") == 0) { return true; }
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) { return false; }
+    const char *digits = name + sizeof prefix - 1;
+    for (; *digits >= '0' && *digits <= '9' && *gpu < CUDA_GPUS_MAX; digits++) {
+        *gpu = *gpu * 10 + (uint32_t)(*digits - '0');
+    }
+    return *digits == '\0' && digits[-1] != ':' && *gpu < CUDA_GPUS_MAX;
+}
+
+enum tn_status backend_cuda(uint32_t gpu, const struct backend **out, struct error *error)
+{
+    static struct backend backends[CUDA_GPUS_MAX]; /* Each is always filled with the same. */
     const struct cuda_library *library = NULL;
-    assert(out != NULL);
-    *out = &backend;
-    enum tn_status status = cuda_library_open(&library, error);
-    return status == TN_OK ? backend_cuda_over(library, &backend, error) : status;
+    assert(out != NULL && gpu < CUDA_GPUS_MAX);
+    *out = &backends[gpu];
+    enum tn_status status = cuda_library_open(gpu, &library, error);
+    if (status == TN_OK) { status = backend_cuda_over(library, &backends[gpu], error); }
+    backends[gpu].device.number = gpu;
+    return status;
 }

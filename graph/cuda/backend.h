@@ -7,11 +7,17 @@
 #define GRAPH_CUDA_BACKEND_H
 
 #include "graph/core/backend.h"
+#include "kernels/cuda/gpus.h"
 
 struct cuda_library;
 
-/* Opens the GPU of this process. Errors as cuda_library_open(). */
-MUST_CHECK enum tn_status backend_cuda(const struct backend **out, struct error *error);
+/* Whether `name` is "cuda", which is the first GPU, or "cuda:N" with N below CUDA_GPUS_MAX. */
+bool backend_cuda_parse(const char *name, uint32_t *gpu);
+
+/* Opens GPU `gpu`, below CUDA_GPUS_MAX, whose backend belongs to one thread at a time. Errors as
+ * cuda_library_open(). */
+MUST_CHECK enum tn_status backend_cuda(uint32_t gpu, const struct backend **out,
+                                       struct error *error);
 
 /* The same over any library, which is valid as long as the backend is; for tests. */
 MUST_CHECK enum tn_status backend_cuda_over(const struct cuda_library *library,

@@ -30,8 +30,9 @@ enum tn_mode {
 struct tn_program_options {
     size_t struct_size; /* sizeof of this struct. */
     enum tn_mode mode;
-    uint32_t examples;   /* The value of TN_BATCH, at least 1. */
-    const char *kernels; /* "portable", "cuda", "openblas", "reference"; NULL: "portable". */
+    uint32_t examples; /* The value of TN_BATCH, at least 1. */
+    /* "portable", "cuda", "cuda:1", "openblas", "reference"; NULL: "portable". */
+    const char *kernels;
     uint64_t memory_max; /* Bytes; 0: no limit. */
     bool without_passes; /* For tests: the bits must be the same. */
     bool keep_outputs;   /* TN_TRAIN: compute metrics and outputs as well. */

@@ -14,6 +14,8 @@
 
 enum { GUARD = 256, GUARD_BYTE = 0xa5 };
 
+#define NO_DEVICE ULLONG_MAX
+
 struct allocation {
     struct allocation *next;
     size_t bytes;
@@ -23,6 +25,7 @@ struct allocation {
 
 struct gpu_context {
     int device, references;
+    int sticky; /* The code of its later calls. */
     size_t used;
     struct gpu_stream stream; /* The default one. */
 };
@@ -33,6 +36,7 @@ static struct {
     int visible[EMULATED_DEVICES_MAX];
     int count;
     unsigned long long devices, memory, init, calls, error, context, operations, pinned;
+    unsigned long long broken, small, limit;
     unsigned long long called;
     int sticky; /* The code of all later calls. */
     struct gpu_context contexts[EMULATED_DEVICES_MAX];
@@ -59,18 +63,55 @@ static bool have_gone(void)
     return path != NULL && access(path, F_OK) == 0;
 }
 
+static bool may_break(const struct gpu_context *context)
+{
+    if (gpus.sticky != GPU_SUCCESS) { return false; }
+    if (gpus.broken == NO_DEVICE) { return true; }
+    return context != NULL && (unsigned)context->device == gpus.broken &&
+           context->sticky == GPU_SUCCESS;
+}
+
+static struct gpu_context *context_of(const struct gpu_stream *home)
+{
+    uint32_t i = 0;
+    while (i < EMULATED_DEVICES_MAX && &gpus.contexts[i].stream != home) { i++; }
+    assert(i < EMULATED_DEVICES_MAX);
+    return &gpus.contexts[i];
+}
+
+bool emulated_may_break(const struct gpu_stream *home)
+{
+    return may_break(context_of(home));
+}
+
+static void break_device(struct gpu_context *context, int code)
+{
+    if (gpus.broken == NO_DEVICE) {
+        (void)emulated_break(code);
+        return;
+    }
+    context->sticky = code;
+    emulated_queue_drop(&context->stream);
+}
+
+void emulated_break_device(const struct gpu_stream *home, int code)
+{
+    break_device(context_of(home), code);
+}
+
 int emulated_enter(enum emulated_need need)
 {
     (void)pthread_mutex_lock(&gpus.mutex);
     if (!gpus.is_ready) { return GPU_NOT_INITIALIZED; }
     emulated_queue_configure(getenv("TANIST_EMULATED_GPU"));
     const bool fails_calls = gpus.error != 0 && gpus.operations == 0;
-    if (gpus.sticky == GPU_SUCCESS && fails_calls && gpus.called++ >= gpus.calls) {
-        gpus.sticky = (int)gpus.error;
+    if (fails_calls && may_break(current) && gpus.called++ >= gpus.calls) {
+        break_device(current, (int)gpus.error);
     }
     if (gpus.sticky == GPU_SUCCESS && have_gone()) { gpus.sticky = GPU_UNKNOWN; }
     if (gpus.sticky != GPU_SUCCESS) { return gpus.sticky; }
-    return need == NEEDS_CONTEXT && current == NULL ? GPU_INVALID_CONTEXT : GPU_SUCCESS;
+    if (need == NEEDS_NOTHING) { return GPU_SUCCESS; }
+    return current == NULL ? GPU_INVALID_CONTEXT : current->sticky;
 }
 
 int emulated_leave(int code)
@@ -82,18 +123,26 @@ int emulated_leave(int code)
 int emulated_break(int code)
 {
     gpus.sticky = code;
+    emulated_queue_drop(NULL);
     return code;
 }
 
 int emulated_broken(void)
 {
-    return gpus.sticky;
+    if (gpus.sticky != GPU_SUCCESS || current == NULL) { return gpus.sticky; }
+    return current->sticky;
 }
 
 struct gpu_stream *emulated_stream_of(struct gpu_stream *stream)
 {
     assert(current != NULL);
     return stream != NULL ? stream : &current->stream;
+}
+
+bool emulated_is_current(const struct gpu_stream *home)
+{
+    assert(current != NULL);
+    return home == &current->stream;
 }
 
 /* ------------------------------------------------------ the machine */
@@ -114,12 +163,15 @@ static void read_settings(void)
     } keys[] = {
         {"devices=", &gpus.devices},       {"memory=", &gpus.memory}, {"init=", &gpus.init},
         {"calls=", &gpus.calls},           {"error=", &gpus.error},   {"context=", &gpus.context},
-        {"operations=", &gpus.operations}, {"pinned=", &gpus.pinned},
+        {"operations=", &gpus.operations}, {"pinned=", &gpus.pinned}, {"broken=", &gpus.broken},
+        {"small=", &gpus.small},           {"limit=", &gpus.limit},
     };
     const char *settings = getenv("TANIST_EMULATED_GPU");
     gpus.devices = 1;
     gpus.memory = 1ULL << 30;
     gpus.init = gpus.calls = gpus.error = gpus.context = gpus.operations = gpus.pinned = 0;
+    gpus.limit = 0;
+    gpus.broken = gpus.small = NO_DEVICE;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         *keys[i].value = emulated_setting(settings, keys[i].name, *keys[i].value);
     }
@@ -163,7 +215,7 @@ static void release_all(void)
 int emulated_init(unsigned flags)
 {
     (void)pthread_mutex_lock(&gpus.mutex);
-    emulated_queue_clear();
+    emulated_queue_drop(NULL);
     release_all();
     memset(gpus.contexts, 0, sizeof gpus.contexts);
     current = NULL;
@@ -219,11 +271,15 @@ int emulated_device_attribute(int *value, int attribute, int device)
     return emulated_leave(code);
 }
 
+static size_t memory_of(int device)
+{
+    return (unsigned)device == gpus.small ? gpus.limit : gpus.memory;
+}
+
 int emulated_device_memory(size_t *bytes, int device)
 {
     const int code = emulated_enter(NEEDS_NOTHING);
-    (void)device;
-    *bytes = gpus.memory;
+    *bytes = memory_of(device);
     return emulated_leave(code);
 }
 
@@ -264,8 +320,8 @@ int emulated_memory_info(size_t *unused, size_t *total)
 {
     const int code = emulated_enter(NEEDS_CONTEXT);
     if (code != GPU_SUCCESS) { return emulated_leave(code); }
-    *total = gpus.memory;
-    *unused = gpus.memory - current->used;
+    *total = memory_of(current->device);
+    *unused = *total - current->used;
     return emulated_leave(GPU_SUCCESS);
 }
 
@@ -274,7 +330,8 @@ static int allocate(struct gpu_context *context, size_t bytes, uint8_t **data)
 {
     const size_t rounded = (bytes + GUARD - 1) / GUARD * GUARD;
     if (bytes == 0) { return GPU_INVALID_VALUE; }
-    if (context != NULL && (bytes > gpus.memory || rounded > gpus.memory - context->used)) {
+    if (context != NULL && (bytes > memory_of(context->device) ||
+                            rounded > memory_of(context->device) - context->used)) {
         return GPU_OUT_OF_MEMORY;
     }
     struct allocation *allocation = malloc(sizeof *allocation);
@@ -294,11 +351,12 @@ static int allocate(struct gpu_context *context, size_t bytes, uint8_t **data)
     return GPU_SUCCESS;
 }
 
-/* The link to the allocation that begins at `data`. */
+/* The link to the allocation that begins at `data`, of the host or of the current context. */
 static struct allocation **find(const uint8_t *data, bool is_pinned)
 {
+    const struct gpu_context *context = is_pinned ? NULL : current;
     for (struct allocation **link = &gpus.allocations; *link != NULL; link = &(*link)->next) {
-        if ((*link)->data == data && ((*link)->context == NULL) == is_pinned) { return link; }
+        if ((*link)->data == data && (*link)->context == context) { return link; }
     }
     return NULL;
 }
@@ -350,8 +408,9 @@ static bool has_range(const struct allocation *allocation, uintptr_t address, si
 
 uint8_t *emulated_range(gpu_address address, size_t bytes)
 {
+    if (current == NULL) { return NULL; }
     for (const struct allocation *at = gpus.allocations; at != NULL; at = at->next) {
-        if (at->context != NULL && has_range(at, (uintptr_t)address, bytes)) {
+        if (at->context == current && has_range(at, (uintptr_t)address, bytes)) {
             return at->data + (address - (uintptr_t)at->data);
         }
     }

@@ -27,6 +27,8 @@
  *                         the next wait reports, and is not done
  *   context=CODE          no context can be made
  *   pinned=CODE           no memory can be pinned
+ *   broken=K              with error: only device K fails, and only its calls or operations count
+ *   small=K,limit=BYTES   the memory of device K
  *
  * While the file exists that TANIST_EMULATED_GPU_GONE names, the GPUs have disappeared: cuInit
  * finds none, and other calls fail with GPU_UNKNOWN from then on.

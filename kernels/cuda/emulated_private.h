@@ -16,15 +16,23 @@ int emulated_leave(int code);
 unsigned long long emulated_setting(const char *settings, const char *key,
                                     unsigned long long otherwise);
 
-/* From now on all calls fail with `code`. */
+/* From now on all calls fail with `code`, and the work that is queued is not done. */
 int emulated_break(int code);
-/* This code; GPU_SUCCESS: none. */
+/* The code with which calls of this thread fail, as all do or those of its context; GPU_SUCCESS:
+ * none. */
 int emulated_broken(void);
+/* Whether the device with this default stream is one that may fail by `broken=`, and has not yet
+ * done so. Then: calls for the devices that may fail return `code` from now on. */
+bool emulated_may_break(const struct gpu_stream *home);
+void emulated_break_device(const struct gpu_stream *home, int code);
 
 /* The stream that a call names: NULL is the default stream of the thread's context. */
 struct gpu_stream *emulated_stream_of(struct gpu_stream *stream);
+/* Whether this is the default stream of the thread's context. */
+bool emulated_is_current(const struct gpu_stream *home);
 
-/* The bytes of a device; NULL: they are not within one allocation. */
+/* The bytes of the device whose context is the thread's; NULL: they are not within one allocation.
+ * Work is queued with the result, as another thread may carry it out. */
 uint8_t *emulated_range(gpu_address address, size_t bytes);
 /* Whether these bytes of the host are within one pinned allocation. */
 bool emulated_is_pinned(const void *memory, size_t bytes);

@@ -107,18 +107,24 @@ static void drop(struct operation *operation)
     free(operation);
 }
 
-void emulated_queue_clear(void)
+void emulated_queue_drop(const struct gpu_stream *home)
 {
-    while (queue.first != NULL) { drop(queue.first); }
+    struct operation *at = queue.first;
+    while (at != NULL) {
+        struct operation *next = at->next;
+        if (home == NULL || at->stream->home == home) { drop(at); }
+        at = next;
+    }
     queue.done = 0;
 }
 
 /* Work behind a failure is never done. */
 static void execute(struct operation *operation)
 {
-    if (queue.operations != 0 && queue.done++ >= queue.operations) {
-        (void)emulated_break(queue.error);
-        emulated_queue_clear();
+    const struct gpu_stream *home = operation->stream->home;
+    const bool counts = queue.operations != 0 && emulated_may_break(home);
+    if (counts && queue.done++ >= queue.operations) {
+        emulated_break_device(home, queue.error);
         return;
     }
     carry_out(operation);

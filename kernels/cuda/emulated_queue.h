@@ -26,6 +26,7 @@ struct gpu_stream {
 };
 
 struct gpu_event {
+    const struct gpu_stream *home; /* The default stream of its context. */
     bool is_timed;
     uint64_t recorded; /* The number of its last record; 0: none. */
     uint64_t launches; /* When this was done. */
@@ -62,7 +63,7 @@ int emulated_queue_finish_context(const struct gpu_stream *home);
 bool emulated_queue_is_pending(uint64_t number);
 /* Its record is done without it. */
 void emulated_queue_forget_event(const struct gpu_event *event);
-/* Drop all work. */
-void emulated_queue_clear(void);
+/* Drop all work of the context with this default stream; NULL: of all contexts. */
+void emulated_queue_drop(const struct gpu_stream *home);
 
 #endif

@@ -37,7 +37,9 @@ static int add(int code, struct gpu_stream *stream, const struct emulated_work *
                uint64_t *number)
 {
     if (code != GPU_SUCCESS) { return code; }
-    const uint64_t added = emulated_queue_add(emulated_stream_of(stream), work);
+    stream = emulated_stream_of(stream);
+    if (!emulated_is_current(stream->home)) { return GPU_INVALID_HANDLE; }
+    const uint64_t added = emulated_queue_add(stream, work);
     if (number != NULL) { *number = added; }
     return added == 0 ? GPU_OUT_OF_MEMORY : GPU_SUCCESS;
 }
@@ -149,7 +151,9 @@ int emulated_event_create(struct gpu_event **event, unsigned flags)
     void *handle = NULL;
     const int code = create(&handle, sizeof **event);
     *event = handle;
-    if (handle != NULL) { (*event)->is_timed = (flags & GPU_EVENT_DISABLE_TIMING) == 0; }
+    if (code != GPU_SUCCESS || handle == NULL) { return code; }
+    (*event)->home = emulated_stream_of(NULL);
+    (*event)->is_timed = (flags & GPU_EVENT_DISABLE_TIMING) == 0;
     return code;
 }
 
@@ -168,7 +172,9 @@ int emulated_event_record(struct gpu_event *event, struct gpu_stream *stream)
 {
     int code = emulated_enter(NEEDS_CONTEXT);
     const struct emulated_work work = {.kind = WORK_RECORD, .event = event};
-    if (code == GPU_SUCCESS && event == NULL) { code = GPU_INVALID_HANDLE; }
+    if (code == GPU_SUCCESS && (event == NULL || !emulated_is_current(event->home))) {
+        code = GPU_INVALID_HANDLE;
+    }
     return emulated_leave(add(code, stream, &work, NULL));
 }
 

@@ -1,6 +1,6 @@
-/* kernels/cuda/launch.c: the GPU of this process as a library: the module of kernels, its memory,
- * launches and copies in the default stream, in their order; launch_queues.c has the other streams.
- */
+/* kernels/cuda/launch.c: the GPUs of this process as a library: the module of kernels, their
+ * memory, launches and copies in the default stream of each GPU, in their order; launch_queues.c
+ * has the other streams. */
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -13,19 +13,26 @@
 #include "kernels/cuda/module_file.h"
 #include "kernels/gpu/driver.h"
 
-static struct {
-    pthread_once_t once;
+struct gpu {
+    uint32_t number;
+    bool was_opened;
     struct error opened; /* The result of the only attempt. */
     const struct gpu_driver *driver;
     struct gpu_context *context;
     struct gpu_module *module;
     struct launch_streams streams;
-    struct cuda_kernels kernels;
-    pthread_mutex_t mutex; /* Protects all below, and the entries of kernels. */
+    pthread_mutex_t mutex; /* Protects all below, and the functions of kernels on this GPU. */
     struct error failed;   /* The first failure, which all later calls return. */
-} gpu = {.once = PTHREAD_ONCE_INIT, .mutex = PTHREAD_MUTEX_INITIALIZER};
+};
 
-static _Thread_local bool has_context;
+static struct gpu gpus[CUDA_GPUS_MAX];
+static struct cuda_kernels kernels;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+/* The GPU that this thread has selected, and the one whose context is current to it. */
+static _Thread_local struct gpu *gpu = &gpus[0];
+static _Thread_local const struct gpu *current;
 
 #define MIB 1048576.0
 
@@ -33,7 +40,7 @@ static _Thread_local bool has_context;
 
 /* A code of the driver as the status of a call; after others than these the GPU is lost. */
 #define CHECK(code, error, ...)                                                                    \
-    device_status(gpu_check(gpu.driver, code, error, __VA_ARGS__), error)
+    device_status(gpu_check(gpu->driver, code, error, __VA_ARGS__), error)
 
 static enum tn_status device_status(enum tn_status status, struct error *error)
 {
@@ -46,26 +53,29 @@ static enum tn_status device_status(enum tn_status status, struct error *error)
 
 static void lock(void)
 {
-    (void)pthread_mutex_lock(&gpu.mutex);
+    (void)pthread_mutex_lock(&gpu->mutex);
 }
 
 /* A failure of the GPU is kept: nothing computed since can be trusted. */
 static enum tn_status unlock(enum tn_status status, const struct error *text, struct error *error)
 {
-    if (status == TN_EDEVICE && gpu.failed.status == TN_OK) { gpu.failed = *text; }
-    (void)pthread_mutex_unlock(&gpu.mutex);
-    return status == TN_OK ? TN_OK : error_set(error, status, "%s", text->text);
+    if (status == TN_EDEVICE && gpu->failed.status == TN_OK) { gpu->failed = *text; }
+    (void)pthread_mutex_unlock(&gpu->mutex);
+    if (status != TN_EDEVICE) {
+        return status == TN_OK ? TN_OK : error_set(error, status, "%s", text->text);
+    }
+    return error_set(error, status, "/gpu:%" PRIu32 ": %s", gpu->number, text->text);
 }
 
 /* Before each call of the driver, whose context belongs to the thread. */
 static enum tn_status begin(struct error *error)
 {
-    if (gpu.failed.status != TN_OK) {
-        return error_set(error, gpu.failed.status, "%s", gpu.failed.text);
+    if (gpu->failed.status != TN_OK) {
+        return error_set(error, gpu->failed.status, "%s", gpu->failed.text);
     }
-    if (has_context) { return TN_OK; }
-    enum tn_status status = CHECK(gpu.driver->context_set(gpu.context), error, "cuCtxSetCurrent");
-    has_context = status == TN_OK;
+    if (current == gpu) { return TN_OK; }
+    enum tn_status status = CHECK(gpu->driver->context_set(gpu->context), error, "cuCtxSetCurrent");
+    current = status == TN_OK ? gpu : NULL;
     return status;
 }
 
@@ -82,12 +92,12 @@ enum tn_status launch_end(enum tn_status status, const struct error *text, struc
 
 const struct gpu_driver *launch_driver(void)
 {
-    return gpu.driver;
+    return gpu->driver;
 }
 
 struct launch_streams *launch_streams(void)
 {
-    return &gpu.streams;
+    return &gpu->streams;
 }
 
 enum tn_status launch_check(int code, struct error *text, const char *what)
@@ -97,8 +107,9 @@ enum tn_status launch_check(int code, struct error *text, const char *what)
 
 static enum tn_status find_function(struct cuda_entry *entry, struct error *error)
 {
-    if (entry->function != NULL) { return TN_OK; }
-    return CHECK(gpu.driver->module_function(&entry->function, gpu.module, entry->name), error,
+    struct gpu_function **function = &entry->functions[gpu->number];
+    if (*function != NULL) { return TN_OK; }
+    return CHECK(gpu->driver->module_function(function, gpu->module, entry->name), error,
                  "kernel %s", entry->name);
 }
 
@@ -110,15 +121,15 @@ static enum tn_status start(struct cuda_entry *entry, size_t blocks, size_t thre
                          "kernel %s: %zu blocks are more than a GPU takes: use fewer examples",
                          entry->name, blocks);
     }
-    return CHECK(gpu.driver->launch(entry->function, (unsigned)blocks, 1, 1, (unsigned)threads, 1,
-                                    1, 0, NULL, &arguments, NULL),
+    return CHECK(gpu->driver->launch(entry->functions[gpu->number], (unsigned)blocks, 1, 1,
+                                     (unsigned)threads, 1, 1, 0, NULL, &arguments, NULL),
                  error, "kernel %s with %zu blocks of %zu threads", entry->name, blocks, threads);
 }
 
 void cuda_launch(struct cuda_entry *entry, size_t blocks, size_t threads, const void *arguments)
 {
     struct error text = {.status = TN_OK};
-    assert(gpu.module != NULL && blocks > 0);
+    assert(gpu->module != NULL && blocks > 0);
     lock();
     enum tn_status status = begin(&text);
     if (status == TN_OK) { status = find_function(entry, &text); }
@@ -142,11 +153,11 @@ static gpu_address address_of(const void *memory)
 static enum tn_status out_of_memory(size_t bytes, struct error *error)
 {
     size_t unused = 0, total = 0;
-    if (gpu.driver->memory_info(&unused, &total) != GPU_SUCCESS) { return TN_ENOMEM; }
+    if (gpu->driver->memory_info(&unused, &total) != GPU_SUCCESS) { return TN_ENOMEM; }
     return error_set(error, TN_ENOMEM,
-                     "the GPU has no %zu bytes: %.1f of %.1f MiB are free, and other processes may "
-                     "use it",
-                     bytes, (double)unused / MIB, (double)total / MIB);
+                     "/gpu:%" PRIu32 " has no %zu bytes: %.1f of %.1f MiB are free, and other "
+                     "processes may use it",
+                     gpu->number, bytes, (double)unused / MIB, (double)total / MIB);
 }
 
 static enum tn_status allocate(size_t bytes, void **memory, struct error *error)
@@ -159,7 +170,7 @@ static enum tn_status allocate(size_t bytes, void **memory, struct error *error)
     enum tn_status status = begin(&text);
     if (status == TN_OK) {
         status =
-            CHECK(gpu.driver->allocate(&address, bytes), &text, "cuMemAlloc of %zu bytes", bytes);
+            CHECK(gpu->driver->allocate(&address, bytes), &text, "cuMemAlloc of %zu bytes", bytes);
     }
     if (status == TN_ENOMEM) { status = out_of_memory(bytes, &text); }
     if (status == TN_OK) { *memory = (void *)(uintptr_t)address; }
@@ -174,7 +185,7 @@ static void release(void *memory)
     lock();
     enum tn_status status = begin(&text);
     if (status == TN_OK) {
-        status = CHECK(gpu.driver->release(address_of(memory)), &text, "cuMemFree");
+        status = CHECK(gpu->driver->release(address_of(memory)), &text, "cuMemFree");
     }
     (void)unlock(status, &text, NULL);
 }
@@ -184,7 +195,7 @@ static enum tn_status finish(int code, struct error *text, const char *what, siz
 {
     enum tn_status status = CHECK(code, text, "%s of %zu bytes", what, bytes);
     if (status != TN_OK) { return status; }
-    return CHECK(gpu.driver->stream_wait(NULL), text, "the kernels before the %s of %zu bytes",
+    return CHECK(gpu->driver->stream_wait(NULL), text, "the kernels before the %s of %zu bytes",
                  what, bytes);
 }
 
@@ -194,7 +205,7 @@ static enum tn_status upload(void *to, const void *from, size_t bytes, struct er
     lock();
     enum tn_status status = begin(&text);
     if (status == TN_OK && bytes > 0) {
-        const int code = gpu.driver->upload(address_of(to), from, bytes, NULL);
+        const int code = gpu->driver->upload(address_of(to), from, bytes, NULL);
         status = finish(code, &text, "upload", bytes);
     }
     return unlock(status, &text, error);
@@ -206,7 +217,7 @@ static enum tn_status download(void *to, const void *from, size_t bytes, struct 
     lock();
     enum tn_status status = begin(&text);
     if (status == TN_OK && bytes > 0) {
-        const int code = gpu.driver->download(to, address_of(from), bytes, NULL);
+        const int code = gpu->driver->download(to, address_of(from), bytes, NULL);
         status = finish(code, &text, "download", bytes);
     }
     return unlock(status, &text, error);
@@ -218,7 +229,7 @@ static enum tn_status clear(void *memory, size_t bytes, struct error *error)
     lock();
     enum tn_status status = begin(&text);
     if (status == TN_OK && bytes > 0) {
-        const int code = gpu.driver->fill(address_of(memory), 0, bytes, NULL);
+        const int code = gpu->driver->fill(address_of(memory), 0, bytes, NULL);
         status = CHECK(code, &text, "cuMemset of %zu bytes", bytes);
     }
     return unlock(status, &text, error);
@@ -230,23 +241,37 @@ static enum tn_status wait(struct error *error)
     lock();
     enum tn_status status = begin(&text);
     if (status == TN_OK) {
-        status = CHECK(gpu.driver->stream_wait(NULL), &text, "waiting for the kernels");
+        status = CHECK(gpu->driver->stream_wait(NULL), &text, "waiting for the kernels");
     }
     return unlock(status, &text, error);
 }
 
 /* ------------------------------------------------------ opening */
 
+static enum tn_status find_device(int *device, struct error *error)
+{
+    int count = 0;
+    enum tn_status status = CHECK(gpu->driver->device_count(&count), error, "cuDeviceGetCount");
+    if (status == TN_OK && gpu->number >= (uint32_t)count) {
+        return error_set(error, TN_ENOENT,
+                         "there is no /gpu:%" PRIu32 ": the driver shows %d GPU%s, which "
+                         "CUDA_VISIBLE_DEVICES may limit",
+                         gpu->number, count, count == 1 ? "" : "s");
+    }
+    if (status != TN_OK) { return status; }
+    return CHECK(gpu->driver->device_get(device, (int)gpu->number), error, "cuDeviceGet");
+}
+
 static enum tn_status open_context(struct error *error)
 {
     int device = 0;
-    enum tn_status status = CHECK(gpu.driver->device_get(&device, 0), error, "cuDeviceGet");
+    enum tn_status status = find_device(&device, error);
     if (status == TN_OK) {
-        status = CHECK(gpu.driver->context_retain(&gpu.context, device), error,
+        status = CHECK(gpu->driver->context_retain(&gpu->context, device), error,
                        "cuDevicePrimaryCtxRetain");
     }
     if (status == TN_OK) { status = begin(error); }
-    return status == TN_OK ? launch_open_streams(gpu.driver, &gpu.streams, error) : status;
+    return status == TN_OK ? launch_open_streams(gpu->driver, &gpu->streams, error) : status;
 }
 
 static enum tn_status open_module(struct error *error)
@@ -254,30 +279,51 @@ static enum tn_status open_module(struct error *error)
     char path[PATH_MAX], *image = NULL;
     enum tn_status status = module_file_read(&image, path, error);
     if (status != TN_OK) { return status; }
-    status = CHECK(gpu.driver->module_load(&gpu.module, image), error,
+    status = CHECK(gpu->driver->module_load(&gpu->module, image), error,
                    "loading %s (it must be of this version of tanist, and have code for this GPU)",
                    path);
     free(image);
     return status;
 }
 
-static void open_once(void)
+static void prepare(void)
 {
-    struct error *error = &gpu.opened;
-    enum tn_status status = device_status(gpu_driver_open(&gpu.driver, error), error);
-    if (status == TN_OK) { status = open_context(error); }
-    if (status == TN_OK) { status = open_module(error); }
-    error->status = status;
-#define X(family) CUDA_FILL(family)(&gpu.kernels);
+    for (uint32_t i = 0; i < CUDA_GPUS_MAX; i++) {
+        gpus[i].number = i;
+        const int failed = pthread_mutex_init(&gpus[i].mutex, NULL);
+        assert(failed == 0);
+    }
+#define X(family) CUDA_FILL(family)(&kernels);
     CUDA_FAMILIES(X)
 #undef X
 }
 
-enum tn_status cuda_library_open(const struct cuda_library **out, struct error *error)
+static void open_selected(void)
+{
+    struct error *error = &gpu->opened;
+    enum tn_status status = device_status(gpu_driver_open(&gpu->driver, error), error);
+    if (status == TN_OK) {
+        status = open_context(error);
+        if (status == TN_EDEVICE) { status = error_context(error, "/gpu:%" PRIu32, gpu->number); }
+    }
+    if (status == TN_OK) { status = open_module(error); }
+    error->status = status;
+    gpu->was_opened = true;
+}
+
+static void select_gpu(uint32_t number)
+{
+    assert(number < CUDA_GPUS_MAX);
+    gpu = &gpus[number];
+}
+
+enum tn_status cuda_library_open(uint32_t number, const struct cuda_library **out,
+                                 struct error *error)
 {
     static const struct cuda_library library = {
         .name = "cuda",
-        .kernels = &gpu.kernels,
+        .kernels = &kernels,
+        .select = select_gpu,
         .allocate = allocate,
         .release = release,
         .upload = upload,
@@ -287,13 +333,17 @@ enum tn_status cuda_library_open(const struct cuda_library **out, struct error *
         .queues = &launch_queues,
     };
     assert(out != NULL);
-    const int failed = pthread_once(&gpu.once, open_once);
+    const int failed = pthread_once(&prepared, prepare);
     assert(failed == 0);
+    select_gpu(number);
+    (void)pthread_mutex_lock(&opening);
+    if (!gpu->was_opened) { open_selected(); }
+    (void)pthread_mutex_unlock(&opening);
     *out = &library;
-    if (gpu.opened.status == TN_OK) { return TN_OK; }
+    if (gpu->opened.status == TN_OK) { return TN_OK; }
     return error_set(
-        error, gpu.opened.status,
+        error, gpu->opened.status,
         "the kernels \"cuda\" cannot be used: %s (the kernels \"portable\" have the same "
         "bits on every processor)",
-        gpu.opened.text);
+        gpu->opened.text);
 }

@@ -8,20 +8,22 @@
 
 #include <stddef.h>
 
+#include "kernels/cuda/gpus.h"
+
 struct gpu_function;
 
 struct cuda_entry {
     const char *name;
-    struct gpu_function *function; /* NULL: not yet looked up. */
+    struct gpu_function *functions[CUDA_GPUS_MAX]; /* By GPU. NULL: not yet looked up. */
 };
 
-/* `arguments` is the struct of the kernel, as the C compiler and nvcc lay it out alike; it is
- * copied. A failure is kept for the next copy or wait. */
+/* On the GPU that the thread has selected. `arguments` is the struct of the kernel, as the C
+ * compiler and nvcc lay it out alike; it is copied. A failure is kept for the next copy or wait. */
 void cuda_launch(struct cuda_entry *entry, size_t blocks, size_t threads, const void *arguments);
 
 /* The bodies of kernels are compiled, but never run. */
 #define KERNEL(name, type)                                                                         \
-    static struct cuda_entry name##_entry = {#name, NULL};                                         \
+    static struct cuda_entry name##_entry = {#name, {NULL}};                                       \
     __attribute__((unused)) static void name(const type a)
 #define BLOCKS                     1U
 #define BLOCK                      0U

@@ -1,22 +1,28 @@
 /*
  * kernels/cuda/library.h: kernels with the memory of their device, as one table of functions. The
- * emulation and the GPU of this process have one each, so that what uses one can use the other.
+ * emulation has one, and the GPUs of this process share one, so that what uses one can use the
+ * other. Calls are for the GPU that the calling thread has selected.
  *
  * A kernel that fails, or cannot be started, is reported by the next copy or wait: TN_EDEVICE. The
  * device then stays unusable: the process ends, and another one may begin.
  *
- * Threads: any; calls of kernels, copies and waits of one device exclude each other.
+ * Threads: any; calls of kernels, copies and waits of one GPU exclude each other, those of several
+ * do not.
  */
 #ifndef KERNELS_CUDA_LIBRARY_H
 #define KERNELS_CUDA_LIBRARY_H
 
 #include "common/base/error.h"
+#include "kernels/cuda/gpus.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/gpu/queues.h"
 
 struct cuda_library {
     const char *name; /* "emulation" or "cuda". */
     const struct cuda_kernels *kernels;
+
+    /* Later calls of this thread are for GPU `number`, which was opened. NULL: there is one. */
+    void (*select)(uint32_t number);
 
     /* Memory of the device, aligned to 256 bytes, at least 1 byte; the owner releases it.
      * TN_ENOMEM: out of the device's memory; the text has the bytes that are free. */
@@ -35,15 +41,17 @@ struct cuda_library {
 };
 
 /*
- * The kernels on the first GPU that the driver shows (CUDA_VISIBLE_DEVICES chooses): loads the
+ * The kernels on GPU `number`, below CUDA_GPUS_MAX, of those that the driver shows
+ * (CUDA_VISIBLE_DEVICES chooses), which is selected for this thread: loads the
  * driver and the module of the kernels, which TANIST_CUDA_MODULE names, or which lies beside the
  * program or where it is installed. Later calls return the same result. Blocks for up to seconds.
  *
- *   TN_ENOENT   no driver, no GPU or no module; the text names it and the remedy
+ *   TN_ENOENT   no driver, no such GPU or no module; the text names it and the remedy
  *   TN_EDEVICE  the driver or the GPU failed, or the module has no code for it
  *   TN_ENOMEM   the GPU has no memory for the module
  */
-MUST_CHECK enum tn_status cuda_library_open(const struct cuda_library **out, struct error *error);
+MUST_CHECK enum tn_status cuda_library_open(uint32_t number, const struct cuda_library **out,
+                                            struct error *error);
 
 /* The emulation; only tests link it. */
 const struct cuda_library *cuda_emulated(void);

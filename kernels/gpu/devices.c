@@ -88,3 +88,17 @@ enum tn_status gpu_devices_list(const struct gpu_driver *driver, struct gpu_devi
     }
     return status;
 }
+
+enum tn_status gpu_devices_count(uint32_t *count, struct error *error)
+{
+    const struct gpu_driver *driver = NULL;
+    int found = 0;
+    assert(count != NULL);
+    *count = 0;
+    enum tn_status status = gpu_driver_open(&driver, error);
+    if (status == TN_OK) {
+        status = gpu_check(driver, driver->device_count(&found), error, "cuDeviceGetCount");
+    }
+    if (status == TN_OK) { *count = (uint32_t)found; }
+    return status;
+}

@@ -37,4 +37,7 @@ struct gpu_devices {
 MUST_CHECK enum tn_status gpu_devices_list(const struct gpu_driver *driver,
                                            struct gpu_devices *devices, struct error *error);
 
+/* How many GPUs the driver shows; it is loaded if that is not done. Errors as gpu_driver_open(). */
+MUST_CHECK enum tn_status gpu_devices_count(uint32_t *count, struct error *error);
+
 #endif

@@ -131,6 +131,140 @@ class Digests(Cuda):
             self.assertEqual(result.returncode, 0, f"{command}: {result.stderr}")
 
 
+class SeveralGpus(Cuda):
+    """`train.gpus`: a worker with several GPUs."""
+
+    EIGHT = {"TANIST_EMULATED_GPU": "devices=8"}
+
+    def gpus(self, count):
+        return [*CUDA, "--set", f"train.gpus={count}"]
+
+    @unittest.skipIf(REAL, "the machine may have fewer GPUs")
+    def test_every_number_has_the_bits_of_portable(self):
+        """Slices of the MLP are computed in one run, those of the CNN, with batch norm, one by one. 6 slices of uneven subtrees."""
+        for name in ("mlp", "cnn"):
+            job = self.job(name, MODELS[name], steps=2, batch=12, slices=6)
+            expected = self.trained(job, f"{name}-portable")
+            for count in (1, 2, 3, 8):
+                with self.subTest(name, gpus=count):
+                    self.assertEqual(self.trained(job, f"{name}-{count}", *self.gpus(count), env=self.EIGHT), expected)
+
+    @unittest.skipIf(REAL, "settings of the emulated driver")
+    def test_every_number_has_the_bits_of_portable_in_any_order(self):
+        """Copies and kernels of all GPUs, as early and as late as events allow."""
+        job = self.job("cnn", MODELS["cnn"], steps=2, batch=12, slices=6)
+        expected = self.trained(job, "portable")
+        for setting in ("order=copies", "order=kernels", "order=random,seed=7"):
+            for count in (1, 2, 3, 8):
+                with self.subTest(setting, gpus=count):
+                    found = self.trained(job, f"{setting}-{count}", *self.gpus(count), env={"TANIST_EMULATED_GPU": f"devices=8,{setting}"})
+                    self.assertEqual(found, expected)
+
+    @unittest.skipIf(REAL, "the machine may have fewer GPUs")
+    def test_cluster_has_the_bits_of_portable(self):
+        expected = self.run_to_end("--local", QUICK, "--dir", "local", *SHORT, *STEPS)["parameters_digest"]
+        for strategy in ("ps", "mirror"):
+            found = self.run_to_end(QUICK, "--dir", strategy, *SHORT, *STEPS, *self.gpus(2), "--set", f"strategy.type={strategy}",
+                                    env={"TANIST_EMULATED_GPU": "devices=4"})
+            self.assertEqual(found["parameters_digest"], expected)
+
+    @unittest.skipIf(REAL, "failures are injected into the emulated driver only")
+    def test_failure_of_the_second_gpu_is_named(self):
+        code, text = self.fails(f"devices=2,broken=1,calls=300,error={ECC_ERROR}", *self.gpus(2)[2:])
+        self.assertEqual(code, DEVICE_FAILED, text)
+        self.assertIn("/gpu:1", text)
+        self.assertNotIn("/gpu:0", text)
+        self.assertIn("CUDA_ERROR_ECC_UNCORRECTABLE", text)
+        code, text = self.fails(f"devices=2,broken=1,calls=0,error={ECC_ERROR}", *self.gpus(2)[2:])
+        self.assertEqual(code, DEVICE_FAILED, text)
+        self.assertIn("/gpu:1: cuStreamCreate", text)
+        code, text = self.fails("devices=2,small=1,limit=1000000", *self.gpus(2)[2:], "--set", "model.inputs=100000")
+        self.assertEqual(code, 1, text)
+        self.assertIn("/gpu:1 has no", text)
+
+    @unittest.skipIf(REAL, "failures are injected into the emulated driver only")
+    def test_cluster_heals_when_the_second_gpu_fails(self):
+        """With two workers of one GPU each, /gpu:1 is that of worker:1. The run ends with the bits of portable. With
+        `operations`, calls succeed, and the GPU fails while it computes a slice."""
+        steps = [*SHORT, "--set", "train.steps=60"]
+        expected = self.run_to_end("--local", QUICK, "--dir", "local", *steps)["parameters_digest"]
+        for count, limit in ((1, "calls=500"), (2, "calls=500"), (2, "operations=500")):
+            with self.subTest(gpus=count, limit=limit):
+                folder = f"run-{count}-{limit}"
+                result = self.tanist("run", QUICK, "--dir", folder, *steps, *self.gpus(count), "-o", "json", timeout=200,
+                                     env={"TANIST_EMULATED_GPU": f"devices=2,broken=1,{limit},error={LAUNCH_FAILED}"})
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(json.loads(result.stdout)["parameters_digest"], expected)
+                self.assertIn("exit code 14 (the GPU failed)", result.stderr)
+                logs = "".join(path.read_text() for path in (self.folder / folder / "logs").glob("worker-*.log"))
+                self.assertIn("/gpu:1", logs)
+                self.assertNotIn("/gpu:0", logs)
+
+    @unittest.skipIf(REAL, "failures are injected into the emulated driver only")
+    def test_run_continues_without_a_gpu_that_stays_away(self):
+        """The second GPU fails whenever it is opened, so the job fails. The run continues with the other one, to the same bits."""
+        steps = [*SHORT, "--set", "checkpoint.every_steps=10", "--set", "train.steps=60"]
+        expected = self.run_to_end("--local", QUICK, "--dir", "local", *steps)["parameters_digest"]
+        self.run_to_end(QUICK, "--dir", "run", *steps[:-1], "train.steps=30", *self.gpus(2), env={"TANIST_EMULATED_GPU": "devices=2"})
+        broken = {"TANIST_EMULATED_GPU": f"devices=2,broken=1,calls=0,error={ECC_ERROR}"}
+        result = self.tanist("run", QUICK, "--dir", "run", "--resume", *steps, *self.gpus(2), env=broken)
+        self.assertEqual(result.returncode, 5, result.stderr)
+        self.assertIn("exit code 14 (the GPU failed)", result.stderr)
+        found = self.run_to_end(QUICK, "--dir", "run", "--resume", *steps, *self.gpus(1), env={"TANIST_EMULATED_GPU": "devices=1"})
+        self.assertEqual(found["parameters_digest"], expected)
+
+    def check_status(self):
+        """GPUs are shown for workers only."""
+        for task in self.live_status()["tasks"]:
+            self.assertEqual(task.get("gpus"), 2 if task["role"] == "worker" else None)
+        lines = self.succeeds("status", *self.target).splitlines()
+        title = next(line for line in lines if line.startswith("TASK"))
+        self.assertEqual(title.split()[-2:], ["ADDRESS", "GPUS"])
+        self.assertEqual([line.split()[-1] for line in lines if line.startswith("worker:")], ["2", "2"])
+        self.assertEqual([line.split()[-1] for line in lines if line.startswith("ps:")], ["-"])
+
+    @unittest.skipIf(REAL, "the machine may have fewer GPUs")
+    def test_killed_workers_leave_no_trace(self):
+        run = self.spawn("run", QUICK, "--dir", "run", *SHORT, *LONG, *self.gpus(2), "-o", "json",
+                         env={"TANIST_EMULATED_GPU": "devices=4"})
+        self.wait_tasks()
+        self.check_status()
+        for name in ("worker:0", "worker:1"):
+            self.kill_in_the_middle(name)
+        self.end_as_local(run)
+
+    def test_what_is_impossible_is_refused(self):
+        local = ("run", "--local", QUICK, "--dir", "run", *SHORT)
+        for arguments, texts in (
+                ((*local, *CUDA, "--set", "train.gpus=9"), ("train.gpus", "8")),
+                ((*local, "--set", "train.gpus=2"), ("train.gpus is 2, but train.kernels is not cuda", "--set train.gpus=1")),
+                (("plan", QUICK, *self.gpus(2), "--set", "train.mode=async"), ("train.mode is async", "--set train.gpus=1")),
+                (("plan", str(ROOT / "examples/ctr/dlrm.json"), *self.gpus(2)), ("train.gpus is 2, but the rows of the table",)),
+                (("plan", QUICK, *self.gpus(2), "--set", "strategy.type=group"), ("train.kernels", "group"))):
+            result = self.tanist(*arguments)
+            self.assertEqual(result.returncode, 3, result.stderr)
+            for text in texts:
+                self.assertIn(text, result.stderr)
+
+    @unittest.skipIf(REAL, "the machine may have more GPUs")
+    def test_too_few_gpus_are_named(self):
+        for visible, shown in ((None, 4), ("2,0", 2)):
+            environment = {"TANIST_EMULATED_GPU": "devices=4", **({"CUDA_VISIBLE_DEVICES": visible} if visible else {})}
+            result = self.tanist("run", "--local", QUICK, "--dir", "run", *SHORT, *self.gpus(5), env=environment)
+            self.assertEqual(result.returncode, 3, result.stderr)
+            for text in (f"train.gpus is 5, but the driver shows {shown} GPUs", f"--set train.gpus={shown}", "CUDA_VISIBLE_DEVICES"):
+                self.assertIn(text, result.stderr)
+        result = self.tanist("run", QUICK, "--dir", "cluster", *SHORT, *self.gpus(2), env={"TANIST_EMULATED_GPU": "devices=1"})
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("train.gpus is 2, but the driver shows 1 GPU to this worker", result.stderr)
+
+    def test_plan_shows_the_gpus(self):
+        text = self.tanist("plan", QUICK, *self.gpus(2)).stdout
+        self.assertIn("GPUs: 2 for each worker, those of worker:0 are /gpu:0 to /gpu:1", text)
+        self.assertEqual(json.loads(self.tanist("plan", QUICK, *self.gpus(2), "-o", "json").stdout)["gpus"], 2)
+        self.assertIsNone(json.loads(self.tanist("plan", QUICK, "-o", "json").stdout)["gpus"])
+
+
 class Kills(Cuda):
     def test_killed_workers_leave_no_trace(self):
         run = self.begin_cuda()

@@ -303,7 +303,7 @@ static int open_backends(void **state)
     struct error error = {.status = TN_OK};
     enum tn_status status = backend_portable(NULL, &portable, &error);
     const struct cuda_library *library = NULL;
-    if (status == TN_OK) { status = cuda_library_open(&library, &error); }
+    if (status == TN_OK) { status = cuda_library_open(0, &library, &error); }
     if (status == TN_OK) { status = backend_cuda_over(library, &cuda, &error); }
     if (status != TN_OK) {
         print_error("%s\n", error.text);

@@ -60,7 +60,7 @@ static int open_backends(void **state)
     const char *gpu = getenv("TANIST_TEST_GPU");
     enum tn_status status = backend_portable(NULL, &portable, &error);
     if (status == TN_OK && gpu != NULL && strcmp(gpu, "1") == 0) {
-        status = cuda_library_open(&library, &error);
+        status = cuda_library_open(0, &library, &error);
     }
     if (status == TN_OK) { status = backend_cuda_over(library, &cuda, &error); }
     if (status == TN_OK) { return 0; }

@@ -26,7 +26,7 @@ static inline int open_library(void **state)
     const char *gpu = getenv("TANIST_TEST_GPU");
     library = cuda_emulated();
     if (gpu == NULL || strcmp(gpu, "1") != 0) { return 0; }
-    if (cuda_library_open(&library, &error) == TN_OK) { return 0; }
+    if (cuda_library_open(0, &library, &error) == TN_OK) { return 0; }
     print_error("%s\n", error.text);
     return -1;
 }

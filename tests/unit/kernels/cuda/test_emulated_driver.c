@@ -302,11 +302,30 @@ static int close_driver(void **state)
     return machine(NULL, NULL);
 }
 
+/* The others work on, with their own memory, when one fails or is small. */
+static void one_device_differs(void **state)
+{
+    (void)state;
+    gpu_address memory = 0;
+    uint8_t host[BYTES] = {0};
+    assert_int_equal(machine("devices=2,broken=1,calls=2,error=719,small=1,limit=1024", NULL),
+                     GPU_SUCCESS);
+    use_device(0);
+    const gpu_address first = memory_of(BYTES + BYTES);
+    use_device(1);
+    assert_int_equal(driver->allocate(&memory, BYTES + BYTES), GPU_OUT_OF_MEMORY);
+    assert_int_equal(driver->upload(first, host, BYTES, NULL), GPU_INVALID_VALUE);
+    assert_int_equal(driver->allocate(&memory, BYTES), GPU_LAUNCH_FAILED);
+    use_device(0);
+    assert_int_equal(driver->upload(first, host, BYTES, NULL), GPU_SUCCESS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_stay_within_an_allocation),
         cmocka_unit_test(memory_ends),
+        cmocka_unit_test(one_device_differs),
         cmocka_unit_test(a_write_behind_an_allocation_is_found),
         cmocka_unit_test(calls_fail_from_the_ordered_one_on),
         cmocka_unit_test(memory_needs_a_context),

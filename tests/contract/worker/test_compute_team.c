@@ -1,0 +1,242 @@
+/* Several GPUs of a worker compute the bits of one: threads of the CPU take their place, or with
+ * TANIST_TEST_GPU=1 the GPUs of this machine, of which 8 are emulated ones. */
+#include "worker/compute_team.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { STEPS = 2 };
+
+static const struct slice_node nodes[] = {{0, 6}, {0, 4}, {4, 2}, {2, 2}, {5, 1}};
+static const uint32_t members[] = {1, 2, 3, 4, 8};
+
+static struct job job;
+static struct model *model;
+static struct dataset *train;
+static struct buffer_pool *pool;
+static struct compute_config settings;
+static float *values;
+
+static bool has_gpus(void)
+{
+    const char *gpu = getenv("TANIST_TEST_GPU");
+    return gpu != NULL && strcmp(gpu, "1") == 0;
+}
+
+static void set(const char *assignment)
+{
+    assert_int_equal(job_set(&job, assignment, NULL), TN_OK);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    job_init(&job);
+    set("data.type=synthetic");
+    set("data.examples=500");
+    set("model.inputs=8");
+    set("model.outputs=3");
+    set("train.batch=24");
+    set("train.slices=6");
+    strcpy(job.model.type, "softmax");
+    job.model.hidden_count = 0;
+    assert_int_equal(model_open(&job, &model, NULL), TN_OK);
+    assert_int_equal(dataset_open(&job, DATASET_TRAIN, &train, NULL), TN_OK);
+    pool = buffer_pool_create(0);
+    settings = (struct compute_config){
+        .job = &job,
+        .model = model,
+        .programs = has_gpus() ? "cuda" : "portable",
+        .train = train,
+        .pool = pool,
+    };
+    assert_int_equal(kernels_open("portable", &settings.kernels, NULL), TN_OK);
+    values = calloc(model->table.parameter_count, sizeof *values);
+    variables_init_range(&model->table, 3, 0, model->table.parameter_count, values);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    free(values);
+    buffer_pool_destroy(pool);
+    dataset_close(train);
+    model_close(model);
+    return 0;
+}
+
+struct seen {
+    uint64_t calls, first, end;
+};
+
+static void became_final(void *user, uint64_t first, uint64_t end)
+{
+    struct seen *seen = user;
+    seen->calls++;
+    seen->first = first;
+    seen->end = end;
+}
+
+static void open_with(struct compute *compute, const char *programs, uint32_t gpus)
+{
+    struct compute_config config = settings;
+    struct error error = {.status = TN_OK};
+    config.programs = programs;
+    config.gpus = gpus;
+    if (compute_open(compute, &config, &error) != TN_OK) { fail_msg("%s", error.text); }
+}
+
+static void compare(uint32_t gpus)
+{
+    struct compute one, several;
+    const uint64_t count = model->table.parameter_count;
+    float *expected = malloc(count * sizeof *expected), *sum = malloc(count * sizeof *sum);
+    open_with(&one, "portable", 1);
+    open_with(&several, settings.programs, gpus);
+    for (uint64_t step = 0; step < STEPS; step++) {
+        for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
+            struct seen seen = {.calls = 0};
+            const struct compute_watch watch = {became_final, &seen};
+            const enum tn_status status =
+                compute_node_into(&one, values, step, nodes[i], expected, NULL, NULL);
+            assert_int_equal(status, TN_OK);
+            struct error error = {.status = TN_OK};
+            if (compute_node_into(&several, values, step, nodes[i], sum, &watch, &error) != TN_OK) {
+                fail_msg("%s", error.text);
+            }
+            assert_memory_equal(sum, expected, count * sizeof *sum);
+            assert_true(compute_node_loss(&several) == compute_node_loss(&one));
+            assert_true(seen.calls > 0 && seen.first == 0);
+            assert_true(gpus == 1 || nodes[i].count == 1 || (seen.calls == 1 && seen.end == count));
+        }
+        assert_true(compute_train_loss(&several, step) == compute_train_loss(&one, step));
+        values[step] += 0.5F; /* The members read the new values. */
+    }
+    compute_close(&several), compute_close(&one);
+    free(sum), free(expected);
+}
+
+/* Slices of 4 examples, which each member computes in one run. */
+static void test_slices_in_one_run(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) { compare(members[i]); }
+}
+
+/* Slices of 3 and of 4 examples, one by one. */
+static void test_slices_one_by_one(void **state)
+{
+    (void)state;
+    job.train.batch = 20;
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) { compare(members[i]); }
+}
+
+static void set_emulated(const char *more)
+{
+    char settings_of_gpus[64];
+    (void)snprintf(settings_of_gpus, sizeof settings_of_gpus, "devices=8,broken=1,%s", more);
+    assert_int_equal(setenv("TANIST_EMULATED_GPU", settings_of_gpus, 1), 0);
+}
+
+/* Copies and kernels of all GPUs as early and as late as events allow; the other tests have the
+ * order "late". */
+static void test_all_orders(void **state)
+{
+    static const char *const orders[] = {"order=copies", "order=kernels", "order=random,seed=1"};
+    static const uint32_t batches[] = {24, 20}; /* Slices in one run, and one by one. */
+    (void)state;
+    if (!has_gpus()) { skip(); }
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        set_emulated(orders[i]);
+        for (size_t j = 0; j < sizeof batches / sizeof batches[0]; j++) {
+            job.train.batch = batches[j];
+            compare(1), compare(2), compare(3), compare(8);
+        }
+    }
+}
+
+/* The error is that of the first slice, whichever member finds one first. */
+static void test_divergence_names_the_first_slice(void **state)
+{
+    (void)state;
+    struct compute several;
+    struct error error = {.status = TN_OK};
+    float *sum = malloc(model->table.parameter_count * sizeof *sum);
+    open_with(&several, settings.programs, 4);
+    values[0] = NAN;
+    const struct slice_node all = {0, 6};
+    assert_int_equal(compute_node_into(&several, values, 3, all, sum, NULL, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "step 3, slice 0"));
+    compute_close(&several);
+    free(sum);
+}
+
+/* The first GPU follows the last one. */
+static void test_programs_are_on_the_gpus_in_turn(void **state)
+{
+    (void)state;
+    if (!has_gpus()) { skip(); }
+    struct compute_config config = settings;
+    const char *first = NULL, *second = NULL;
+    struct error error = {.status = TN_OK};
+    config.gpus = 2;
+    config.first_gpu = 7;
+    assert_int_equal(compute_team_programs(&config, 0, &first, NULL), TN_OK);
+    assert_int_equal(compute_team_programs(&config, 1, &second, NULL), TN_OK);
+    assert_string_equal(first, "cuda:7");
+    assert_string_equal(second, "cuda:0");
+    config.gpus = 9;
+    assert_int_equal(compute_team_programs(&config, 0, &first, &error), TN_ENOENT);
+    assert_non_null(strstr(error.text, "train.gpus is 9, but the driver shows 8 GPUs"));
+    assert_non_null(strstr(error.text, "give --set train.gpus=8"));
+}
+
+/* GPU 1 fails in the middle of a step: no sum is used, also later; other GPUs compute the same bits
+ * as before. This is the last test, as the GPU has failed for the rest of the process. */
+static void test_one_gpu_fails_in_a_step(void **state)
+{
+    static const struct slice_node all = {0, 6};
+    (void)state;
+    if (!has_gpus()) { skip(); }
+    struct compute several;
+    float *sum = malloc(model->table.parameter_count * sizeof *sum);
+    job.train.batch = 20;
+    open_with(&several, settings.programs, 2);
+    assert_int_equal(compute_node_into(&several, values, 0, all, sum, NULL, NULL), TN_OK);
+    set_emulated("operations=9,error=719");
+    for (uint64_t step = 1; step <= 2; step++) {
+        struct seen seen = {.calls = 0};
+        struct error error = {.status = TN_OK};
+        const struct compute_watch watch = {became_final, &seen};
+        const enum tn_status status =
+            compute_node_into(&several, values, step, all, sum, &watch, &error);
+        assert_int_equal(status, TN_EDEVICE);
+        assert_non_null(strstr(error.text, "/gpu:1: "));
+        assert_non_null(strstr(error.text, "CUDA_ERROR_LAUNCH_FAILED"));
+        assert_int_equal(seen.calls, 0);
+    }
+    compute_close(&several);
+    free(sum);
+    compare(1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_slices_in_one_run, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_slices_one_by_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_all_orders, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_divergence_names_the_first_slice, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_programs_are_on_the_gpus_in_turn, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_gpu_fails_in_a_step, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,323 @@
+#include "worker/compute_team.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/minmax.h"
+#include "kernels/gpu/devices.h"
+
+/* A number of members that is not a power of two gets this many subtrees each, so that the shares
+ * differ less. */
+enum { UNEVEN_PIECES = 4, PIECES_MAX = 32 };
+
+struct piece {
+    struct slice_node node;
+    struct buffer *buffer; /* NULL: the sum of the first piece is in that of the node. */
+    float *sum;
+    double loss;
+};
+
+struct team_member {
+    struct compute_team *team;
+    uint32_t number;
+    struct compute own;      /* Unused by the first member. */
+    struct compute *compute; /* `own`, or the leader's. */
+    pthread_t thread;
+    bool has_thread;
+    struct error error; /* Its first error in this node. */
+};
+
+struct compute_team {
+    struct team_member members[JOB_GPUS_MAX];
+    uint32_t count;
+    uint32_t pieces_of_node; /* The largest number of pieces. */
+    /* These belong to the node that is computed. */
+    struct piece pieces[PIECES_MAX];
+    uint32_t piece_count;
+    struct compute_loss losses[SLICES_MAX];
+    pthread_mutex_t mutex; /* Protects all below. */
+    pthread_cond_t begun, done;
+    uint64_t round;   /* The number of nodes so far. */
+    uint32_t working; /* Members with a thread that compute. */
+    bool stopping;
+};
+
+/* ------------------------------------------------------------ the choice of GPUs */
+
+enum tn_status compute_team_programs(const struct compute_config *config, uint32_t member,
+                                     const char **programs, struct error *error)
+{
+    static const char *const names[] = {
+        "cuda:0", "cuda:1", "cuda:2",  "cuda:3",  "cuda:4",  "cuda:5",  "cuda:6",  "cuda:7",
+        "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15",
+    };
+    uint32_t count = 0;
+    *programs = config->programs;
+    if (strcmp(config->programs, "cuda") != 0) { return TN_OK; }
+    /* An error is found again, and explained, when the first GPU is opened. */
+    if (gpu_devices_count(&count, NULL) != TN_OK || count == 0) { return TN_OK; }
+    if (config->gpus > count) {
+        return error_set(error, TN_ENOENT,
+                         "train.gpus is %" PRIu32 ", but the driver shows %" PRIu32
+                         " GPU%s to this worker: give --set train.gpus=%" PRIu32
+                         ", or let CUDA_VISIBLE_DEVICES list more",
+                         config->gpus, count, count == 1 ? "" : "s", count);
+    }
+    count = u32_min(count, sizeof names / sizeof names[0]);
+    *programs = names[(config->first_gpu + member) % count];
+    return TN_OK;
+}
+
+/* ------------------------------------------------------------ members */
+
+static enum tn_status compute_piece(struct team_member *member, struct piece *piece)
+{
+    const struct error none = {.status = TN_OK};
+    member->error = none;
+    enum tn_status status = compute_part(member->compute, piece->node, piece->sum, &member->error);
+    if (status == TN_OK) { piece->loss = compute_node_loss(member->compute); }
+    member->error.status = status;
+    return status;
+}
+
+/* Pieces are dealt as evenly as their number allows, neighbours to the same member. */
+static void compute_pieces(struct team_member *member)
+{
+    struct compute_team *team = member->team;
+    enum tn_status status = TN_OK;
+    member->error.status = TN_OK;
+    for (uint32_t i = 0; i < team->piece_count && status == TN_OK; i++) {
+        if (i * team->count / team->piece_count != member->number) { continue; }
+        status = compute_piece(member, &team->pieces[i]);
+    }
+}
+
+static void *serve(void *context)
+{
+    struct team_member *member = context;
+    struct compute_team *team = member->team;
+    uint64_t round = 0;
+    (void)pthread_mutex_lock(&team->mutex);
+    for (;;) {
+        while (!team->stopping && team->round == round) {
+            (void)pthread_cond_wait(&team->begun, &team->mutex);
+        }
+        if (team->stopping) { break; }
+        round = team->round;
+        (void)pthread_mutex_unlock(&team->mutex);
+        compute_pieces(member);
+        (void)pthread_mutex_lock(&team->mutex);
+        if (--team->working == 0) { (void)pthread_cond_signal(&team->done); }
+    }
+    (void)pthread_mutex_unlock(&team->mutex);
+    return NULL;
+}
+
+static enum tn_status open_member(struct compute_team *team, uint32_t number,
+                                  const struct compute *leader, struct error *error)
+{
+    struct team_member *member = &team->members[number];
+    struct compute_config config = leader->config;
+    config.programs = leader->all_programs;
+    config.gpus = leader->config.gpus;
+    config.test = NULL;
+    config.details = NULL;
+    config.member = number;
+    enum tn_status status = compute_open(&member->own, &config, error);
+    if (status != TN_OK) { return status; }
+    member->own.losses_of_slices = team->losses;
+    member->compute = &member->own;
+    sigset_t all, before; /* Signals are for the process's other threads. */
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    member->has_thread = pthread_create(&member->thread, NULL, serve, member) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (member->has_thread) { return TN_OK; }
+    return error_set(error, TN_ENOMEM, "a thread for GPU %" PRIu32 " cannot be created", number);
+}
+
+static uint32_t choose_pieces(uint32_t members)
+{
+    const bool is_power = (members & (members - 1)) == 0;
+    uint32_t pieces = 1;
+    while (pieces < members * (is_power ? 1 : UNEVEN_PIECES)) { pieces *= 2; }
+    return u32_min(pieces, PIECES_MAX);
+}
+
+uint32_t compute_team_levels(uint32_t gpus, uint32_t depth)
+{
+    uint32_t cut = 0; /* The levels above the pieces. */
+    while (cut < depth && (1U << cut) < choose_pieces(gpus)) { cut++; }
+    const uint32_t pieces = 1U << cut;
+    return pieces - 1 + u32_min(gpus, pieces) * (depth - cut);
+}
+
+enum tn_status compute_team_open(const struct compute *leader, struct compute_team **out,
+                                 struct error *error)
+{
+    const uint32_t count = leader->config.gpus;
+    assert(count >= 2 && count <= JOB_GPUS_MAX);
+    struct compute_team *team = calloc(1, sizeof *team);
+    *out = NULL;
+    if (team == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    team->count = count;
+    team->pieces_of_node = choose_pieces(count);
+    (void)pthread_mutex_init(&team->mutex, NULL);
+    (void)pthread_cond_init(&team->begun, NULL);
+    (void)pthread_cond_init(&team->done, NULL);
+    enum tn_status status = TN_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        team->members[i] = (struct team_member){.team = team, .number = i};
+    }
+    for (uint32_t i = 1; i < count && status == TN_OK; i++) {
+        status = open_member(team, i, leader, error);
+        if (status != TN_OK) {
+            status = error_context(error, "GPU %" PRIu32 " of %u", i + 1, count);
+        }
+    }
+    if (status == TN_OK) {
+        *out = team;
+    } else {
+        compute_team_close(team);
+    }
+    return status;
+}
+
+void compute_team_close(struct compute_team *team)
+{
+    if (team == NULL) { return; }
+    (void)pthread_mutex_lock(&team->mutex);
+    team->stopping = true;
+    (void)pthread_cond_broadcast(&team->begun);
+    (void)pthread_mutex_unlock(&team->mutex);
+    for (uint32_t i = 1; i < team->count; i++) {
+        struct team_member *member = &team->members[i];
+        if (member->has_thread) { (void)pthread_join(member->thread, NULL); }
+        compute_close(&member->own);
+    }
+    for (uint32_t i = 0; i < PIECES_MAX; i++) { buffer_release(team->pieces[i].buffer); }
+    (void)pthread_cond_destroy(&team->done);
+    (void)pthread_cond_destroy(&team->begun);
+    (void)pthread_mutex_destroy(&team->mutex);
+    free(team);
+}
+
+/* ------------------------------------------------------------ sums */
+
+static void list_pieces(struct compute_team *team, struct slice_node node, uint32_t most)
+{
+    if (most == 1 || node.count == 1) {
+        assert(team->piece_count < PIECES_MAX);
+        team->pieces[team->piece_count++].node = node;
+        return;
+    }
+    struct slice_node left, right;
+    slices_children(node, &left, &right);
+    list_pieces(team, left, most / 2);
+    list_pieces(team, right, most / 2);
+}
+
+static enum tn_status find_memory(struct compute_team *team, const struct compute *leader,
+                                  struct error *error)
+{
+    const size_t bytes = leader->parameters * sizeof(float);
+    team->pieces[0].sum = leader->sum;
+    for (uint32_t i = 1; i < team->piece_count; i++) {
+        struct piece *piece = &team->pieces[i];
+        if (piece->buffer == NULL) { piece->buffer = buffer_acquire(leader->config.pool, bytes); }
+        if (piece->buffer == NULL) {
+            return error_set(error, TN_ENOMEM,
+                             "out of memory for the gradients of %" PRIu64
+                             " parameters for %" PRIu32 " GPUs",
+                             leader->parameters, team->count);
+        }
+        piece->sum = piece->buffer->data;
+    }
+    return TN_OK;
+}
+
+static void compute_all(struct compute_team *team, struct compute *leader)
+{
+    for (uint32_t i = 1; i < team->count; i++) {
+        struct compute *compute = team->members[i].compute;
+        compute->values = leader->values;
+        compute->step = leader->step;
+        compute->version = leader->version;
+    }
+    (void)pthread_mutex_lock(&team->mutex);
+    team->round++;
+    team->working = team->count - 1;
+    (void)pthread_cond_broadcast(&team->begun);
+    (void)pthread_mutex_unlock(&team->mutex);
+    team->members[0].compute = leader;
+    compute_pieces(&team->members[0]);
+    (void)pthread_mutex_lock(&team->mutex);
+    while (team->working > 0) { (void)pthread_cond_wait(&team->done, &team->mutex); }
+    (void)pthread_mutex_unlock(&team->mutex);
+}
+
+/* A failed GPU comes before other errors, as nothing that it computed can be trusted; otherwise the
+ * error of the first slices. */
+static enum tn_status find_error(const struct compute_team *team, struct error *error)
+{
+    const struct error *found = NULL;
+    for (uint32_t i = 0; i < team->count; i++) {
+        const struct error *own = &team->members[i].error;
+        if (own->status == TN_OK) { continue; }
+        const bool is_first_failure =
+            own->status == TN_EDEVICE && found != NULL && found->status != TN_EDEVICE;
+        if (found == NULL || is_first_failure) { found = own; }
+    }
+    return found == NULL ? TN_OK : error_set(error, found->status, "%s", found->text);
+}
+
+/* The sum of the subtree is that of its first piece then; `*at` is the next piece. */
+static struct piece *add_pieces(struct compute_team *team, const struct compute *leader,
+                                struct slice_node node, uint32_t most, uint32_t *at)
+{
+    if (most == 1 || node.count == 1) { return &team->pieces[(*at)++]; }
+    struct slice_node left_node, right_node;
+    slices_children(node, &left_node, &right_node);
+    struct piece *left = add_pieces(team, leader, left_node, most / 2, at);
+    const struct piece *right = add_pieces(team, leader, right_node, most / 2, at);
+    leader->config.kernels->add(leader->parameters, right->sum, left->sum);
+    left->loss += right->loss;
+    return left;
+}
+
+enum tn_status compute_team_sum(struct compute_team *team, struct compute *leader,
+                                struct slice_node node, struct error *error)
+{
+    float *sum = leader->sum;
+    const struct compute_watch *watch = leader->watch;
+    team->piece_count = 0;
+    list_pieces(team, node, team->pieces_of_node);
+    enum tn_status status = find_memory(team, leader, error);
+    if (status != TN_OK) { return status; }
+    leader->watch = NULL;
+    leader->losses_of_slices = team->losses;
+    compute_all(team, leader);
+    leader->losses_of_slices = NULL;
+    leader->watch = watch;
+    leader->sum = sum;
+    status = find_error(team, error);
+    if (status != TN_OK) { return status; }
+    uint32_t at = 0;
+    const struct piece *all = add_pieces(team, leader, node, team->pieces_of_node, &at);
+    assert(all->sum == sum && at == team->piece_count);
+    leader->losses[0] = all->loss;
+    leader->final_from = 0;
+    for (uint32_t v = node.first; v < node.first + node.count; v++) {
+        recent_losses_add(&leader->recent, leader->step, team->losses[v].loss_sum,
+                          team->losses[v].examples);
+    }
+    if (watch != NULL && isfinite(all->loss)) {
+        watch->became_final(watch->user, 0, leader->parameters);
+    }
+    return TN_OK;
+}
