@@ -316,7 +316,8 @@ static void check_checkpoint_ids(struct checker *checker, const struct run *run)
 static void check_drain(struct checker *checker, const struct run *run)
 {
     uint64_t step = 0;
-    const char *wrong = drained_follow(&checker->drained, &checker->run, run, &step);
+    const uint64_t reached = reached_present(&checker->reached);
+    const char *wrong = drained_follow(&checker->drained, &checker->run, run, reached, &step);
     if (wrong != NULL) {
         checker_fail(checker, "I15: a ps was drained at step %" PRIu64 ": %s", step, wrong);
     }
@@ -331,7 +332,7 @@ static void check_released(struct checker *checker, const struct run *run)
 static void on_order(struct checker *checker, const struct zk_change *change)
 {
     assert(ends_with(change->path, "/run"));
-    const uint64_t reached = checker->drained.highest_step;
+    const uint64_t reached = checker->reached.all;
     struct run run;
     struct error error;
     if (change->blob == NULL || change->blob->size == 0) { return; }
@@ -344,6 +345,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     if (checker->has_run) { check_generation(checker, &run); }
     check_checkpoint_ids(checker, &run);
     if (checker->has_run) { check_drain(checker, &run); }
+    if (run.generation != was->generation) { reached_begin(&checker->reached, run.load_step); }
     check_released(checker, &run);
     if (run.phase == RUN_LOADING && run.generation != was->generation) {
         check_start_over(checker, &run);
@@ -443,6 +445,7 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
     if (checker->paused) { return; }
     for (size_t i = 0; i < txn->count; i++) {
         const struct zk_change *change = &txn->changes[i];
+        reached_on_change(&checker->reached, change);
         if (change->kind == ZK_DELETE) { continue; }
         if (ends_with(change->path, "/chief")) { on_chief(checker, change); }
         if (strstr(change->path, "/requests/") != NULL) { on_request(checker, change); }

@@ -45,6 +45,7 @@
 #include "checker/best_seen.h"
 #include "checker/drained.h"
 #include "checker/pace.h"
+#include "checker/reached.h"
 #include "checker/released.h"
 #include "checker/zk_tree.h"
 #include "common/base/digest.h"
@@ -122,6 +123,7 @@ struct checker {
     uint64_t evaluated_id; /* The last checkpoint with a result of the evaluator. */
     uint64_t evaluated;    /* Results of the evaluator. */
     uint64_t steps_redone; /* Whose values a ps had sent before a load of an earlier step. */
+    struct reached reached;
     struct drained drained;
     struct released released;
     struct best_seen best;
@@ -144,9 +146,10 @@ void checker_on_push(struct checker *checker, uint64_t generation, uint64_t step
 /* The ps of `shard`, one of `shards`, sent the values of `step`. */
 void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
                        uint32_t shards, const float *values, size_t count);
-/* Without ps: a worker has the values of `step`. The sum of a step alone does not show that a
- * worker applies it: a gate may have been ordered meanwhile. */
-void checker_on_step(struct checker *checker, uint64_t generation, uint64_t step);
+/* Without ps: this incarnation of a worker has the values of `step`. The sum of a step alone does
+ * not show that a worker applies it: a gate may have been ordered meanwhile. */
+void checker_on_step(struct checker *checker, uint64_t generation, uint64_t step, uint32_t worker,
+                     uint64_t incarnation);
 /* The ensemble was wiped: the transactions that follow are those of a new, empty one. */
 void checker_on_wipe(struct checker *checker);
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "checker/checker_private.h"
-#include "common/base/minmax.h"
 #include "common/job/strategy.h"
 
 /* ------------------------------------------------------------- staleness */
@@ -35,11 +34,12 @@ static void check_staleness(struct checker *checker, uint64_t generation, uint64
 
 /* ---------------------------------------------------------------- values */
 
-void checker_on_step(struct checker *checker, uint64_t generation, uint64_t step)
+void checker_on_step(struct checker *checker, uint64_t generation, uint64_t step, uint32_t worker,
+                     uint64_t incarnation)
 {
     assert(step != STEP_NONE);
     if (generation != checker->run.generation) { return; }
-    checker->drained.highest_step = u64_max(checker->drained.highest_step, step);
+    reached_by_worker(&checker->reached, worker, incarnation, step);
 }
 
 void checker_on_values(struct checker *checker, uint64_t generation, uint64_t step, uint32_t shard,
@@ -56,9 +56,7 @@ void checker_on_values(struct checker *checker, uint64_t generation, uint64_t st
         checker_fail(checker, "I3: values of generation %" PRIu64 " when %" PRIu64 " is ordered",
                      generation, checker->run.generation);
     }
-    if (generation == checker->run.generation) {
-        checker->drained.highest_step = u64_max(checker->drained.highest_step, step);
-    }
+    if (generation == checker->run.generation) { reached_by_ps(&checker->reached, step); }
     if (!strategy_of_job(checker->config.job)->exact_steps) {
         check_staleness(checker, generation, step, shard);
     }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 const char *drained_follow(struct drained *drained, const struct run *was, const struct run *run,
-                           uint64_t *step)
+                           uint64_t reached, uint64_t *step)
 {
     const char *wrong = NULL;
     bool stops = was->phase == RUN_RUNNING && run->phase == RUN_PAUSED && was->gate != 0;
@@ -21,10 +21,9 @@ const char *drained_follow(struct drained *drained, const struct run *was, const
     }
     if (run->phase == RUN_RUNNING || run->phase == RUN_FORMING) { drained->generation = 0; }
     bool active = drained->generation == was->generation && was->generation != 0;
-    if (active && drained->highest_step > drained->step) { wrong = "steps after it were made"; }
+    if (active && reached > drained->step) { wrong = "steps after it were made"; }
     if (active && run->phase == RUN_LOADING && run->load_step != drained->step) {
         wrong = "the next load is of another step";
     }
-    if (run->generation != was->generation) { drained->highest_step = run->load_step; }
     return wrong;
 }

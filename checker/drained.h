@@ -10,12 +10,12 @@
 #include "common/cluster/run.h"
 
 struct drained {
-    uint64_t highest_step;     /* The highest one whose values were sent in this generation. */
     uint64_t generation, step; /* Where training stopped for a drain; 0: it did not. */
 };
 
-/* /run changes. NULL: as it must; else what is wrong, about *step. Static storage. */
+/* /run changes, when the nodes have reached step `reached` of the generation. NULL: as it must;
+ * else what is wrong, about *step. Static storage. */
 const char *drained_follow(struct drained *drained, const struct run *was, const struct run *run,
-                           uint64_t *step);
+                           uint64_t reached, uint64_t *step);
 
 #endif

@@ -185,8 +185,9 @@ static enum tn_status create(struct change *change, struct error *error)
     return zk_sync_write(change->sync, &write, 1, error);
 }
 
-/* The request of a command that was killed exists until its session ends. */
-static enum tn_status remove_finished(struct change *change, struct error *error)
+/* Make room for another request. An answered one disappears when its command has read the answer;
+ * that of a command that was killed exists until its session ends, and is removed at `until_ms`. */
+static enum tn_status remove_answered(struct change *change, uint64_t until_ms, struct error *error)
 {
     struct zk_sync_data data;
     struct change_request other;
@@ -196,10 +197,14 @@ static enum tn_status remove_finished(struct change *change, struct error *error
     free(data.data);
     if (status != TN_OK) { return status; }
     if (other.state < CHANGE_DONE) {
-        return error_set(error, TN_EEXIST,
+        return error_set(error, TN_EUNHEALTHY,
                          "another change of %s is being made, requested by %s (%s): wait for it, "
                          "then try again",
                          change->target.cluster, other.by, change_state_name(other.state));
+    }
+    if (clock_monotonic_ms() < until_ms) {
+        (void)poll(NULL, 0, POLL_MS);
+        return TN_OK;
     }
     const struct zk_write remove = {
         .kind = ZK_DELETE, .path = change->path, .version = data.stat.version};
@@ -209,10 +214,12 @@ static enum tn_status remove_finished(struct change *change, struct error *error
 
 static enum tn_status send(struct change *change, struct error *error)
 {
+    const uint64_t until_ms = clock_monotonic_ms() + CHANGE_ANSWER_READ_MS;
     enum tn_status status = create(change, error);
-    for (int i = 0; i < ATTEMPTS_MAX && status == TN_EEXIST; i++) {
-        status = remove_finished(change, error);
+    for (int i = 0; i < ATTEMPTS_MAX && status == TN_EEXIST;) {
+        status = remove_answered(change, until_ms, error);
         if (status != TN_OK) { return status; }
+        i += clock_monotonic_ms() >= until_ms;
         status = create(change, error);
     }
     return status;
@@ -224,8 +231,8 @@ static enum tn_status read_request(struct change *change, int32_t *version, stru
     enum tn_status status = zk_sync_read(change->sync, change->path, &data, error);
     if (status == TN_ENOENT) {
         return error_set(error, TN_EUNHEALTHY,
-                         "the request was deleted by another program; `tanist status --dir DIR` "
-                         "shows the number of ps");
+                         "the request was deleted by another program: see in `tanist status` "
+                         "whether the change was made, and give the command again if not");
     }
     if (status != TN_OK) { return status; }
     status = change_request_decode(data.data, data.size, &change->request, error);
@@ -289,12 +296,6 @@ static enum tn_status look(struct change *change, uint64_t waited_ms, bool *over
     *over = true;
     enum tn_status status = read_request(change, &version, error);
     if (status != TN_OK && agent_is_gone(change)) { return fail_agent_gone(change, error); }
-    if (status == TN_ENOENT) {
-        return error_set(
-            error, TN_EUNHEALTHY,
-            "the request was deleted by another client: see whether the change was made, "
-            "and give the command again if not");
-    }
     if (status != TN_OK) { return status; }
     if (change->request.state == CHANGE_DONE) { return TN_OK; }
     if (change->request.state == CHANGE_REFUSED) {

@@ -35,7 +35,12 @@ enum change_strategy {
     CHANGE_TO_GROUP,
 };
 
-enum { CHANGE_TEXT_MAX = 512 };
+enum {
+    CHANGE_TEXT_MAX = 512,
+    /* A command that finds an answered request of another one gives it this time to read the
+     * answer; then it removes the request, as the command that made it was killed. */
+    CHANGE_ANSWER_READ_MS = 2000,
+};
 
 struct change_request {
     enum change_state state;

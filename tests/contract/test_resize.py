@@ -367,6 +367,16 @@ class Refusals(Live):
             self.assertIn("another change of quick is being made, requested by pid", second.stderr)
         self.end(run)
 
+    def test_refused_at_once(self):
+        """Each command gets the answer to its own request, also if the next one is waiting already."""
+        run = self.start_run(*ps(2))
+        for change in [self.begin_change("resize", "ps=2") for _ in range(8)]:
+            _, errors = change.communicate(timeout=patience(120))
+            self.assertIn(change.returncode, (3, 5), errors)
+            expected = "cluster.ps is 2 already" if change.returncode == 3 else "another change of quick is being made"
+            self.assertIn(expected, errors)
+        self.end(run)
+
     def test_too_many_ps(self):
         """A number that a start refuses is refused before a node leaves."""
         run = self.spawn("run", QUICK, "--dir", "run", "-q", "-o", "json", *LONG)

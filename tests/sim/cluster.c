@@ -151,7 +151,8 @@ static void note_replica(struct sim_cluster *cluster, const struct frame_header 
     if (report_decode(body, header->body_bytes, &report, &error) != TN_OK) { return; }
     if (report.task.role != ROLE_WORKER) { return; }
     note_progress(cluster, report.step);
-    checker_on_step(&cluster->checker, report.generation, report.step);
+    checker_on_step(&cluster->checker, report.generation, report.step, report.task.index,
+                    header->sender);
 }
 
 /* Array 0 of a replica are the values, whichever worker sends them. */
@@ -187,7 +188,10 @@ static void on_frame(void *ctx, void *receiver, const struct frame_header *heade
     }
     sim_group_on_frame(cluster, header);
     if (header->type == FRAME_SUM) { /* It is made from values of its step (M4). */
-        checker_on_step(&cluster->checker, header->generation, header->step);
+        const struct process *from = sender_of(cluster, header->sender);
+        assert(from != NULL && from->task.role == ROLE_WORKER);
+        checker_on_step(&cluster->checker, header->generation, header->step, from->task.index,
+                        header->sender);
     }
     note_replica(cluster, header, body);
     if (header->type != FRAME_VALUES && header->type != FRAME_ROWS) { return; }

@@ -43,8 +43,7 @@ static void add_kill(struct sim_setup *setup, struct random *random, uint64_t at
         (uint32_t)(task < COORDINATORS ? task : FIRST_WORKER + 1 + task - COORDINATORS));
 }
 
-/* One host, whose agent takes requests; with or without ps at first. */
-static void on_one_host(struct sim_setup *setup, struct random *random, bool has_ps)
+void live_on_one_host(struct sim_setup *setup, struct random *random, bool has_ps)
 {
     struct job *job = &setup->job;
     setup->one_host = setup->live = true;
@@ -90,7 +89,7 @@ static void add_kills(struct sim_setup *setup, struct random *random)
 
 void live_resize(struct sim_setup *setup, struct random *random)
 {
-    on_one_host(setup, random, true);
+    live_on_one_host(setup, random, true);
     if (random_below(random, 2) == 0) {
         setup->job.train.optimizer = OPTIMIZER_MOMENTUM;
         setup->job.train.rule_count = setup->job.train.before_count = 0;
@@ -104,7 +103,7 @@ void live_resize(struct sim_setup *setup, struct random *random)
 void live_balance(struct sim_setup *setup, struct random *random)
 {
     struct job *job = &setup->job;
-    on_one_host(setup, random, true);
+    live_on_one_host(setup, random, true);
     job->cluster.ps = (uint32_t)between(random, 2, PS_MOST);
     job->train.optimizer = OPTIMIZER_MOMENTUM;
     job->train.rule_count = job->train.before_count = 0;
@@ -123,7 +122,7 @@ void live_balance(struct sim_setup *setup, struct random *random)
 void live_workers(struct sim_setup *setup, struct random *random)
 {
     enum { MOST = 5, CHANGES = 3 };
-    on_one_host(setup, random, random_below(random, 2) == 0);
+    live_on_one_host(setup, random, random_below(random, 2) == 0);
     setup->workers_most = MOST;
     setup->job.train.steps = FASTER * STEPS;
     uint32_t workers = setup->job.cluster.workers;
@@ -143,7 +142,7 @@ void live_workers(struct sim_setup *setup, struct random *random)
 
 void live_switch(struct sim_setup *setup, struct random *random)
 {
-    on_one_host(setup, random, random_below(random, 2) == 0);
+    live_on_one_host(setup, random, random_below(random, 2) == 0);
     add_changes(setup, random, true);
     add_kills(setup, random);
 }
@@ -153,7 +152,7 @@ void live_switch(struct sim_setup *setup, struct random *random)
  */
 void live_survivor(struct sim_setup *setup, struct random *random)
 {
-    on_one_host(setup, random, false);
+    live_on_one_host(setup, random, false);
     setup->job.cluster.workers = WORKERS_MOST;
     setup->job.train.slices = (uint32_t)between(random, 1, WORKERS_MOST);
     setup->job.checkpoint.every_steps = 200;
@@ -170,7 +169,7 @@ void live_survivor(struct sim_setup *setup, struct random *random)
 void live_requests(struct sim_setup *setup, struct random *random)
 {
     const bool switches = random_below(random, 2) == 0;
-    on_one_host(setup, random, !switches || random_below(random, 2) == 0);
+    live_on_one_host(setup, random, !switches || random_below(random, 2) == 0);
     setup->job.cluster.workers = WORKERS_MOST;
     setup->job.cluster.workers_least = 1;
     add_changes(setup, random, switches);
@@ -194,7 +193,7 @@ void live_requests(struct sim_setup *setup, struct random *random)
 void live_sequence(struct sim_setup *setup, struct random *random)
 {
     enum { CHANGES = 3, GAP_MS = 2500 };
-    on_one_host(setup, random, random_below(random, 2) == 0);
+    live_on_one_host(setup, random, random_below(random, 2) == 0);
     setup->job.train.steps = FASTER * STEPS;
     setup->job.cluster.workers = WORKERS_MOST;
     setup->job.cluster.workers_least = 1;
@@ -217,7 +216,7 @@ void live_sequence(struct sim_setup *setup, struct random *random)
 void live_stop(struct sim_setup *setup, struct random *random)
 {
     const bool switches = random_below(random, 2) == 0;
-    on_one_host(setup, random, !switches || random_below(random, 2) == 0);
+    live_on_one_host(setup, random, !switches || random_below(random, 2) == 0);
     setup->job.train.steps *= 4;
     add_changes(setup, random, switches);
     const uint64_t at_ms = change_ms(setup, 1);
@@ -236,7 +235,7 @@ void live_faults(struct sim_setup *setup, struct random *random)
         DRAWN_MAX = 6
     };
     const bool switches = random_below(random, 2) == 0;
-    on_one_host(setup, random, !switches || random_below(random, 2) == 0);
+    live_on_one_host(setup, random, !switches || random_below(random, 2) == 0);
     add_changes(setup, random, switches);
     for (uint32_t i = 0; i < 2; i++) {
         const uint64_t at_ms = change_ms(setup, i);
@@ -279,6 +278,19 @@ static bool came_too_late(const struct sim_author *author)
            strstr(text, "leaving") != NULL;
 }
 
+/* Whether it asked for what the cluster is already: a change between them, which was to make it
+ * differ, was refused as another one was under way. */
+static bool came_for_nothing(const struct sim_live *live, uint32_t index)
+{
+    const struct sim_author *author = &live->authors[index];
+    if (author->result != RESULT_REFUSED) { return false; }
+    if (strstr(author->request.text, "nothing to change") == NULL) { return false; }
+    for (uint32_t i = 0; i < index; i++) {
+        if (live->authors[i].result == RESULT_BUSY) { return true; }
+    }
+    return false;
+}
+
 /* Whether it came too soon instead, while a change before it, which was made, was under way. */
 static bool came_too_soon(const struct sim_live *live, uint32_t index)
 {
@@ -296,7 +308,7 @@ const char *is_changed(const struct sim_cluster *cluster)
         const struct sim_author *author = &cluster->live.authors[i];
         done += author->result == RESULT_DONE;
         if (author->result == RESULT_DONE || came_too_late(author)) { continue; }
-        if (came_too_soon(&cluster->live, i)) { continue; }
+        if (came_too_soon(&cluster->live, i) || came_for_nothing(&cluster->live, i)) { continue; }
         return "a change was not made";
     }
     if (cluster->resizes < done) { return "a change was reported that was not made"; }

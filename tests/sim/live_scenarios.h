@@ -7,6 +7,9 @@
 
 #include "tests/sim/cluster.h"
 
+/* One host, whose agent takes requests; with or without ps at first. */
+void live_on_one_host(struct sim_setup *setup, struct random *random, bool has_ps);
+
 /* Another number of ps, twice, while coordinators and workers die: is_changed(). */
 void live_resize(struct sim_setup *setup, struct random *random);
 /* With and without ps in turn; the same. */

@@ -175,8 +175,7 @@ void scenario_commands(struct sim_setup *setup, struct random *random)
 
 /* ------------------------------------------------------------------- verdict */
 
-/* A request that operators made long ago, and that is still there. */
-static bool any_request_waits(const struct sim_cluster *cluster)
+bool any_request_waits(const struct sim_cluster *cluster)
 {
     const struct zk_tree *tree = zk_model_tree(cluster->zk);
     char path[256];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
+#include "tests/sim/live_commands.h"
 #include "tests/sim/live_scenarios.h"
 #include "tests/sim/scenario_commands.h"
 #include "tests/sim/scenario_draw.h"
@@ -411,6 +412,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"live-sequence", live_sequence, is_sequence},
     {"live-stop", live_stop, is_stopped_live},
     {"live-faults", live_faults, answers_are_true},
+    {"live-commands", live_commands, live_commands_are_obeyed},
 };
 
 /* ---------------------------------------------------------------------- setup */

@@ -58,13 +58,14 @@ static void on_poll(struct world *world, void *target, uint64_t op, uint64_t b, 
     (void)world;
     (void)b;
     (void)data;
-    if (author->killed || author->stage != AUTHOR_WAITS || author->op != op) { return; }
-    read_it(author, AUTHOR_WAITS);
+    const bool looks = author->stage == AUTHOR_WAITS || author->stage == AUTHOR_READS_OTHER;
+    if (author->killed || !looks || author->op != op) { return; }
+    read_it(author, author->stage);
 }
 
-static void wait_more(struct sim_author *author)
+static void look_later(struct sim_author *author, int stage)
 {
-    author->stage = AUTHOR_WAITS;
+    author->stage = stage;
     world_after(&author->cluster->world, POLL_US, on_poll, author, author->op, 0, NULL);
 }
 
@@ -80,9 +81,11 @@ static void on_other(struct sim_author *author, const struct zk_event *event)
     assert(status == TN_OK);
     author->version = event->stat.version;
     if (event->stat.ephemeral_owner == zk_client_session(author->zk)) {
-        wait_more(author);
+        look_later(author, AUTHOR_WAITS);
     } else if (found.state < CHANGE_DONE) {
         end(author, RESULT_BUSY);
+    } else if (world_ms(&author->cluster->world) < author->asked_ms + CHANGE_ANSWER_READ_MS) {
+        look_later(author, AUTHOR_READS_OTHER);
     } else {
         remove_it(author, AUTHOR_REMOVES);
     }
@@ -95,7 +98,7 @@ static void on_look(struct sim_author *author, const struct zk_event *event)
         return;
     }
     if (event->outcome != ZK_OK) {
-        wait_more(author);
+        look_later(author, AUTHOR_WAITS);
         return;
     }
     const enum tn_status status =
@@ -110,10 +113,10 @@ static void on_look(struct sim_author *author, const struct zk_event *event)
         if (is_late) {
             remove_it(author, AUTHOR_WITHDRAWS);
         } else {
-            wait_more(author);
+            look_later(author, AUTHOR_WAITS);
         }
         break;
-    default: wait_more(author);
+    default: look_later(author, AUTHOR_WAITS);
     }
 }
 
@@ -123,7 +126,7 @@ static void on_result(struct sim_author *author, const struct zk_event *event)
     switch (author->stage) {
     case AUTHOR_CREATES:
         if (is_done) {
-            wait_more(author);
+            look_later(author, AUTHOR_WAITS);
         } else {
             read_it(author, AUTHOR_READS_OTHER);
         }
@@ -135,7 +138,7 @@ static void on_result(struct sim_author *author, const struct zk_event *event)
         if (is_done) {
             end(author, RESULT_WITHDRAWN);
         } else {
-            wait_more(author);
+            look_later(author, AUTHOR_WAITS);
         }
         break;
     case AUTHOR_OVER: break;
@@ -236,8 +239,9 @@ static void on_run(struct sim_cluster *cluster, const struct zk_blob *blob)
     struct sim_live *live = &cluster->live;
     struct run run;
     if (blob == NULL || run_decode(blob->data, blob->size, &run, NULL) != TN_OK) { return; }
-    if (live->is_paused && !run.pause_requested && ++live->unpaused > live->resumes &&
-        !run_is_over(&run)) {
+    const bool is_stopped = cluster->checker.stop_requested && run.ending; /* It ends the pause. */
+    const bool is_resumed = live->is_paused && !run.pause_requested && !is_stopped;
+    if (is_resumed && ++live->unpaused > live->resumes && !run_is_over(&run)) {
         world_fail(&cluster->world, "P16: a pause ended that no operator ended");
     }
     live->is_paused = run.pause_requested;

@@ -96,7 +96,9 @@ static void judge_departure(struct sim_cluster *cluster, const struct process *p
                    "C24: worker:%u leaves with steps that no other has, up to %" PRIu64,
                    process->task.index, step);
     }
-    if (!holds || !values_are_needed(cluster, process)) { return; }
+    /* It has only the loaded values, as all others, and may not know yet that steps are made. */
+    const bool has_loaded = run->phase == RUN_RUNNING && run->gate == 0 && step == run->load_step;
+    if (!holds || has_loaded || !values_are_needed(cluster, process)) { return; }
     world_fail(&cluster->world,
                "C24: worker:%u leaves before it is released, or the gate %" PRIu64
                " or the end is saved",
