@@ -2,7 +2,8 @@
  * sim: runs the cluster in the simulator, one run for each seed.
  *
  *   sim FIRST_SEED COUNT [--jobs N] [--trace] [--no-shrink] [--mask HEX] [--quiet]
- *   sim --file FILE      the seeds and masks in FILE, one on each line; # begins a comment
+ *   sim --file FILE      the seeds and masks in FILE, one on each line, behind the name of their
+ *                        scenario if they have one; # begins a comment
  *   sim --scenario NAME FIRST_SEED COUNT ...     the faults of a scenario (scenarios.c), or of all
  *
  * The faults of a seed that fails are shrunk to a minimal set that still fails, and printed with
@@ -212,6 +213,22 @@ static uint32_t run_jobs(const struct options *options, struct coverage *total)
     return failed;
 }
 
+/* Choose the scenario at the start of a line, or none. The result is the rest of the line; NULL:
+ * the scenario is unknown. */
+static const char *choose_scenario(const char *line)
+{
+    const size_t length = strcspn(line, " \t\n");
+    scenario = NULL;
+    if (!isalpha((unsigned char)line[0])) { return line; }
+    for (uint32_t i = 0; i < SCENARIOS && scenario == NULL; i++) {
+        const char *name = scenarios[i].name;
+        if (strlen(name) == length && strncmp(name, line, length) == 0) {
+            scenario = &scenarios[i];
+        }
+    }
+    return scenario != NULL ? line + length : NULL;
+}
+
 /* Runs the seeds of a file. Returns the number of failures. */
 static uint32_t run_file(const char *path, const struct options *options, struct coverage *coverage)
 {
@@ -226,7 +243,13 @@ static uint32_t run_file(const char *path, const struct options *options, struct
         struct options one = *options;
         char failure[256];
         uint64_t seed;
-        if (sscanf(line, "%" SCNu64 " %" SCNx64, &seed, &one.mask) < 1) { continue; }
+        const char *numbers = choose_scenario(line);
+        if (numbers == NULL) {
+            (void)fprintf(stderr, "unknown scenario: %s", line);
+            failed++;
+            continue;
+        }
+        if (sscanf(numbers, "%" SCNu64 " %" SCNx64, &seed, &one.mask) < 1) { continue; }
         if (passes(seed, one.mask, false, coverage, failure, false)) { continue; }
         failed++;
         report_failure(&one, seed, failure);
