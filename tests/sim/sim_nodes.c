@@ -53,9 +53,10 @@ void sim_bootstrap(struct sim_cluster *cluster)
 static bool values_are_needed(const struct sim_cluster *cluster, const struct process *process)
 {
     const struct run *run = &cluster->checker.run;
-    if (run->phase == RUN_STOPPING) { return true; }
+    const bool is_released = released_has(&cluster->checker.released, process->config.incarnation);
+    if (run->phase == RUN_STOPPING) { return !is_released; }
     if (run->phase != RUN_RUNNING && !run_is_paused_by_operator(run)) { return false; }
-    return run->gate != 0 || !released_has(&cluster->checker.released, process->config.incarnation);
+    return run->gate != 0 || !is_released;
 }
 
 /* Whether all that have values, and stay or are not released, lack steps of this one. One that
@@ -97,7 +98,7 @@ static void judge_departure(struct sim_cluster *cluster, const struct process *p
                    process->task.index, step);
     }
     /* It has only the loaded values, as all others, and may not know yet that steps are made. */
-    const bool has_loaded = run->phase == RUN_RUNNING && run->gate == 0 && step == run->load_step;
+    const bool has_loaded = run->phase == RUN_RUNNING && step == run->load_step;
     if (!holds || has_loaded || !values_are_needed(cluster, process)) { return; }
     world_fail(&cluster->world,
                "C24: worker:%u leaves before it is released, or the gate %" PRIu64
