@@ -7,25 +7,21 @@
 
 enum { TAIL_BYTES = 8192, TIME_BYTES = 24 /* "2026-01-31T12:00:00.000Z" */ };
 
-static bool contains(const char *line, size_t length, const char *part)
+/* Whether the logger (common/base/log.h) wrote the line, with a level below ERROR. */
+static bool is_below_error(const char *line, size_t length)
 {
-    return memmem(line, length, part, strlen(part)) != NULL;
-}
-
-/* Whether the line is one of common/base/log.h below ERROR. */
-static bool is_harmless(const char *line, size_t length)
-{
-    static const char *const texts[] = {" DEBUG ", " INFO  ", " WARN  "};
-    static const char *const json[] = {"\"level\":\"debug\"", "\"level\":\"info\"",
-                                       "\"level\":\"warn\""};
+    static const struct {
+        const char *text, *json;
+    } levels[] = {
+        {" DEBUG ", "\"level\":\"debug\""},
+        {" INFO  ", "\"level\":\"info\""},
+        {" WARN  ", "\"level\":\"warn\""},
+    };
     const bool is_json = length > 0 && line[0] == '{';
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const size_t width = strlen(texts[i]);
-        if (is_json && contains(line, length, json[i])) { return true; }
-        if (!is_json && length >= TIME_BYTES + width &&
-            memcmp(line + TIME_BYTES, texts[i], width) == 0) {
-            return true;
-        }
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        const char *level = is_json ? levels[i].json : levels[i].text;
+        const char *found = memmem(line, length, level, strlen(level));
+        if (found != NULL && (is_json || found == line + TIME_BYTES)) { return true; }
     }
     return false;
 }
@@ -41,7 +37,7 @@ const char *log_reason_find(const char *text, size_t size, size_t *length)
         size_t start = end;
         while (start > 0 && text[start - 1] != '\n') { start--; }
         *length = end - start;
-        if (end > 0 && !is_harmless(text + start, *length)) { return text + start; }
+        if (end > 0 && !is_below_error(text + start, *length)) { return text + start; }
         if (end > 0 && last == NULL) {
             last = text + start;
             last_length = *length;

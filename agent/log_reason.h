@@ -11,11 +11,11 @@
 
 enum { LOG_REASON_MAX = 640 };
 
-/* The line of `text` (lines with '\n', the end of a log) that best explains its end: the last one
- * that is an ERROR or that the logger did not write (an assertion, the report of a sanitizer). A
- * thread that runs on may log after it: lines of the levels DEBUG to WARN are taken only if there
- * is no other, and then the last one. Its start is returned and its size, at most that of the text,
- * set; an empty text has the size 0. Both log formats are known. */
+/* Find the line that explains why a log ends. `text` is the end of the log, in either log format.
+ * The result is the last line with the level ERROR, or that the logger did not write, such as a
+ * failed assertion or the report of a sanitizer. Other threads may log lines after it. Without such
+ * a line, the result is the last line. It points into `text`; `*length` is set to its length, 0 if
+ * all lines are empty. */
 const char *log_reason_find(const char *text, size_t size, size_t *length);
 
 /* That line of the last 8 KiB of the file, from byte `from` on if the file is still that long;

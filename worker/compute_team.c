@@ -75,26 +75,18 @@ enum tn_status compute_team_programs(const struct compute_config *config, uint32
 
 /* ------------------------------------------------------------ members */
 
-static enum tn_status compute_piece(struct team_member *member, struct piece *piece)
-{
-    const struct error none = {.status = TN_OK};
-    member->error = none;
-    enum tn_status status = compute_part(member->compute, piece->node, piece->sum, &member->error);
-    if (status == TN_OK) { piece->loss = compute_node_loss(member->compute); }
-    member->error.status = status;
-    return status;
-}
-
 /* Pieces are dealt as evenly as their number allows, neighbours to the same member. */
 static void compute_pieces(struct team_member *member)
 {
     struct compute_team *team = member->team;
     enum tn_status status = TN_OK;
-    member->error.status = TN_OK;
     for (uint32_t i = 0; i < team->piece_count && status == TN_OK; i++) {
+        struct piece *piece = &team->pieces[i];
         if (i * team->count / team->piece_count != member->number) { continue; }
-        status = compute_piece(member, &team->pieces[i]);
+        status = compute_part(member->compute, piece->node, piece->sum, &member->error);
+        if (status == TN_OK) { piece->loss = compute_node_loss(member->compute); }
     }
+    member->error.status = status;
 }
 
 static void *serve(void *context)
@@ -124,7 +116,6 @@ static enum tn_status open_member(struct compute_team *team, uint32_t number,
     struct team_member *member = &team->members[number];
     struct compute_config config = leader->config;
     config.programs = leader->all_programs;
-    config.gpus = leader->config.gpus;
     config.test = NULL;
     config.details = NULL;
     config.member = number;

@@ -7,10 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/log_reason.h"
 #include "chaos/cluster/lab.h"
 #include "common/base/files.h"
-
-enum { LAST_LINE_MAX = 300 };
 
 enum tn_status subprocess_start(const struct target_cluster *cluster, const char *component,
                                 const char *name, const char *const *arguments,
@@ -57,26 +56,12 @@ void subprocess_stop(struct subprocess *subprocess)
     subprocess->ended = true;
 }
 
-static void read_last_line(const char *path, char line[static LAST_LINE_MAX])
-{
-    line[0] = '\0';
-    FILE *file = fopen(path, "re");
-    if (file == NULL) { return; }
-    if (fseek(file, 1 - (long)LAST_LINE_MAX, SEEK_END) != 0) { rewind(file); }
-    size_t size = fread(line, 1, LAST_LINE_MAX - 1, file);
-    fclose(file);
-    while (size > 0 && line[size - 1] == '\n') { size--; }
-    line[size] = '\0';
-    const char *last = strrchr(line, '\n');
-    if (last != NULL) { memmove(line, last + 1, strlen(last + 1) + 1); }
-}
-
 void subprocess_describe(const struct subprocess *subprocess, char *text, size_t size)
 {
-    char end[80], line[LAST_LINE_MAX];
+    char end[80], line[LOG_REASON_MAX];
     assert(size > 0);
     process_describe_end(subprocess->exit_code, subprocess->signal, end, sizeof end);
-    read_last_line(subprocess->log, line);
+    log_reason_read(subprocess->log, 0, line);
     snprintf(text, size, "%s%s%s", subprocess->ended ? end : "still running",
              line[0] != '\0' ? ": " : "", line);
 }

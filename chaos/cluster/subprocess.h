@@ -36,7 +36,8 @@ bool subprocess_has_ended(struct subprocess *subprocess);
 /* Send SIGKILL unless it has ended. */
 void subprocess_stop(struct subprocess *subprocess);
 
-/* "exit code 3 (invalid input): tanist: the cluster ...": its end and the last line of its log. */
+/* "exit code 3 (invalid input): tanist: the cluster ...": its end and the line of its log that
+ * explains it. */
 void subprocess_describe(const struct subprocess *subprocess, char *text, size_t size);
 
 #endif

@@ -29,7 +29,7 @@ enum {
     EFFECT_S = 120,
     ACCEPT_MS = 10000, /* An agent answers within milliseconds, unless it waits for ZooKeeper. */
     POLL_MS = 20,
-    ATTEMPTS_MAX = 3, /* Other commands may come between. */
+    REMOVALS_MAX = 3, /* Other commands may come between. */
     PS_DEFAULT = 2,
 };
 
@@ -186,8 +186,9 @@ static enum tn_status create(struct change *change, struct error *error)
 }
 
 /* Make room for another request. An answered one disappears when its command has read the answer;
- * that of a command that was killed exists until its session ends, and is removed at `until_ms`. */
-static enum tn_status remove_answered(struct change *change, uint64_t until_ms, struct error *error)
+ * that of a command that was killed exists until its session ends, and is removed once `is_late`.
+ */
+static enum tn_status remove_answered(struct change *change, bool is_late, struct error *error)
 {
     struct zk_sync_data data;
     struct change_request other;
@@ -202,7 +203,7 @@ static enum tn_status remove_answered(struct change *change, uint64_t until_ms, 
                          "then try again",
                          change->target.cluster, other.by, change_state_name(other.state));
     }
-    if (clock_monotonic_ms() < until_ms) {
+    if (!is_late) {
         (void)poll(NULL, 0, POLL_MS);
         return TN_OK;
     }
@@ -216,10 +217,11 @@ static enum tn_status send(struct change *change, struct error *error)
 {
     const uint64_t until_ms = clock_monotonic_ms() + CHANGE_ANSWER_READ_MS;
     enum tn_status status = create(change, error);
-    for (int i = 0; i < ATTEMPTS_MAX && status == TN_EEXIST;) {
-        status = remove_answered(change, until_ms, error);
+    for (int removals = 0; removals < REMOVALS_MAX && status == TN_EEXIST;) {
+        const bool is_late = clock_monotonic_ms() >= until_ms;
+        status = remove_answered(change, is_late, error);
         if (status != TN_OK) { return status; }
-        i += clock_monotonic_ms() >= until_ms;
+        removals += is_late;
         status = create(change, error);
     }
     return status;

@@ -168,22 +168,15 @@ static enum tn_status check_type(const struct job *job, struct error *error)
 /* Several GPUs share the slices of a node of the slice tree. */
 static enum tn_status check_gpus(const struct job *job, struct error *error)
 {
-    const struct {
-        bool is_refused;
-        const char *reason;
-    } rules[] = {
-        {job->train.kernels != JOB_KERNELS_CUDA, "train.kernels is not cuda"},
-        {job->train.mode == TRAIN_ASYNC,
-         "train.mode is async, where a worker computes one slice at a time"},
-    };
-    if (job->train.gpus == 1) { return TN_OK; }
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (!rules[i].is_refused) { continue; }
-        return error_set(error, TN_EINVAL,
-                         "train.gpus is %" PRIu32 ", but %s: give --set train.gpus=1",
-                         job->train.gpus, rules[i].reason);
+    const char *reason = NULL;
+    if (job->train.kernels != JOB_KERNELS_CUDA) {
+        reason = "train.kernels is not cuda";
+    } else if (job->train.mode == TRAIN_ASYNC) {
+        reason = "train.mode is async, where a worker computes one slice at a time";
     }
-    return TN_OK;
+    if (job->train.gpus == 1 || reason == NULL) { return TN_OK; }
+    return error_set(error, TN_EINVAL, "train.gpus is %" PRIu32 ", but %s: give --set train.gpus=1",
+                     job->train.gpus, reason);
 }
 
 enum tn_status job_check_strategy(const struct job *job, struct error *error)

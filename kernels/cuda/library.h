@@ -42,9 +42,9 @@ struct cuda_library {
 
 /*
  * The kernels on GPU `number`, below CUDA_GPUS_MAX, of those that the driver shows
- * (CUDA_VISIBLE_DEVICES chooses), which is selected for this thread: loads the
- * driver and the module of the kernels, which TANIST_CUDA_MODULE names, or which lies beside the
- * program or where it is installed. Later calls return the same result. Blocks for up to seconds.
+ * (CUDA_VISIBLE_DEVICES chooses), which is selected for this thread. Loads the driver and the
+ * module of the kernels, which TANIST_CUDA_MODULE names, or which is beside the program or where it
+ * is installed. Later calls return the same result. Blocks for up to seconds.
  *
  *   TN_ENOENT   no driver, no such GPU or no module; the text names it and the remedy
  *   TN_EDEVICE  the driver or the GPU failed, or the module has no code for it

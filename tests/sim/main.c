@@ -2,8 +2,8 @@
  * sim: runs the cluster in the simulator, one run for each seed.
  *
  *   sim FIRST_SEED COUNT [--jobs N] [--trace] [--no-shrink] [--mask HEX] [--quiet]
- *   sim --file FILE      the seeds and masks in FILE, one on each line, behind the name of their
- *                        scenario if they have one; # begins a comment
+ *   sim --file FILE      the seeds in FILE, one on each line: [SCENARIO] SEED [MASK]; # begins a
+ *                        comment
  *   sim --scenario NAME FIRST_SEED COUNT ...     the faults of a scenario (scenarios.c), or of all
  *
  * The faults of a seed that fails are shrunk to a minimal set that still fails, and printed with
