@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from figures import tables
-from figures.processes import DAY_S, Cluster, Server, print_progress
+from figures.processes import Cluster, Server, print_progress
 from figures.ratios import Missing, figure
 from figures.start import start_many, threads
 from figures.turns import OVER_TCP, QUIET, Scaled, Turn, in_turns, lines_of_rounds, over_tcp, size_text, start_peers
@@ -178,10 +178,8 @@ def read_files_ms(folder):
 
 
 def seconds_after(moment, points):
-    """From `moment` to each later point of the curves, whose times are those of a day. Points of steps that ended before may
-    be written after it."""
-    ages = [(time_of_day - moment) % DAY_S for _, time_of_day in points]
-    return [age for age in ages if age < DAY_S / 2]
+    """From `moment` to each later point of the curves. Points of steps that ended before may be written after it."""
+    return [when - moment for _, when in points if when >= moment]
 
 
 def restart_warm_once(context, cluster):

@@ -10,13 +10,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 
 from figures.ratios import Missing
 
 MARK = "TANIST_BENCH_MARK"
 START_S = 600
-DAY_S = 86400
 
 
 class Workspace:
@@ -121,13 +121,15 @@ class Curves:
 
     def points(self, duration):
         """Step and time of the points of the curves in the next `duration` seconds of a run that is not paused;
-        longer if it makes fewer than three. The time in which it resumes does not count."""
+        longer if it makes fewer than three. The time in which it resumes does not count: the points of the first steps
+        after a pause are spread over the pause, and may be written in several pieces."""
         self.new_points()
         self.wait_point()
+        begin = time.time()
         points, end = [], time.monotonic() + duration
         while len(points) < 3 or time.monotonic() < end:
             time.sleep(min(duration, 0.5))
-            points += self.new_points()
+            points += [point for point in self.new_points() if point[1] >= begin]
             if time.monotonic() > end + START_S:
                 raise Missing(f"the run made {len(points)} points of its curves in {START_S} s")
         return points
@@ -260,9 +262,8 @@ def processor_seconds(pid):
 
 
 def seconds(text):
-    """A time of the curves: 2026-11-21T22:56:30.167Z, as seconds of its day."""
-    hours, minutes, rest = text.rstrip("Z").split("T")[1].split(":")
-    return int(hours) * 3600 + int(minutes) * 60 + float(rest)
+    """A time of the curves, 2026-11-21T22:56:30.167Z, as that of time.time()."""
+    return datetime.fromisoformat(text).timestamp()
 
 
 def print_progress(text):
