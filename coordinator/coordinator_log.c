@@ -4,15 +4,20 @@
 
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/cluster/recovery_text.h"
 #include "coordinator/assign.h"
 #include "coordinator/coordinator_private.h"
 
-static void log_recovered(const struct history_entry *entry, const char *task)
+static void log_paused(const struct history_entry *entry)
 {
-    assert(entry->kind == HISTORY_RECOVERED);
-    log_info("recovered from the loss of %s (%s): %s step %" PRIu64 ", %" PRIu64
-             " steps redone, paused %" PRIu64 " ms",
-             task, entry->cause, entry->checkpoint != 0 ? "restored" : "resumed at", entry->step,
+    char reason[RECOVERY_TEXT_MAX];
+    recovery_text(entry, reason);
+    if (entry->kind == HISTORY_PAUSED) {
+        log_warn("paused at step %" PRIu64 ": %s", entry->step, reason);
+        return;
+    }
+    log_info("%s step %" PRIu64 ": %s; %" PRIu64 " steps redone, paused %" PRIu64 " ms",
+             entry->checkpoint != 0 ? "restored" : "resumed at", entry->step, reason,
              entry->steps_redone, entry->took_ms);
 }
 
@@ -27,9 +32,7 @@ static void log_entry(const struct history_entry *entry)
         log_warn("%s is lost at step %" PRIu64 ": %s", task, entry->step, entry->cause);
         break;
     case HISTORY_PAUSED:
-        log_warn("paused at step %" PRIu64 ": %s: %s", entry->step, task, entry->cause);
-        break;
-    case HISTORY_RECOVERED: log_recovered(entry, task); break;
+    case HISTORY_RECOVERED: log_paused(entry); break;
     case HISTORY_RUNNING: log_info("training begins at step %" PRIu64, entry->step); break;
     case HISTORY_CHECKPOINT:
         log_info("checkpoint %" PRIu64 " committed at step %" PRIu64, entry->checkpoint,

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/cluster/recovery_text.h"
+
 void event_text_duration(uint64_t ms, char *text, size_t size)
 {
     assert(text != NULL && size > 0);
@@ -41,44 +43,22 @@ const char *event_text_event(const struct history_entry *entry)
     return entry->kind == HISTORY_RECOVERED ? "restored" : history_kind_name(entry->kind);
 }
 
-/* "ps:1 was lost (signal 9 (Killed))", "paused by operator", ... */
-static void recovery_reason(const struct history_entry *entry, const char *task, char *text,
-                            size_t size)
-{
-    assert(entry->kind == HISTORY_RECOVERED || entry->kind == HISTORY_PAUSED);
-    const char *cause = *entry->cause ? entry->cause : "unknown cause";
-    switch (entry->recovery) {
-    case RECOVERY_PS:
-    case RECOVERY_WORKER: snprintf(text, size, "%s was lost (%s)", task, cause); break;
-    case RECOVERY_CHIEF: snprintf(text, size, "%s became chief and restores", task); break;
-    case RECOVERY_RESTART: snprintf(text, size, "the whole cluster was restarted"); break;
-    case RECOVERY_OPERATOR: snprintf(text, size, "paused by %s", cause); break;
-    case RECOVERY_WARM:
-        snprintf(text, size, "%s was lost (%s) and still had its values", task, cause);
-        break;
-    case RECOVERY_NONE:
-    case RECOVERY_KINDS: snprintf(text, size, "%s", cause); break;
-    }
-}
-
-static void recovered(const struct history_entry *entry, const char *task,
-                      char text[static EVENT_TEXT_MAX])
+static void recovered(const struct history_entry *entry, char text[static EVENT_TEXT_MAX])
 {
     assert(entry->kind == HISTORY_RECOVERED);
-    char reason[RUN_TEXT_MAX + 64];
-    recovery_reason(entry, task, reason, sizeof reason);
+    char reason[RECOVERY_TEXT_MAX];
+    recovery_text(entry, reason);
     snprintf(text, EVENT_TEXT_MAX,
              "running again from step %" PRIu64 ": %s; %" PRIu64 " steps redone; paused %" PRIu64
              " ms",
              entry->step, reason, entry->steps_redone, entry->took_ms);
 }
 
-static void paused(const struct history_entry *entry, const char *task,
-                   char text[static EVENT_TEXT_MAX])
+static void paused(const struct history_entry *entry, char text[static EVENT_TEXT_MAX])
 {
     assert(entry->kind == HISTORY_PAUSED);
-    char reason[RUN_TEXT_MAX + 64];
-    recovery_reason(entry, task, reason, sizeof reason);
+    char reason[RECOVERY_TEXT_MAX];
+    recovery_text(entry, reason);
     snprintf(text, EVENT_TEXT_MAX, "paused at step %" PRIu64 ": %s", entry->step, reason);
 }
 
@@ -114,8 +94,8 @@ void event_text_history(const struct history_entry *entry, char text[static EVEN
         snprintf(text, EVENT_TEXT_MAX, "%s (pid %" PRIu64 ") is lost%s%s", task, entry->pid,
                  because, entry->cause);
         break;
-    case HISTORY_PAUSED: paused(entry, task, text); break;
-    case HISTORY_RECOVERED: recovered(entry, task, text); break;
+    case HISTORY_PAUSED: paused(entry, text); break;
+    case HISTORY_RECOVERED: recovered(entry, text); break;
     case HISTORY_RUNNING:
         snprintf(text, EVENT_TEXT_MAX, "training begins at step %" PRIu64, entry->step);
         break;
