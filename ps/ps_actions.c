@@ -90,12 +90,27 @@ static void out_of_memory(struct ps *ps)
     ps_finish(ps, TN_EXIT_ERROR);
 }
 
-/* The record must no longer name the previous values when they are overwritten. */
+/* Whether a save of the previous values is in progress. */
+static bool previous_is_saved(const struct ps_step *core)
+{
+    bool saved = false;
+    for (uint32_t i = 0; i < core->saves; i++) {
+        saved = saved || core->saving[i].step + 1 == core->step;
+    }
+    return saved;
+}
+
+/* The record must no longer name the previous values when they are overwritten. Other workers may
+ * still read them: they return them before they push, so the last push of the step finds them free.
+ * A save does not return them soon. */
 static void place(struct ps *ps, conn_id conn)
 {
     struct ps_client *client = ps_clients_find(&ps->clients, conn);
     assert(client != NULL && client->sum == NULL);
-    if (shard_release_previous(&ps->shard)) { ps_kept_write(ps, ps->core.step); }
+    const bool waits = !previous_is_saved(&ps->core);
+    const bool released =
+        waits ? shard_retire_previous(&ps->shard) : shard_release_previous(&ps->shard);
+    if (released) { ps_kept_write(ps, ps->core.step); }
     client->sum = shard_begin_push(&ps->shard);
 }
 

@@ -113,8 +113,9 @@ static struct buffer *acquire(const struct shard *shard, size_t size, uint32_t l
     return buffer != NULL ? buffer : buffer_acquire(shard->config.pool, size);
 }
 
-static struct buffer *acquire_array(const struct shard *shard, uint32_t array)
+struct buffer *shard_acquire_array(const struct shard *shard, uint32_t array)
 {
+    assert(array < shard->arrays);
     return acquire(shard, array_bytes(shard), array == 0 ? shard_line(shard) : BUFFER_ANY_LINE);
 }
 
@@ -123,39 +124,13 @@ static bool acquire_arrays(const struct shard *shard, struct buffer *out[OPTIMIZ
     assert(shard->arrays >= 1 && shard->arrays <= OPTIMIZER_ARRAYS_MAX);
     memset(out, 0, OPTIMIZER_ARRAYS_MAX * sizeof out[0]);
     for (uint32_t a = 0; a < shard->arrays; a++) {
-        out[a] = acquire_array(shard, a);
+        out[a] = shard_acquire_array(shard, a);
         if (out[a] == NULL) {
             release_arrays(out);
             return false;
         }
     }
     return true;
-}
-
-struct pushed_gradient *shard_begin_push(struct shard *shard)
-{
-    assert(shard->previous == NULL);
-    assert(!shard->config.no_answers);
-    if (shard->next.arrays[0] != NULL) { return NULL; }
-    if (shard->place == NULL) { shard->place = acquire_array(shard, 0); }
-    if (shard->place == NULL || !buffer_is_exclusive(shard->place)) { return NULL; }
-    return pushed_gradient_create_in(shard_chunks(shard), shard->place, shard->config.chunk_bytes);
-}
-
-/* The place of a push for the values that replace it. NULL: there is none, or a push that is not
- * part of the update is being collected there. */
-static struct buffer *take_place(struct shard *shard)
-{
-    struct buffer *place = shard->place;
-    if (place == NULL) { return NULL; }
-    bool is_free = buffer_is_exclusive(place);
-    for (uint32_t i = 0; i < shard->config.slices && !is_free; i++) {
-        is_free = shard->slots[i] != NULL && shard->slots[i]->array == place;
-    }
-    shard->place = NULL;
-    if (is_free) { return place; }
-    buffer_release(place);
-    return NULL;
 }
 
 /* The arrays that an update writes. False: out of memory; none are acquired. */
@@ -165,9 +140,9 @@ static bool acquire_next(struct shard *shard, struct buffer *out[OPTIMIZER_ARRAY
     for (uint32_t a = 0; a < shard->arrays; a++) {
         const bool may_change = a > 0 || shard->config.no_answers;
         const bool in_place = may_change && buffer_is_exclusive(shard->current[a]);
-        if (a == 0) { out[a] = take_place(shard); }
+        if (a == 0) { out[a] = shard_take_place(shard); }
         if (out[a] == NULL) {
-            out[a] = in_place ? buffer_retain(shard->current[a]) : acquire_array(shard, a);
+            out[a] = in_place ? buffer_retain(shard->current[a]) : shard_acquire_array(shard, a);
         }
         if (out[a] == NULL) {
             release_arrays(out);
@@ -331,6 +306,7 @@ bool shard_begin_update(struct shard *shard)
     if (shard->next.arrays[0] != NULL) { return true; }
     /* First, so that its memory is used again. */
     (void)shard_release_previous(shard);
+    shard_release_former(shard);
     if (!acquire_next(shard, shard->next.arrays)) { return false; }
     shard->next.done = 0;
     if (shard->config.no_answers) { return true; }
@@ -495,6 +471,7 @@ void shard_forget(struct shard *shard)
     buffer_release(shard->previous);
     buffer_release(shard->place);
     shard->answer = shard->previous = shard->place = NULL;
+    shard_release_former(shard);
     shard_unkeep(shard, false);
     shard_unkeep(shard, true);
 }

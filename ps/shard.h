@@ -68,6 +68,8 @@ struct shard {
     struct buffer *incoming[OPTIMIZER_ARRAYS_MAX];
     /* The memory of the next values, if a push of the present step was begun there; or NULL. */
     struct buffer *place;
+    /* The previous values, if they were retired: a push waits for their memory. Or NULL. */
+    struct buffer *former;
     struct shard_update next;
     struct pushed_gradient *slots[SLICES_MAX]; /* Pushed sums, by first slice. Owned. */
     /* One block of the gradient, and of each new array that is streamed (shard.c). */
@@ -95,9 +97,12 @@ void shard_release(struct shard *shard, uint32_t first);
 
 /* Release the previous answer. Returns false if there was none. */
 bool shard_release_previous(struct shard *shard);
+/* The same, but shard_begin_push() takes no other memory than that of this answer, which it does
+ * once nothing else has a reference. If the answer is kept, it is released. */
+bool shard_retire_previous(struct shard *shard);
 /* Room for a push of the present step, which shard_hold() may get, where the update will write the
- * values: the previous answer, whose memory that is, was released. NULL: another push has it, an
- * update has begun, or out of memory. */
+ * values: the previous answer, whose memory that is, was released or retired. NULL: another push
+ * has it, a retired answer is still used, an update has begun, or out of memory. */
 struct pushed_gradient *shard_begin_push(struct shard *shard);
 void shard_release_all(struct shard *shard);
 
@@ -139,6 +144,14 @@ bool shard_describe(const struct shard *shard, struct kept_record *record);
 /* Take over the state of a former process from the valid record of the memory, and
  * complete the block that the process was changing. The shard must be empty. */
 void shard_recover(struct shard *shard, const struct kept_record *record);
+
+/* For the other files of the shard. Memory for an array. NULL: out of memory. */
+struct buffer *shard_acquire_array(const struct shard *shard, uint32_t array);
+/* The place of a push for the values that replace it. NULL: there is none, or a push that is not
+ * part of the update is being collected there. */
+struct buffer *shard_take_place(struct shard *shard);
+/* No push waits for the memory of a retired answer from now on. */
+void shard_release_former(struct shard *shard);
 
 /* Acquire `incoming` arrays with undefined contents. False: out of memory; none are acquired. */
 bool shard_begin_load(struct shard *shard);

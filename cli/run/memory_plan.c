@@ -28,6 +28,7 @@ enum {
     MIB = 1 << 20,
     PROCESS_BYTES = 8 * MIB, /* Libraries, stacks, connections. */
     SERVER_BYTES = 80 * MIB, /* A ZooKeeper server. */
+    FRAMES_BYTES = 12 * MIB, /* Chunks that have arrived, but are not collected yet: as measured. */
 };
 
 /* The owners of all slices when every worker is ready. */
@@ -112,7 +113,10 @@ static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint
 {
     const uint64_t bytes = parameters * sizeof(float);
     const bool saves = job->checkpoint.every_steps > 0 || job->checkpoint.every_seconds > 0;
-    struct ps_memory ps = {.values = bytes, .state = bytes * (arrays - 1), .next = bytes};
+    struct ps_memory ps = {.values = bytes,
+                           .state = bytes * (arrays - 1),
+                           .next = bytes,
+                           .frames = u64_min(bytes, FRAMES_BYTES)};
     if (job->train.ema > 0) { ps.next += 4 * bytes; } /* Answers with both, of two steps. */
     ps.pushed = bytes * pushes;
     ps.saving = saves ? bytes * arrays : 0;
@@ -355,7 +359,7 @@ enum tn_status memory_plan_worker(const struct job *job, struct memory_plan *pla
 
 uint64_t memory_of_ps(const struct ps_memory *ps)
 {
-    return PROCESS_BYTES + ps->values + ps->state + ps->next + ps->pushed + ps->saving;
+    return PROCESS_BYTES + ps->values + ps->state + ps->next + ps->pushed + ps->frames + ps->saving;
 }
 
 uint64_t memory_of_worker(const struct worker_memory *worker)

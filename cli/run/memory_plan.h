@@ -28,6 +28,7 @@ struct ps_memory {
     uint64_t values, state; /* The current step's. */
     uint64_t next;          /* The next step's values. */
     uint64_t pushed;
+    uint64_t frames; /* Chunks that have arrived, in lanes and in memory of the ps. */
     uint64_t saving; /* While a checkpoint is written; 0: there are none but the last one. */
 };
 

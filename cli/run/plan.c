@@ -99,9 +99,9 @@ static int print_memory(const struct job *job, const struct memory_plan *memory)
     int written = 0;
     if (memory->ps_count > 0) {
         written = printf("memory of ps:0    %.1f MiB: values %.1f, state %.1f, next step %.1f, "
-                         "pushed gradients %.1f, while saving %.1f\n",
+                         "pushed gradients %.1f, frames %.1f, while saving %.1f\n",
                          mib(memory_of_ps(ps)), mib(ps->values), mib(ps->state), mib(ps->next),
-                         mib(ps->pushed), mib(ps->saving));
+                         mib(ps->pushed), mib(ps->frames), mib(ps->saving));
     }
     if (written < 0 || !print_gpus(job)) { return TN_EXIT_IO; }
     for (uint32_t m = 0; m < memory->members; m++) {
@@ -166,10 +166,10 @@ static json_t *worker_json(const struct worker_memory *worker)
 
 static json_t *ps_json(const struct ps_memory *ps)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "total", (json_int_t)memory_of_ps(ps),
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "total", (json_int_t)memory_of_ps(ps),
                      "values", (json_int_t)ps->values, "state", (json_int_t)ps->state, "next_step",
-                     (json_int_t)ps->next, "pushed", (json_int_t)ps->pushed, "saving",
-                     (json_int_t)ps->saving);
+                     (json_int_t)ps->next, "pushed", (json_int_t)ps->pushed, "frames",
+                     (json_int_t)ps->frames, "saving", (json_int_t)ps->saving);
 }
 
 static json_t *memory_json(const struct memory_plan *memory)

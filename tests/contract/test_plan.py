@@ -150,6 +150,25 @@ class Plan(Cli):
         self.end(run)
         self.assertLess(abs(peak - plan["total"]), 0.4 * plan["total"], f"{peak}, planned: {plan}")
 
+    def test_plan_predicts_memory_of_a_ps(self):
+        """With Adam, a ps has four times its shard: the gradient is collected where the next values will be."""
+        large = {"model": {"type": "linear", "inputs": 1023, "outputs": 8192, "hidden": []},
+                 "data": {"type": "synthetic", "examples": 32, "test_examples": 8},
+                 "train": {"steps": 10**6, "batch": 2, "slices": 2, "optimizer": "adam", "learning_rate": 1e-6},
+                 "checkpoint": {"every_seconds": 0}, "evaluate": {"every_steps": 0},
+                 "cluster": {"coordinators": 1, "ps": 1, "workers": 1}}
+        self.job(json.dumps(dict(JOB, **large)))
+        shard = self.plan()["shards"][0]
+        memory = shard["memory"]
+        self.assertEqual((memory["next_step"], memory["pushed"], memory["saving"]), (shard["bytes"], 0, 0))
+        if sanitizer_flags():
+            self.skipTest("sanitizers need memory of their own")
+        run = self.spawn("run", "job.json", "--dir", "run", "-o", "json")
+        self.wait_step(10)
+        peak = self.peak("ps:0")
+        self.end(run)
+        self.assertLess(abs(peak - memory["total"]), 0.12 * memory["total"], f"{peak}, planned: {memory}")
+
     def test_plan_lists_tables(self):
         """Bytes of a row, and of all rows where their number is limited."""
         shutil.copy(ROOT / "examples/ctr/deepfm.json", self.folder / "job.json")

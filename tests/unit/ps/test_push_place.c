@@ -87,11 +87,70 @@ static void test_places_in_use_do_not_change(void **state)
     assert_null(shard_begin_push(&shard));
 }
 
+/* While workers still read retired values, pushes are collected elsewhere and no further memory is
+ * taken; once they have returned them, the next push has their memory, as has an update without
+ * such a push. */
+static void test_pushes_wait_for_retired_values(void **state)
+{
+    (void)state;
+    const struct slice_node parts[] = {{0, 4}, {4, 2}}, root = {0, V};
+    open_shard(OPTIMIZER_ADAM);
+    for (uint32_t round = 0; round < 2; round++) {
+        hold(root);
+        assert_true(shard_apply(&shard, &root, 1));
+        struct buffer *former = shard.previous, *lent = buffer_retain(former);
+        assert_true(shard_retire_previous(&shard));
+        assert_false(shard_retire_previous(&shard));
+        assert_null(shard_begin_push(&shard));
+        hold(parts[0]);
+        buffer_release(lent);
+        if (round == 0) {
+            shard_hold(&shard, 4, push_in_place(parts[1]));
+            assert_ptr_equal(shard.place, former);
+        } else {
+            hold(parts[1]);
+        }
+        assert_true(shard_apply(&shard, parts, 2));
+        assert_ptr_equal(shard.current[0], former);
+        assert_null(shard.former);
+    }
+}
+
+/* An update does not wait for readers of retired values, and leaves these as they are. Kept ones
+ * are not waited for either. */
+static void test_updates_do_not_wait_for_readers(void **state)
+{
+    (void)state;
+    const struct slice_node root = {0, V};
+    open_shard(OPTIMIZER_SGD);
+    hold(root);
+    assert_true(shard_apply(&shard, &root, 1));
+    struct buffer *lent = buffer_retain(shard.previous);
+    const float first = ((const float *)lent->data)[0];
+    assert_true(shard_retire_previous(&shard));
+    assert_null(shard_begin_push(&shard));
+    hold(root);
+    assert_true(shard_apply(&shard, &root, 1));
+    assert_ptr_not_equal(shard.current[0], lent);
+    assert_true(((const float *)lent->data)[0] == first);
+    buffer_release(lent);
+    shard_keep(&shard, false);
+    hold(root);
+    assert_true(shard_apply(&shard, &root, 1));
+    assert_ptr_equal(shard.previous, shard.kept_answer);
+    assert_true(shard_retire_previous(&shard));
+    struct pushed_gradient *placed = push_in_place(root);
+    assert_ptr_not_equal(placed->array, shard.kept_answer);
+    pushed_gradient_free(placed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_pushes_in_place_are_applied, close_shard),
         cmocka_unit_test_teardown(test_places_in_use_do_not_change, close_shard),
+        cmocka_unit_test_teardown(test_pushes_wait_for_retired_values, close_shard),
+        cmocka_unit_test_teardown(test_updates_do_not_wait_for_readers, close_shard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

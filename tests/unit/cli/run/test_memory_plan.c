@@ -43,6 +43,7 @@ static void test_ps_holds_two_steps_and_all_pushes(void **state)
         assert_int_equal(plan.ps[p].state, 64 * MIB);
         assert_int_equal(plan.ps[p].next, 32 * MIB);
         assert_int_equal(plan.ps[p].pushed, 32 * MIB);
+        assert_int_equal(plan.ps[p].frames, 12 * MIB);
         assert_int_equal(plan.ps[p].saving, 0);
     }
     job.checkpoint.every_seconds = 10;
@@ -163,7 +164,7 @@ static void test_refusals_name_the_number_of_ps(void **state)
     assert_int_equal(memory_plan_check(&job, &variables, 0, NULL), TN_OK); /* Unknown. */
     check_refused(all - 1, "the smallest number that fits is cluster.ps=1");
     job.cluster.ps = 1;
-    /* A worker with values of its own needs 264 MiB, the ps 392, and each of two 200. */
+    /* A worker with values of its own needs 264 MiB, the ps 404, and each of two 212. */
     check_refused(264 * MIB, "cluster.ps=2 is the smallest that fits");
     check_refused(263 * MIB, "no number of ps fits, not even on hosts of their own");
 }
