@@ -225,3 +225,13 @@ enum tn_status target_open(struct target *target, struct zk_sync **sync, struct 
     *sync = NULL;
     return status;
 }
+
+bool target_agent_is_gone(const struct target *target)
+{
+    return target->dir != NULL && !run_folder_in_use(target->dir);
+}
+
+bool target_reads_again(const struct target *target, enum tn_status status)
+{
+    return status == TN_ETIMEDOUT && !target_agent_is_gone(target);
+}

@@ -67,4 +67,11 @@ void target_use_note(struct target *target, const struct run_note *note);
 MUST_CHECK enum tn_status target_open(struct target *target, struct zk_sync **sync,
                                       struct spec *spec, struct job *job, struct error *error);
 
+/* The agent of a local run has ended, and the servers that it started with it. */
+bool target_agent_is_gone(const struct target *target);
+
+/* Whether a wait continues after a read with this result: without an answer (TN_ETIMEDOUT) nothing
+ * is known, and the servers may only be slow, unless they ended with their local run. */
+bool target_reads_again(const struct target *target, enum tn_status status);
+
 #endif

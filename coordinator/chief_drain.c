@@ -71,6 +71,7 @@ static void set_gate(struct plan *p, uint64_t step)
 {
     if (p->run->gate == step) { return; }
     p->run->gate = step;
+    if (p->run->phase == RUN_RUNNING) { plan_reason(p, ""); /* The former gate. */ }
     plan_need(p, PLAN_HARD);
 }
 

@@ -114,19 +114,21 @@ static void commit(struct plan *p)
     run->committed_step = run->save_step;
     run->save_checkpoint = run->save_step = 0;
     run->restore_from[0] = '\0'; /* The ps have all shards of this checkpoint themselves. */
+    if (run->phase == RUN_RUNNING) { plan_reason(p, ""); /* A gate was awaited. */ }
     struct history_entry *entry = plan_entry(p, HISTORY_CHECKPOINT);
     entry->checkpoint = run->committed_checkpoint;
     entry->step = run->committed_step;
     plan_need(p, run->committed_step == run->until ? PLAN_HARD : PLAN_SOFT);
 }
 
-/* The end is moved if an order for it comes too late (C9), so the disk has failed. */
+/* Training waits for a checkpoint that cannot be written. The end and a gate are moved if an order
+ * for them comes too late (C9, C16), so the disk has failed. */
 static void report_failed_save(struct plan *p, struct task task)
 {
     char reason[RUN_TEXT_MAX];
     struct text text = text_begin(reason, sizeof reason);
-    assert(p->run->phase == RUN_STOPPING);
-    text_add(&text, "the last checkpoint: ");
+    text_add(&text, p->run->phase == RUN_STOPPING ? "the last checkpoint: "
+                                                  : "the checkpoint at which nodes leave: ");
     task_append(&text, task);
     text_add(&text, " cannot save it (see its log); trying again");
     plan_reason(p, reason);
@@ -150,9 +152,10 @@ static void missed(struct plan *p, struct task task)
     plan_best_dropped(p);
     run->save_checkpoint = run->save_step = 0;
     plan_need(p, PLAN_SOFT);
-    if (run->phase == RUN_STOPPING && step == run->until) {
-        report_failed_save(p, task);
-    } else if (is_due(p->c, step)) {
+    const bool ends = run->phase == RUN_STOPPING && step == run->until;
+    const bool gates = run->phase == RUN_RUNNING && run->gate != 0 && step == run->gate && !p->late;
+    if (ends || gates) { report_failed_save(p, task); }
+    if (!ends && is_due(p->c, step)) {
         task_append(&text, task);
         text_add(&text, p->late ? " learned of it too late" : " could not save it (see its log)");
         skip(p, step, cause);

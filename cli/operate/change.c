@@ -276,11 +276,6 @@ static enum tn_status fail_agent_gone(const struct change *change, struct error 
                      dir, dir, change_setting(&change->request));
 }
 
-static bool agent_is_gone(const struct change *change)
-{
-    return change->target.dir != NULL && !run_folder_in_use(change->target.dir);
-}
-
 static enum tn_status fail_late(const struct change *change, struct error *error)
 {
     return error_set(error, TN_EUNHEALTHY,
@@ -297,14 +292,20 @@ static enum tn_status look(struct change *change, uint64_t waited_ms, bool *over
     int32_t version = 0;
     *over = true;
     enum tn_status status = read_request(change, &version, error);
-    if (status != TN_OK && agent_is_gone(change)) { return fail_agent_gone(change, error); }
+    if (status != TN_OK && target_agent_is_gone(&change->target)) {
+        return fail_agent_gone(change, error);
+    }
+    if (target_reads_again(&change->target, status) && waited_ms < change->timeout_ms) {
+        *over = false;
+        return TN_OK;
+    }
     if (status != TN_OK) { return status; }
     if (change->request.state == CHANGE_DONE) { return TN_OK; }
     if (change->request.state == CHANGE_REFUSED) {
         return error_set(error, change->request.invalid ? TN_EINVAL : TN_EUNHEALTHY, "%s",
                          change->request.text);
     }
-    if (agent_is_gone(change)) { return fail_agent_gone(change, error); }
+    if (target_agent_is_gone(&change->target)) { return fail_agent_gone(change, error); }
     if (change->request.state == CHANGE_WANTED && waited_ms >= ACCEPT_MS) {
         status = withdraw(change, version, error);
         if (status != TN_EREFUSED) { return status; }
@@ -356,7 +357,12 @@ static enum tn_status carry_out(struct change *change, struct error *error)
     }
     if (status == TN_OK) { status = complete(change, &spec, error); }
     if (status == TN_OK) { status = send(change, error); }
-    if (status == TN_OK) { status = wait_done(change, error); }
+    if (status == TN_OK) {
+        status = wait_done(change, error);
+        if (status == TN_ETIMEDOUT || status == TN_EEXPIRED) {
+            (void)error_context(error, "the change may be made all the same, see `tanist status`");
+        }
+    }
     zk_sync_close(change->sync); /* With the request. */
     return status;
 }

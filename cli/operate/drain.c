@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/target.h"
+#include "cli/wait_notice.h"
 #include "common/base/clock.h"
 
 enum {
@@ -123,21 +124,40 @@ static enum tn_status has_left(struct zk_sync *sync, const char *cluster,
     return status == TN_ENOENT ? TN_OK : status;
 }
 
-static enum tn_status wait_empty(struct zk_sync *sync, const char *cluster, const struct host *host,
-                                 uint64_t within_ms, struct error *error)
+/* The servers of a local run end with its nodes: then all have left. */
+static bool ended_with_nodes(const struct target *target, enum tn_status status)
 {
-    const uint64_t end_ms = clock_monotonic_ms() + within_ms;
+    return (status == TN_ETIMEDOUT || status == TN_EEXPIRED) && target_agent_is_gone(target);
+}
+
+/* The agent of a local run shows by its end that all have left, even if our session has expired. */
+static bool reads_again(const struct target *target, enum tn_status status)
+{
+    return target_reads_again(target, status) || (status == TN_EEXPIRED && target->dir != NULL);
+}
+
+static enum tn_status wait_empty(struct zk_sync *sync, const struct target *target,
+                                 const struct host *host, uint64_t within_ms, struct error *error)
+{
+    struct wait_notice notice = wait_notice_start(clock_monotonic_ms());
     for (uint32_t i = 0; i < host->count;) {
         bool left = false;
-        enum tn_status status = has_left(sync, cluster, &host->members[i], &left, error);
-        if (status != TN_OK) { return status; }
+        char name[TASK_NAME_MAX];
+        enum tn_status status = has_left(sync, target->cluster, &host->members[i], &left, error);
+        if (ended_with_nodes(target, status)) { return TN_OK; }
+        const uint64_t now_ms = clock_monotonic_ms();
+        const bool over = now_ms - notice.start_ms >= within_ms;
+        if (status != TN_OK && (over || !reads_again(target, status))) { return status; }
         i += left;
         if (left) { continue; }
-        if (clock_monotonic_ms() >= end_ms) {
-            char name[TASK_NAME_MAX];
-            task_format(host->members[i].task, ':', name, sizeof name);
+        task_format(host->members[i].task, ':', name, sizeof name);
+        if (over) {
             return error_set(error, TN_EUNHEALTHY, "%s has not left %s: see the log of its agent",
                              name, host->name);
+        }
+        if (wait_notice_due(&notice, now_ms)) {
+            (void)fprintf(stderr, "still waiting after %" PRIu64 " s (%s has not left %s)\n",
+                          wait_notice_seconds(&notice, now_ms), name, host->name);
         }
         (void)poll(NULL, 0, POLL_MS);
     }
@@ -154,13 +174,7 @@ static enum tn_status drain(struct target *target, struct host *host, uint64_t w
     if (status != TN_OK) { return status; }
     status = find_host(sync, target->cluster, &spec, host, error);
     if (status == TN_OK) { status = ask_agent(sync, target->cluster, host, within_ms, error); }
-    if (status == TN_OK) {
-        status = wait_empty(sync, target->cluster, host, within_ms + KILLED_MS, error);
-        /* The servers of a local run end with its nodes. */
-        if (status == TN_ECONNECT || status == TN_ETIMEDOUT || status == TN_EEXPIRED) {
-            status = target->dir != NULL ? TN_OK : status;
-        }
-    }
+    if (status == TN_OK) { status = wait_empty(sync, target, host, within_ms + KILLED_MS, error); }
     zk_sync_close(sync);
     if (status == TN_OK && clock_monotonic_ms() - start_ms >= within_ms) {
         return error_set(error, TN_EUNHEALTHY,

@@ -93,10 +93,12 @@ static enum tn_status fail_run_over(const struct operation *operation,
 }
 
 static enum tn_status wait_effect(const struct operation *operation, struct zk_sync *sync,
-                                  const char *cluster, uint64_t timeout_ms,
+                                  const struct target *target, uint64_t timeout_ms,
                                   struct operation_result *result, const struct sent_request *sent,
                                   struct error *error)
 {
+    const char *cluster = target->cluster;
+    enum tn_status status = TN_OK;
     struct wait_notice notice = wait_notice_start(clock_monotonic_ms());
     struct operation_state *now = &result->now;
     for (uint64_t now_ms = notice.start_ms; now_ms < notice.start_ms + timeout_ms;
@@ -108,12 +110,14 @@ static enum tn_status wait_effect(const struct operation *operation, struct zk_s
                     cluster, operation->name, wait_notice_seconds(&notice, now_ms),
                     run_phase_name(now->run.phase), now->epoch);
         }
-        enum tn_status status = read_state(sync, cluster, now, error);
+        status = read_state(sync, cluster, now, error);
+        if (target_reads_again(target, status)) { continue; }
         if (status != TN_OK) { return status; }
         if (operation->has_effect(operation, &result->before, now)) { return TN_OK; }
         if (run_is_over(&now->run)) { return fail_run_over(operation, now, error); }
         (void)poll(NULL, 0, POLL_MS);
     }
+    if (status != TN_OK) { return status; }
     const bool granted = request_withdraw(sync, cluster, sent, NULL) == TN_ENOENT;
     return error_set(error, TN_EUNHEALTHY, "%s did not %s within %" PRIu64 " s (phase %s): %s",
                      cluster, operation->name, timeout_ms / 1000, run_phase_name(now->run.phase),
@@ -165,7 +169,7 @@ static enum tn_status request(const struct operation *operation, struct target *
         status = request_send(sync, target->cluster, &request, &sent, error);
     }
     if (status == TN_OK && !already) {
-        status = wait_effect(operation, sync, target->cluster, timeout_ms, result, &sent, error);
+        status = wait_effect(operation, sync, target, timeout_ms, result, &sent, error);
     }
     zk_sync_close(sync);
     return status;

@@ -124,14 +124,18 @@ static enum tn_status fail_timeout(struct restore *restore, struct error *error)
 static enum tn_status wait_effect(struct restore *restore, struct error *error)
 {
     const char *cluster = restore->target.cluster;
+    enum tn_status status = TN_OK, found = TN_OK;
     struct wait_notice notice = wait_notice_start(clock_monotonic_ms());
     assert(restore->sync != NULL);
     for (uint64_t now_ms = notice.start_ms; now_ms < notice.start_ms + restore->timeout_ms;
          now_ms = clock_monotonic_ms()) {
         bool done = false;
-        const enum tn_status found = request_find(restore->sync, cluster, &restore->sent, error);
-        if (found != TN_OK && found != TN_ENOENT) { return found; }
-        enum tn_status status = cluster_read_run(restore->sync, cluster, &restore->run, error);
+        found = request_find(restore->sync, cluster, &restore->sent, error);
+        status = found == TN_ENOENT ? TN_OK : found;
+        if (status == TN_OK) {
+            status = cluster_read_run(restore->sync, cluster, &restore->run, error);
+        }
+        if (target_reads_again(&restore->target, status)) { continue; }
         if (status == TN_OK && found == TN_ENOENT) { status = check_effect(restore, &done, error); }
         if (status != TN_OK || done) { return status; }
         if (wait_notice_due(&notice, now_ms)) {
@@ -141,7 +145,7 @@ static enum tn_status wait_effect(struct restore *restore, struct error *error)
         }
         (void)poll(NULL, 0, POLL_MS);
     }
-    return fail_timeout(restore, error);
+    return status == TN_OK ? fail_timeout(restore, error) : status;
 }
 
 static enum tn_status carry_out(struct restore *restore, struct error *error)

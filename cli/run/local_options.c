@@ -2,9 +2,11 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -128,6 +130,28 @@ enum tn_status local_options_open_folder(const struct local_options *given, bool
     return files_write_atomic(path, run->columns, strlen(run->columns), error);
 }
 
+/* Signals that stop a run wait while files of its folder are created and removed, so that a run
+ * that trained nothing leaves none. The agent handles them as long as it runs. */
+static void hold_signals(sigset_t *held, sigset_t *before)
+{
+    sigemptyset(held);
+    sigaddset(held, SIGINT);
+    sigaddset(held, SIGTERM);
+    sigaddset(held, SIGHUP);
+    sigprocmask(SIG_BLOCK, held, before);
+}
+
+/* If a signal has stopped the run, later ones have nothing left to stop. */
+static void release_signals(const struct local_run *run, const sigset_t *held,
+                            const sigset_t *before)
+{
+    const struct timespec none = {0};
+    if (run->agent_result.signal != 0) {
+        while (sigtimedwait(held, NULL, &none) > 0) {}
+    }
+    sigprocmask(SIG_SETMASK, before, NULL);
+}
+
 enum tn_status local_options_work(const struct local_options *given, uint64_t wait_s, bool resume,
                                   struct local_run *run, struct error *error)
 {
@@ -140,6 +164,10 @@ enum tn_status local_options_work(const struct local_options *given, uint64_t wa
     }
     if (given->wait.given) { wait_s = given->wait.value; }
     run->connect_timeout_ms = (uint32_t)wait_s * 1000;
+    sigset_t held, before;
+    hold_signals(&held, &before);
     enum tn_status status = local_options_open_folder(given, resume, run, error);
-    return status == TN_OK ? local_run_work(run, error) : status;
+    if (status == TN_OK) { status = local_run_work(run, error); }
+    release_signals(run, &held, &before);
+    return status;
 }

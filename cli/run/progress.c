@@ -77,6 +77,17 @@ static void missing_tasks(const struct observer *observer, char *text, size_t si
     }
 }
 
+static bool is_running(const struct observer *observer)
+{
+    return observer->has_run && observer->run.phase == RUN_RUNNING;
+}
+
+/* While training waits for a checkpoint at which nodes leave, the run has a reason. */
+static bool is_waiting(const struct observer *observer)
+{
+    return !is_running(observer) || observer->run.reason[0] != '\0';
+}
+
 /* A wait is reported at its start, and then as often as progress. */
 static bool wait_line_is_due(struct progress *progress, uint64_t now_ms)
 {
@@ -101,9 +112,10 @@ static void print_waiting(struct progress *progress, const struct agent_event *e
         return;
     }
     const char *reason = observer->has_run ? observer->run.reason : "";
+    const char *phase = observer->has_run ? run_phase_name(observer->run.phase) : "forming";
     progress_print(progress, event->now_ms, "%s for %s%s%s%s%s",
-                   observer->has_run ? run_phase_name(observer->run.phase) : "forming", waited,
-                   *reason ? ": " : "", reason, *missing ? "; missing: " : "", missing);
+                   is_running(observer) ? "waiting" : phase, waited, *reason ? ": " : "", reason,
+                   *missing ? "; missing: " : "", missing);
 }
 
 static void print_group(struct progress *progress, struct progress_group *group, uint64_t now_ms)
@@ -170,7 +182,7 @@ static void tick(struct progress *progress, const struct agent_event *event)
     if (progress->steps != NULL) { step_poller_ask_all(progress->steps, event->observer); }
     if (event->now_ms < progress->line_at_ms) { return; }
     progress->line_at_ms = event->now_ms + PROGRESS_TERMINAL_MS;
-    if (event->observer->has_run && event->observer->run.phase == RUN_RUNNING) {
+    if (!is_waiting(event->observer)) {
         const uint64_t last_ms = progress->rate_at_ms;
         const bool due = last_ms == 0 || event->now_ms - last_ms >= progress->line_ms;
         if (due) { print_running(progress, event); }
@@ -183,8 +195,10 @@ static void note_phase(struct progress *progress, const struct agent_event *even
 {
     assert(event->observer != NULL);
     const enum run_phase phase = event->observer->run.phase;
-    if (progress->have_phase && phase == progress->phase) { return; }
+    const bool waits = is_waiting(event->observer);
+    if (progress->have_phase && phase == progress->phase && waits == progress->waits) { return; }
     progress->have_phase = true;
+    progress->waits = waits;
     progress->phase = phase;
     progress->waiting_since_ms = event->now_ms;
     progress->rate_at_ms = 0;

@@ -30,7 +30,7 @@ struct progress {
     uint64_t waiting_line_ms; /* The last line of this wait; 0: none. */
     uint64_t rate_step, rate_at_ms;
     struct progress_group committed, skipped; /* Checkpoints. */
-    bool have_phase;
+    bool have_phase, waits;
     enum run_phase phase;
 };
 

@@ -154,7 +154,8 @@ static int conclude(void *ctx, struct local_run *run)
     char *json = result->has_run ? result_json(&run->result, &result->run, status) : NULL;
     char *text = result->has_run ? result_text(&run->result, &result->run, status) : NULL;
     int exit_code = report_end(run, json);
-    if (!print_text(wants_json ? json : text, wants_json)) { exit_code = TN_EXIT_IO; }
+    const bool printed = print_text(wants_json ? json : text, wants_json);
+    if (!printed && exit_code == TN_EXIT_OK) { exit_code = TN_EXIT_IO; }
     free(json);
     free(text);
     return exit_code;

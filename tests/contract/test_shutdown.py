@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""The end of a run while ZooKeeper is silent, and requests while there is no chief.
+"""The end of a run while ZooKeeper is silent, requests while there is no chief or no answer, and signals at the start.
 
 Real processes and a real ensemble of one server. TANIST_PROGRAM: the program.
 """
 
 import os
+import pty
 import re
+import shutil
 import signal
 import sys
+import time
 import unittest
 from pathlib import Path
 
-from case import LONG, QUICK, Cli, patience
+from case import LONG, PROGRAM, QUICK, STEADY, Cli, patience, pids
 
 
 class Run(Cli):
@@ -44,6 +47,87 @@ class WithoutChief(Run):
         for process in (agent, other):
             _, log = process.communicate(timeout=patience(120))
             self.assertEqual(process.returncode, 0, log)
+
+
+class SlowZookeeper(Cli):
+    """ZooKeeper does not answer for longer than a command waits for one answer, while the command waits for its effect."""
+
+    silence_s = 4.5
+
+    def wait_in_silence(self, frozen, *command):
+        """A node delays the effect; the servers are silent after the first report of the wait. The result of the command."""
+        self.freeze(frozen)
+        with (self.folder / "waits").open("w") as waits:
+            process = self.spawn(*command, *self.target, "--wait", "3", stderr=waits)
+        read = lambda: (self.folder / "waits").read_text()
+        self.wait_for("a report of the wait", lambda: "still waiting" in read() or process.poll() is not None)
+        server = self.server()
+        os.kill(server, signal.SIGSTOP)
+        time.sleep(self.silence_s)
+        ended = process.poll()
+        os.kill(server, signal.SIGCONT)
+        os.kill(frozen, signal.SIGCONT)
+        process.communicate(timeout=patience(120))
+        self.assertIsNone(ended, read())
+        self.assertEqual(process.returncode, 0, read())
+        return read()
+
+    def server(self):
+        return self.live_status()["zookeeper"]["servers"][0]["pid"]
+
+    def test_commands_wait_for_their_effect(self):
+        run = self.begin(*STEADY, "--set", "model.inputs=96")
+        self.wait_in_silence(pids(self.wait_tasks())["ps:0"], "resize", "ps=2")
+        self.wait_in_silence(self.wait_tasks()["chief"]["pid"], "pause")
+        self.succeeds("resume", *self.target)
+        self.assertEqual(self.end(run)["status"], "done")
+
+    def test_a_drain_waits_for_all_nodes(self):
+        """It reports that all nodes have left only when they have, or when the agent has ended."""
+        run = self.begin(*STEADY)
+        host = self.wait_tasks()["tasks"][0]["host"]
+        report = self.wait_in_silence(pids(self.wait_tasks())["ps:0"], "drain", "--host", host)
+        self.assertIn(f"has not left {host})", report)
+        self.assertIn(f"all nodes of {host} have left", report)
+        self.assertEqual(run.communicate(timeout=patience(120))[1].count("no step is lost"), 1)
+        self.check_no_process_left()
+
+
+class Signals(Cli):
+    """Signals at the start of a run, and those that come after the first one."""
+
+    def test_a_stopped_start_leaves_no_run(self):
+        """At whatever moment of its start a run is stopped, once or twice: its folder may be that of another job."""
+        codes = set()
+        for delay_ms in range(0, 80, 8):
+            for signals in ((signal.SIGINT,), (signal.SIGTERM, signal.SIGINT)):
+                run = self.start(*LONG)
+                time.sleep(delay_ms / 1000)
+                for number in signals:
+                    run.send_signal(number)
+                    time.sleep(0.01)
+                errors = run.communicate(timeout=patience(120))[1]
+                codes.add(run.returncode)
+                left = [path.name for path in (self.folder / "run").glob("*")]
+                self.assertIn(left, ([], ["zookeeper"]), (delay_ms, errors))
+                shutil.rmtree(self.folder / "run", ignore_errors=True)
+        # Before the folder is opened, a signal ends the process.
+        self.assertLessEqual(codes, {130, 143, -signal.SIGINT, -signal.SIGTERM})
+        self.assertTrue(codes & {130, 143}, codes)
+
+    def test_closed_terminal(self):
+        """The terminal that is closed takes the output, but the exit code is that of the signal."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.folder)
+            os.environ.update(self.environment)
+            os.execv(PROGRAM, [PROGRAM, "run", QUICK, "--dir", "run", *LONG, "--quiet"])
+        try:
+            self.wait_step()
+        finally:
+            os.close(terminal)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 129)
+        self.check_no_process_left()
 
 
 class SilentZookeeper(Run):

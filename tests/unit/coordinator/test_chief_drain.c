@@ -155,6 +155,46 @@ static void gate_without_workers_is_the_present_step(void **state)
     assert_int_equal(chief.run.save_step, 10);
 }
 
+/* Training waits at the gate for a disk that cannot save it; /run names its ps until it can, or
+ * until the ps does not leave. */
+static void disk_that_cannot_save_the_gate_is_named(void **state)
+{
+    (void)state;
+    static const char named[] = "the checkpoint at which nodes leave: ps:1 cannot save it (see its "
+                                "log); trying again";
+    for (int withdrawn = 0; withdrawn < 2; withdrawn++) {
+        configure();
+        begin_running();
+        ps_at(0, 1, 10);
+        ps_at(1, 1, 10);
+        leaves(ROLE_PS, 1);
+        const uint64_t gate = actions.write->run.gate, id = actions.write->run.save_checkpoint;
+        written();
+        ps_at(0, 1, gate);
+        ps_at(1, 1, gate);
+        ps_saved(0, id, gate);
+        reports[0][1].missed_checkpoint = id;
+        report(ROLE_PS, 1);
+        settle();
+        assert_string_equal(chief.write.run.reason, named);
+        assert_int_equal(chief.write.run.phase, RUN_RUNNING);
+        assert_int_equal(chief.write.run.gate, gate);
+        for (int i = 0; i < 3; i++) { written(); }
+        if (withdrawn) {
+            reports[0][1].leaving = 0;
+            report(ROLE_PS, 1);
+            settle();
+            assert_int_equal(chief.write.run.gate, 0);
+        } else {
+            assert_true(chief.run.save_checkpoint > id);
+            reach_gate(chief.run.save_checkpoint, gate);
+            settle();
+            assert_int_equal(chief.write.run.committed_step, gate);
+        }
+        assert_string_equal(chief.write.run.reason, "");
+    }
+}
+
 /* A push that was sent before may still arrive, so no ps leaves before each has read of the
  * gate. */
 static void every_ps_reads_of_the_gate_before_one_leaves(void **state)
@@ -270,6 +310,7 @@ int main(void)
         TEST(new_chief_names_the_drained_host),
         TEST(workers_that_leave_get_no_slices),
         TEST(gate_without_workers_is_the_present_step),
+        TEST(disk_that_cannot_save_the_gate_is_named),
         TEST(every_ps_reads_of_the_gate_before_one_leaves),
         TEST(paused_run_goes_to_the_gate_before_a_ps_leaves),
         TEST(gate_of_a_paused_run_is_not_a_committed_step),

@@ -101,6 +101,32 @@ static void a_log_gets_one_line_a_minute(void **state)
     assert_int_equal(lines_of_wait(PROGRESS_LOG_MS, 2, last), 0);
 }
 
+/* Training runs, and from 5 s on it waits for a checkpoint at which nodes leave. */
+static void wait_at_a_gate(uint64_t seconds)
+{
+    struct observer seen = {.has_run = true, .has_chief = true, .settled = true};
+    seen.run.phase = RUN_RUNNING;
+    for (uint64_t at_ms = 1000; at_ms <= 1000 + seconds * 1000; at_ms += 500) {
+        const bool waits = at_ms >= 6000;
+        snprintf(seen.run.reason, sizeof seen.run.reason, "%s", waits ? "ps:0 cannot save it" : "");
+        const struct agent_event run = {.type = AGENT_RUN, .now_ms = at_ms, .observer = &seen};
+        const struct agent_event tick = {.type = AGENT_TICK, .now_ms = at_ms, .observer = &seen};
+        progress_handle(&progress, &run);
+        progress_handle(&progress, &tick);
+    }
+}
+
+/* Also while the phase is running, the reason of a wait of more than 3 s is reported. */
+static void wait_at_a_gate_has_its_reason(void **state)
+{
+    (void)state;
+    char last[512] = "";
+    log_init(LOG_WARN, LOG_TEXT, "agent");
+    assert_int_equal(lines_of(wait_at_a_gate, PROGRESS_LOG_MS, 5, last), 0);
+    assert_int_equal(lines_of(wait_at_a_gate, PROGRESS_LOG_MS, 12, last), 1);
+    assert_non_null(strstr(last, "waiting for 3 s: ps:0 cannot save it"));
+}
+
 /* The first one gets a line, later ones share one each 2 s; the rest is reported before the end. */
 static void skipped_checkpoints_share_lines(void **state)
 {
@@ -145,6 +171,7 @@ static void progress_is_part_of_a_json_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wait_at_a_gate_has_its_reason),
         cmocka_unit_test(a_log_gets_one_line_a_minute),
         cmocka_unit_test(skipped_checkpoints_share_lines),
         cmocka_unit_test(committed_checkpoints_share_lines),
