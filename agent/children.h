@@ -81,7 +81,7 @@ uint32_t children_find(const struct children *children, struct task task);
 void children_kinds(const struct children *children,
                     enum child_kind kinds[static SUPERVISOR_CHILDREN_MAX]);
 
-/* Start a child. A node is a new incarnation; the session file of the former one is removed. */
+/* Start a child. A node is a new incarnation; the session file of the previous one is removed. */
 MUST_CHECK enum tn_status children_spawn(struct children *children, uint32_t index,
                                          struct error *error);
 

@@ -35,7 +35,7 @@ void spares_init(struct spares *spares, const char *cluster, uint64_t next_op);
 void spares_add(struct spares *spares, uint32_t index, const struct member *member);
 void spares_remove(struct spares *spares, uint32_t index);
 
-/* The session is a new one: the znodes of the former do not exist. */
+/* The session is a new one: the znodes of the previous one do not exist. */
 void spares_restart(struct spares *spares);
 
 /* Pass every event; call spares_drive() after changes and at each tick. */

@@ -3,7 +3,7 @@
  * power of two in which slices are dealt out, and by whether owners keep what they have:
  *
  *   apportion()  how many slices each worker gets: always to the one that would finish first
- *   deal()       which ones: the largest nodes first, where possible to their former owners
+ *   deal()       which ones: the largest nodes first, where possible to their previous owners
  */
 #include "coordinator/assign.h"
 

@@ -1,5 +1,5 @@
 /* Becoming chief and resigning: the election's requests to ZooKeeper, then the reads of the state
- * that the former chief left. */
+ * that the previous chief left. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static void join_election(struct coordinator *c, uint64_t zk_op)
 static void make_record(struct coordinator *c, uint64_t epoch, uint64_t took_ms)
 {
     struct chief_record *record = &c->record;
-    const struct chief_record *former = &c->membership.chief;
+    const struct chief_record *previous = &c->membership.chief;
     assert(c->stage == LEADERSHIP_NONE);
     *record = (struct chief_record){
         .epoch = epoch,
@@ -59,7 +59,7 @@ static void make_record(struct coordinator *c, uint64_t epoch, uint64_t took_ms)
         return;
     }
     char name[TASK_NAME_MAX];
-    task_format(former->task, ':', name, sizeof name);
+    task_format(previous->task, ':', name, sizeof name);
     snprintf(record->cause, sizeof record->cause, "%s: %.100s", name,
              c->cause[0] != '\0' ? c->cause : "session lost");
 }
@@ -90,8 +90,8 @@ static void claim(struct coordinator *c, const struct election_action *action, u
     c->ports->zk.write(c->ports->zk.ctx, zk_op, writes, count);
 }
 
-/* Asks for the exit note of the former chief, which has the cause of its end. The election does not
- * wait for the answer. */
+/* Asks for the exit note of the previous chief, which has the cause of its end. The election does
+ * not wait for the answer. */
 static void ask_cause(struct coordinator *c)
 {
     assert(c->stage == LEADERSHIP_NONE);

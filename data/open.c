@@ -17,12 +17,8 @@ static const struct source_type *const types[] = {
     &tfrecord_type, &images_type, &tar_type, &libsvm_type,     &library_type,
 };
 
-const struct source_type *source_type_at(uint32_t i)
-{
-    return i < sizeof types / sizeof *types ? types[i] : NULL;
-}
-
-const struct source_type *source_type_find(const char *name)
+/* The first type of this name; one for folders may follow. NULL: the format is unknown. */
+static const struct source_type *find_type(const char *name)
 {
     assert(name != NULL);
     for (uint32_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -119,8 +115,7 @@ static enum tn_status open_input(const char *path, const struct source_config *c
     const struct source_type *type = type_for(config->format, path);
     if (type == NULL) {
         return error_set(error, TN_EINVAL, "%s: the format '%s' is not for a %s", path,
-                         config->format,
-                         source_type_find(config->format)->folders ? "file" : "folder");
+                         config->format, find_type(config->format)->folders ? "file" : "folder");
     }
     struct digest digest = {0};
     struct source_input input = {.path = path, .options = config->options};
@@ -283,7 +278,7 @@ static enum tn_status refuse_format(const char *format, struct error *error)
     char names[256] = "";
     for (size_t i = 0, used = 0; i < sizeof types / sizeof *types; i++) {
         known[i] = types[i]->name;
-        if (source_type_find(types[i]->name) != types[i]) { continue; }
+        if (find_type(types[i]->name) != types[i]) { continue; }
         used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i == 0 ? "" : ", ",
                                  types[i]->name);
         assert(used < sizeof names);
@@ -301,7 +296,7 @@ enum tn_status source_open(const struct source_config *config, struct source *ou
 {
     assert(config->format != NULL && config->pattern != NULL);
     *out = (struct source){0};
-    const struct source_type *type = source_type_find(config->format);
+    const struct source_type *type = find_type(config->format);
     if (type == NULL) { return refuse_format(config->format, error); }
     glob_t paths = {0};
     enum tn_status status = find_paths(config->pattern, &paths, error);

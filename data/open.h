@@ -26,9 +26,4 @@ struct source_config {
 MUST_CHECK enum tn_status source_open(const struct source_config *config, struct source *out,
                                       struct error *error);
 
-/* The first type of this name; one for folders may follow. NULL: the format is unknown. */
-const struct source_type *source_type_find(const char *name);
-/* The `i`th type; NULL: there are fewer. */
-const struct source_type *source_type_at(uint32_t i);
-
 #endif

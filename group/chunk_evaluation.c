@@ -104,11 +104,6 @@ bool chunk_evaluation_order(struct chunk_evaluation *evaluation, const struct sc
     return true;
 }
 
-bool chunk_evaluation_is_idle(const struct chunk_evaluation *evaluation)
-{
-    return schedule_is_idle(&evaluation->schedule);
-}
-
 uint64_t chunk_evaluation_expects(const struct chunk_evaluation *evaluation, uint32_t chunk,
                                   uint32_t edge)
 {

@@ -44,7 +44,6 @@ uint32_t chunk_evaluation_examples(const struct chunk_evaluation *evaluation, ui
  * being computed, or the others compute another one. */
 bool chunk_evaluation_order(struct chunk_evaluation *evaluation, const struct schedule_label *label,
                             const float *values, uint64_t version);
-bool chunk_evaluation_is_idle(const struct chunk_evaluation *evaluation);
 
 /* As computation_expects() and computation_arrived(). */
 uint64_t chunk_evaluation_expects(const struct chunk_evaluation *evaluation, uint32_t chunk,

@@ -31,7 +31,9 @@ struct slice_rows {
     struct sparse_place *spare;
 };
 
-uint64_t slice_rows_key(const struct row_table_shape *table, int64_t key)
+/* The row of a key: the key itself, or its hash. Keys are below 2^63 or TN_KEY_NONE, which
+ * stays. */
+static uint64_t row_of_key(const struct row_table_shape *table, int64_t key)
 {
     if (key == TN_KEY_NONE) { return SPARSE_KEY_NONE; }
     assert(key >= 0);
@@ -169,7 +171,7 @@ static enum tn_status put_keys(const struct positions *positions,
                                  ": give numbers from 0 to 2^63-1, or TN_KEY_NONE",
                                  table->name, keys[k]);
             }
-            *out++ = slice_rows_key(table, keys[k]);
+            *out++ = row_of_key(table, keys[k]);
         }
     }
     return TN_OK;

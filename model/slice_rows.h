@@ -31,10 +31,6 @@ MUST_CHECK enum tn_status slice_rows_open(const struct model *model, uint32_t ex
                                           struct slice_rows **out, struct error *error);
 void slice_rows_close(struct slice_rows *rows); /* NULL is allowed. */
 
-/* The row of a key: the key itself, or its hash. Keys are below 2^63 or TN_KEY_NONE, which
- * stays. */
-uint64_t slice_rows_key(const struct row_table_shape *table, int64_t key);
-
 /* Fill the rows of a program, whose keys are in its fields, before it runs. Rows of TN_KEY_NONE are
  * zeros.
  *   TN_EINVAL: a key is negative; the error names it and its table */

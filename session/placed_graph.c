@@ -65,19 +65,6 @@ tn_tensor placed_graph_find(const struct placed_graph *placed, const char *name)
     return TN_NONE;
 }
 
-const struct placed_variable *placed_graph_variable(const struct placed_graph *placed,
-                                                    const char *name)
-{
-    assert(name != NULL);
-    for (uint32_t i = 0; i < placed->variable_count; i++) {
-        const struct placed_variable *variable = &placed->variables[i];
-        if (strcmp(placed->graph->nodes[variable->node].attributes.name, name) == 0) {
-            return variable;
-        }
-    }
-    return NULL;
-}
-
 void placed_graph_gather(const struct placed_graph *placed, uint32_t server, const float *values,
                          float *out)
 {

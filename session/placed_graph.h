@@ -34,10 +34,6 @@ void placed_graph_free(struct placed_graph *placed);
 /* The value of an output or metric; TN_NONE: the name does not exist. */
 tn_tensor placed_graph_find(const struct placed_graph *placed, const char *name);
 
-/* The variable called `name`; NULL: there is none. */
-const struct placed_variable *placed_graph_variable(const struct placed_graph *placed,
-                                                    const char *name);
-
 /* Copy the values of `server` from the whole vector. */
 void placed_graph_gather(const struct placed_graph *placed, uint32_t server, const float *values,
                          float *out);

@@ -9,17 +9,16 @@
 
 enum { LEFT = 80, RIGHT = 24, TOP = 44, BOTTOM = 44, POINTS_MAX = 1600, LEGEND_ROW = 20 };
 
-/* Distinguishable with any colour vision (Okabe and Ito). */
-const unsigned chart_colors[CHART_COLORS] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
-                                             0xe69f00, 0x56b4e9, 0x7a5195, 0x4d4d4d};
-
 unsigned chart_color(int color)
 {
+    /* Distinguishable with any colour vision (Okabe and Ito). */
+    static const unsigned colors[] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7,
+                                      0xe69f00, 0x56b4e9, 0x7a5195, 0x4d4d4d};
     switch (color) {
     case PEN_INK: return 0x141922;
     case PEN_DIM: return 0x667080;
     case PEN_GRID: return 0xe4e8ee;
-    default: return chart_colors[color % CHART_COLORS];
+    default: return colors[(size_t)color % (sizeof colors / sizeof *colors)];
     }
 }
 

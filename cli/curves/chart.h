@@ -12,13 +12,13 @@
 
 #include "cli/curves/series.h"
 
-enum { CHART_WIDTH = 960, CHART_HEIGHT = 420, CHART_RUNS_MAX = 16, CHART_COLORS = 8 };
+enum { CHART_WIDTH = 960, CHART_HEIGHT = 420, CHART_RUNS_MAX = 16 };
 
-enum pen_color { PEN_INK = -1, PEN_DIM = -2, PEN_GRID = -3 }; /* Others: chart_colors[]. */
+/* Others, from 0 on, are those of runs. */
+enum pen_color { PEN_INK = -1, PEN_DIM = -2, PEN_GRID = -3 };
 enum pen_anchor { PEN_START, PEN_MIDDLE, PEN_END };
 
-extern const unsigned chart_colors[CHART_COLORS]; /* 0xRRGGBB */
-unsigned chart_color(int color);
+unsigned chart_color(int color); /* 0xRRGGBB */
 
 struct pen_place {
     double x, y; /* In pixels, from the top left corner. */

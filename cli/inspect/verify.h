@@ -10,13 +10,6 @@
 #include "common/cluster/verification.h"
 #include "common/zk/zk_sync.h"
 
-/* Start a verification of the shards in `folder`: none has been read. */
-void verify_begin(struct verification *verification, const char *folder);
-
-/* Read the next shard of `manifest`. TN_ENOMEM. */
-MUST_CHECK enum tn_status verify_next(struct verification *verification, const char *folder,
-                                      const struct manifest *manifest, struct error *error);
-
 /* Verify the shards in `folder`. `*out` has an entry for each shard of `manifest`. TN_ENOMEM. */
 MUST_CHECK enum tn_status verify_in_folder(const char *folder, const struct manifest *manifest,
                                            struct shard_conclusion *out, struct error *error);
@@ -45,7 +38,7 @@ MUST_CHECK enum tn_status verify_in_cluster(struct verify_cluster *verify,
 
 /*
  * For an agent: verify the shards in `folder` that the request asks for, answer, and return when
- * the request was removed. Errors: those of zk_sync_write() and of verify_next().
+ * the request was removed. Errors: those of zk_sync_write(), TN_ENOMEM.
  */
 MUST_CHECK enum tn_status verify_answer(struct zk_sync *sync, const char *cluster,
                                         const char *request, const char *folder,

@@ -19,7 +19,8 @@
 
 enum { WITHDRAWN_POLL_MS = 50 };
 
-void verify_begin(struct verification *verification, const char *folder)
+/* Start a verification of the shards in `folder`: none has been read. */
+static void begin(struct verification *verification, const char *folder)
 {
     char host[HOST_NAME_MAX_BYTES] = "", real[PATH_MAX];
     assert(folder != NULL);
@@ -47,8 +48,9 @@ static enum tn_status verify_tables(const char *folder, const struct manifest *m
     return status == TN_ENOENT ? TN_ECORRUPT : status;
 }
 
-enum tn_status verify_next(struct verification *verification, const char *folder,
-                           const struct manifest *manifest, struct error *error)
+/* Read the next shard of `manifest`. TN_ENOMEM. */
+static enum tn_status read_next(struct verification *verification, const char *folder,
+                                const struct manifest *manifest, struct error *error)
 {
     struct error damage = {0};
     char context[64];
@@ -81,10 +83,10 @@ enum tn_status verify_in_folder(const char *folder, const struct manifest *manif
 {
     struct verification *verification = malloc(sizeof *verification);
     if (verification == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    verify_begin(verification, folder);
+    begin(verification, folder);
     enum tn_status status = TN_OK;
     while (status == TN_OK && verification->count < manifest->shard_count) {
-        status = verify_next(verification, folder, manifest, error);
+        status = read_next(verification, folder, manifest, error);
     }
     for (uint32_t i = 0; status == TN_OK && i < manifest->shard_count; i++) {
         verification_conclude(manifest, i, verification, 1,
@@ -141,10 +143,10 @@ static enum tn_status answer(struct zk_sync *sync, const char *request, const ch
                              const char *folder, const struct manifest *manifest,
                              struct verification *verification, struct error *error)
 {
-    verify_begin(verification, folder);
+    begin(verification, folder);
     enum tn_status status = publish(sync, reply, ZK_CREATE, verification, error);
     while (status == TN_OK && verification->count < manifest->shard_count) {
-        status = verify_next(verification, folder, manifest, error);
+        status = read_next(verification, folder, manifest, error);
         if (status == TN_OK) { status = publish(sync, reply, ZK_SET, verification, error); }
     }
     return status == TN_OK ? wait_withdrawn(sync, request, error) : status;

@@ -20,8 +20,8 @@ struct watch {
     bool json, over;
     bool history;           /* Print the events before the start, too. */
     uint64_t elected_epoch; /* The epoch of the newest election printed. */
-    /* Incarnations. The former one matters because the election may be seen before the loss. */
-    uint64_t chief, former_chief;
+    /* Incarnations. The previous one matters because the election may be seen before the loss. */
+    uint64_t chief, previous_chief;
     enum run_phase phase;
     int exit_code;
 };
@@ -101,7 +101,7 @@ static void print_elected(struct watch *watch)
     memcpy(entry.cause, record->cause, sizeof entry.cause);
     if (record->epoch <= watch->elected_epoch) { return; }
     watch->elected_epoch = record->epoch;
-    watch->former_chief = watch->chief;
+    watch->previous_chief = watch->chief;
     watch->chief = record->incarnation;
     event_text_history(&entry, text);
     print_event(watch, event_text_history_json(&entry), text);
@@ -128,7 +128,7 @@ static void print_member(struct watch *watch)
     assert(watch->live.observer->changed < watch->live.observer->task_count);
     if (changed->task.role != ROLE_COORDINATOR) { return; }
     uint64_t incarnation = changed->member.incarnation;
-    bool chief = incarnation == watch->chief || incarnation == watch->former_chief;
+    bool chief = incarnation == watch->chief || incarnation == watch->previous_chief;
     task_format(changed->task, ':', task, sizeof task);
     const char *event = changed->present ? "task-up" : chief ? "chief-lost" : "task-lost";
     event_text_member(&changed->member, changed->present, chief, text);
@@ -209,7 +209,7 @@ static enum tn_status loop(struct watch *watch, int signals, struct error *error
                live_cluster_next(live, &changes, &status, error)) {
             print_changes(watch, &changes);
         }
-        if (live_cluster_tick(live)) { watch->former_chief = 0; }
+        if (live_cluster_tick(live)) { watch->previous_chief = 0; }
         if (live_cluster_wait_message(live, message, sizeof message)) {
             fprintf(stderr, "%s\n", message);
         }

@@ -63,8 +63,8 @@ static enum tn_status read_state(struct zk_sync *sync, const char *cluster,
 }
 
 /* Whether the run is only about to begin: the process that creates a cluster writes /run after
- * /spec; and an agent that starts a run again finds the end of the former one in /run, and sets it
- * back, so that an end counts once the agent of the folder has exited. */
+ * /spec; and an agent that starts a run again finds the end of the previous one in /run, and sets
+ * it back, so that an end counts once the agent of the folder has exited. */
 static bool is_about_to_begin(enum tn_status status, const struct target *target,
                               const struct operation_state *state)
 {

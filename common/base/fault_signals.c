@@ -9,7 +9,7 @@ static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT};
 
 enum { COUNT = sizeof numbers / sizeof *numbers };
 
-static struct sigaction former[COUNT];
+static struct sigaction previous[COUNT];
 
 void fault_signals_set(sigset_t *out)
 {
@@ -26,7 +26,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     const bool sent = info->si_code <= 0;
     if (sent && info->si_pid != getpid()) { (void)kill(getpid(), SIGKILL); }
     for (size_t i = 0; i < COUNT; i++) {
-        if (numbers[i] == number) { (void)sigaction(number, &former[i], NULL); }
+        if (numbers[i] == number) { (void)sigaction(number, &previous[i], NULL); }
     }
     if (sent) { (void)raise(number); } /* Delivered when this handler returns. */
 }
@@ -37,7 +37,7 @@ void fault_signals_handle(void)
     sigset_t faults;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < COUNT; i++) {
-        const int failed = sigaction(numbers[i], &action, &former[i]);
+        const int failed = sigaction(numbers[i], &action, &previous[i]);
         assert(failed == 0);
     }
     fault_signals_set(&faults);

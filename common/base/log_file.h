@@ -20,7 +20,7 @@ enum { LOG_FILES_KEPT = 3, LOG_FILE_PATH_MAX = 1024 };
 #define LOG_FILE_LEAST_BYTES   (UINT64_C(64) << 10)
 #define LOG_FILE_DEFAULT_BYTES (UINT64_C(16) << 20)
 
-/* Begin a new file at `path`; the former ones move as described above. Returns a descriptor for
+/* Begin a new file at `path`; the previous ones move as described above. Returns a descriptor for
  * appending; -1: the disk refuses it, and the caller continues with the file it has. */
 int log_file_rotate(const char *path);
 

@@ -22,7 +22,7 @@ struct maps {
     char chunk[CHUNK_BYTES];
 };
 
-static struct sigaction former;
+static struct sigaction previous;
 
 /* A handler may call only functions that are safe in one: no stdio, no allocation. */
 
@@ -117,7 +117,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
         report(path);
         _exit(TN_EXIT_IO);
     }
-    (void)sigaction(number, &former, NULL);
+    (void)sigaction(number, &previous, NULL);
     if (sent) { (void)raise(number); } /* Delivered when this handler returns. */
 }
 
@@ -125,6 +125,6 @@ void mapping_faults_handle(void)
 {
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
     sigemptyset(&action.sa_mask);
-    const int failed = sigaction(SIGBUS, &action, &former);
+    const int failed = sigaction(SIGBUS, &action, &previous);
     assert(failed == 0);
 }

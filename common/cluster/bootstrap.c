@@ -67,8 +67,8 @@ enum tn_status bootstrap_check_graph(const char *cluster, const struct spec *spe
                      cluster, spec->graph_hash, graph_hash);
 }
 
-enum tn_status bootstrap_compare(const char *cluster, const struct spec *found,
-                                 const struct spec *wanted, struct error *error)
+static enum tn_status compare(const char *cluster, const struct spec *found,
+                              const struct spec *wanted, struct error *error)
 {
     assert(found != NULL && wanted != NULL);
     if (found->ps != wanted->ps) {
@@ -147,7 +147,7 @@ enum tn_status bootstrap_create(struct zk_sync *sync, const char *cluster,
         if (status != TN_OK || b->znodes[i].data != b->spec) { continue; }
         status = bootstrap_read_spec(sync, cluster, out, error);
         compared = status == TN_OK;
-        if (compared) { status = bootstrap_compare(cluster, out, wanted, error); }
+        if (compared) { status = compare(cluster, out, wanted, error); }
     }
     if (status != TN_OK && compared) {
         free(out->job_json);

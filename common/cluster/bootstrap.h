@@ -37,13 +37,10 @@ void bootstrap_free(struct bootstrap *bootstrap);
 MUST_CHECK enum tn_status bootstrap_check_graph(const char *cluster, const struct spec *spec,
                                                 uint64_t graph_hash, struct error *error);
 
-/* TN_EINVAL: as above. TN_EEXIST: `found`, in ZooKeeper, belongs to another job than `wanted`; the
- * error names the difference and the remedy. */
-MUST_CHECK enum tn_status bootstrap_compare(const char *cluster, const struct spec *found,
-                                            const struct spec *wanted, struct error *error);
-
 /* Create all znodes and return the spec in ZooKeeper, whose key is valid. The caller frees its
- * job_json, NULL after a failure. Blocks. TN_EEXIST as above; other errors as zk_sync_write(). */
+ * job_json, NULL after a failure. Blocks. TN_EINVAL as above; TN_EEXIST: the spec in ZooKeeper is
+ * that of another job, and the error names the difference and the remedy; other errors as
+ * zk_sync_write(). */
 MUST_CHECK enum tn_status bootstrap_create(struct zk_sync *sync, const char *cluster,
                                            const struct spec *wanted, uint32_t slices,
                                            struct spec *out, struct error *error);

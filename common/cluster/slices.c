@@ -85,31 +85,6 @@ void slices_children(struct slice_node node, struct slice_node *left, struct sli
     *right = (struct slice_node){node.first + half, node.count - half};
 }
 
-static bool same(struct slice_node a, struct slice_node b)
-{
-    return a.first == b.first && a.count == b.count;
-}
-
-/* Walk from the root to `node` and return its parent and sibling; the root has a parent with count
- * 0. False: it is not a node of the tree. */
-static bool find(uint32_t slices, struct slice_node node, struct slice_node *parent,
-                 struct slice_node *sibling)
-{
-    assert(slices > 0 && slices <= SLICES_MAX);
-    *parent = *sibling = (struct slice_node){0, 0};
-    struct slice_node at = {0, slices};
-    while (!same(at, node)) {
-        if (at.count <= node.count) { return false; }
-        struct slice_node left, right;
-        slices_children(at, &left, &right);
-        bool go_right = node.first >= right.first;
-        *parent = at;
-        *sibling = go_right ? left : right;
-        at = go_right ? right : left;
-    }
-    return true;
-}
-
 bool slices_is_node(uint32_t slices, uint32_t first, uint32_t count)
 {
     if (slices == 0 || slices > SLICES_MAX) { return false; }
@@ -119,15 +94,6 @@ bool slices_is_node(uint32_t slices, uint32_t first, uint32_t count)
      * node if it is of this size, or as long as the slices reach. */
     const uint32_t power = power_from(count);
     return first % power == 0 && (count == power || first + count == slices);
-}
-
-bool slices_parent(uint32_t slices, struct slice_node node, struct slice_node *parent,
-                   struct slice_node *sibling)
-{
-    assert(slices_is_node(slices, node.first, node.count));
-    bool found = find(slices, node, parent, sibling);
-    assert(found);
-    return parent->count > 0;
 }
 
 /* Size of the stack of a depth-first walk: each level adds at most one right half. */

@@ -40,10 +40,6 @@ bool slices_is_node(uint32_t slices, uint32_t first, uint32_t count);
 /* The two halves of a node of at least two slices; left.first == node.first. */
 void slices_children(struct slice_node node, struct slice_node *left, struct slice_node *right);
 
-/* The parent of `node`, and the other child of that parent. False for the root. */
-bool slices_parent(uint32_t slices, struct slice_node node, struct slice_node *parent,
-                   struct slice_node *sibling);
-
 /* The fewest nodes of the tree whose union is `owned` (slices from `slices` on are ignored), in
  * ascending order, to out[0..SLICES_MAX). Returns their number. */
 uint32_t slices_cover(uint32_t slices, const struct slice_set *owned,

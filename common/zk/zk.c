@@ -291,7 +291,6 @@ static void session_connected(struct zk *zk, zhandle_t *handle)
     zk->connected = !expired;
     zk->session.id = id->client_id;
     memcpy(zk->session.password, id->passwd, sizeof zk->session.password);
-    zk->timeout_ms = (uint32_t)zoo_recv_timeout(handle);
     describe_server(handle, zk->server, sizeof zk->server);
     struct zk_event event = {.type = ZK_CONNECTED, .session = (uint64_t)id->client_id};
     pthread_mutex_unlock(&zk->lock);
@@ -446,14 +445,6 @@ struct zk_session zk_session_of(const struct zk *zk)
     struct zk_session session = zk->session;
     pthread_mutex_unlock((pthread_mutex_t *)&zk->lock);
     return session;
-}
-
-uint32_t zk_session_timeout_ms(const struct zk *zk)
-{
-    pthread_mutex_lock((pthread_mutex_t *)&zk->lock);
-    uint32_t timeout_ms = zk->timeout_ms;
-    pthread_mutex_unlock((pthread_mutex_t *)&zk->lock);
-    return timeout_ms;
 }
 
 void zk_server(const struct zk *zk, char *text, size_t size)

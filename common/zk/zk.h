@@ -166,10 +166,8 @@ enum zk_permission { ZK_MAY_READ = 1, ZK_MAY_CREATE = 4, ZK_MAY_SET_PERMISSIONS 
  * but not part of it, as nodes do not use it. */
 void zk_set_permissions(struct zk *zk, uint64_t op, const char *path, unsigned others);
 
-/* The session, for the session file, and the timeout that the server granted; after
- * ZK_CONNECTED. */
+/* The session, for the session file; after ZK_CONNECTED. */
 struct zk_session zk_session_of(const struct zk *zk);
-uint32_t zk_session_timeout_ms(const struct zk *zk);
 
 /* The server that we are connected to, "127.0.0.1:2181"; "" while disconnected. */
 void zk_server(const struct zk *zk, char *text, size_t size);

@@ -24,7 +24,6 @@ struct zk {
     bool authenticated; /* The library has the credentials and repeats them by itself. */
     bool expired;
     struct zk_session session;
-    uint32_t timeout_ms;
     char server[SERVER_TEXT_MAX];
 };
 

@@ -40,14 +40,9 @@ void znode_watch_start(struct znode_watch *watch, enum znode_watch_kind kind, co
     read_now(watch, zk, next_op);
 }
 
-void znode_watch_stop(struct znode_watch *watch)
-{
-    watch->state = WATCH_STOPPED;
-}
-
 void znode_watch_refresh(struct znode_watch *watch, const struct zk_port *zk, uint64_t *next_op)
 {
-    if (watch->state != WATCH_STOPPED) { read_now(watch, zk, next_op); }
+    if (watch->state != WATCH_NOT_STARTED) { read_now(watch, zk, next_op); }
 }
 
 static enum znode_watch_update answered(struct znode_watch *watch, const struct zk_event *event,
@@ -73,7 +68,7 @@ enum znode_watch_update znode_watch_handle(struct znode_watch *watch, const stru
                                            uint64_t now_ms)
 {
     assert(event != NULL);
-    if (watch->state == WATCH_STOPPED) { return WATCH_NOTHING; }
+    if (watch->state == WATCH_NOT_STARTED) { return WATCH_NOTHING; }
     switch (event->type) {
     case ZK_CONNECTED: read_now(watch, zk, next_op); break;
     case ZK_CHANGED:

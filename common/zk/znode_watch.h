@@ -23,7 +23,7 @@ enum { WATCH_RETRY_MS = 50 };
 
 struct znode_watch {
     enum znode_watch_kind kind;
-    enum { WATCH_STOPPED, WATCH_READING, WATCH_SET, WATCH_RETRYING } state;
+    enum { WATCH_NOT_STARTED, WATCH_READING, WATCH_SET, WATCH_RETRYING } state;
     bool stale;  /* Changed while being read: read again. */
     uint64_t op; /* The read in flight. */
     uint64_t retry_at_ms;
@@ -34,9 +34,7 @@ struct znode_watch {
  * requests share. */
 void znode_watch_start(struct znode_watch *watch, enum znode_watch_kind kind, const char *path,
                        const struct zk_port *zk, uint64_t *next_op, uint64_t now_ms);
-/* Later events are ignored. */
-void znode_watch_stop(struct znode_watch *watch);
-/* Read now, whatever the state; does nothing when stopped. */
+/* Read now, whatever the state; does nothing before the start. */
 void znode_watch_refresh(struct znode_watch *watch, const struct zk_port *zk, uint64_t *next_op);
 
 /* Call it with every ZooKeeper event. ZK_CONNECTED makes the watch read again. */

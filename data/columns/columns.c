@@ -13,6 +13,12 @@
 
 enum { COLUMNS_SHOWN = 12 }; /* In errors. */
 
+/* Whether a feature is scaled, or replaces missing values, by statistics. */
+static bool needs_moments(const struct feature *feature)
+{
+    return feature->scale != SCALE_NONE || feature->missing == MISSING_MEAN;
+}
+
 /* ------------------------------------------------------------------ opening */
 
 static enum tn_status open_json(const json_t *features, const json_t *label, struct columns **out,
@@ -63,7 +69,7 @@ enum tn_status columns_read(const char *text, struct columns **out, struct error
     }
     for (uint32_t i = 0; status == TN_OK && i < (*out)->count; i++) {
         const struct feature *feature = &(*out)->features[i];
-        if (!feature_needs_moments(feature) || feature->moments != NULL) { continue; }
+        if (!needs_moments(feature) || feature->moments != NULL) { continue; }
         status = error_set(error, TN_EINVAL, "the stored columns lack the statistics of '%s'",
                            feature->name);
     }
@@ -156,11 +162,6 @@ static enum tn_status find_column(const struct source *source, const char *key, 
     list_columns(source, names, sizeof names);
     return error_set(error, TN_EINVAL, "%s: %s has no column '%s': its columns are %s", key, first,
                      name, names);
-}
-
-bool feature_needs_moments(const struct feature *feature)
-{
-    return feature->scale != SCALE_NONE || feature->missing == MISSING_MEAN;
 }
 
 static uint32_t ids_of(const struct feature *feature)
@@ -269,7 +270,7 @@ bool columns_need_rows(const struct columns *columns)
 {
     if (columns->fitted) { return false; }
     for (uint32_t i = 0; i < columns->count; i++) {
-        if (feature_needs_moments(&columns->features[i])) { return true; }
+        if (needs_moments(&columns->features[i])) { return true; }
     }
     return false;
 }
@@ -292,7 +293,7 @@ enum tn_status columns_add(struct columns *columns, const struct source *source,
     assert(!columns->fitted);
     for (uint32_t f = 0; f < columns->count; f++) {
         struct feature *feature = &columns->features[f];
-        if (!feature_needs_moments(feature)) { continue; }
+        if (!needs_moments(feature)) { continue; }
         if (feature->moments == NULL) {
             feature->moments = calloc(feature->width, sizeof *feature->moments);
             if (feature->moments == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }

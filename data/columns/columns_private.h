@@ -92,8 +92,6 @@ MUST_CHECK enum tn_status pixels_bind(struct feature *feature, const struct sour
                                       uint64_t *width, struct error *error);
 void pixels_build(const struct pixel_spec *spec, json_t *object);
 
-/* Whether a feature is scaled, or replaces missing values, by statistics. */
-bool feature_needs_moments(const struct feature *feature);
 /* columns_spec.c: the JSON of columns. */
 MUST_CHECK enum tn_status spec_read_features(const json_t *object, struct columns *columns,
                                              struct error *error);

@@ -168,23 +168,3 @@ void npy_row(const struct npy *npy, uint64_t row, float *out)
         out[i] = float_once(npy, at + i * npy->item_bytes);
     }
 }
-
-bool npy_integer(const struct npy *npy, uint64_t row, uint64_t column, int64_t *out)
-{
-    const uint8_t *at = item_at(npy, row, column);
-    const uint64_t bits = bits_of(npy, at);
-    if (npy->kind == NPY_FLOAT) {
-        const double value = float_of(npy, bits);
-        const double limit = 9007199254740992.0; /* 2^53: each integer below is exact. */
-        if (!(fabs(value) <= limit) || value != floor(value)) { return false; }
-        *out = (int64_t)value;
-        return true;
-    }
-    if (npy->kind == NPY_SIGNED) {
-        *out = signed_of(npy, bits);
-        return true;
-    }
-    if (bits > INT64_MAX) { return false; }
-    *out = npy->kind == NPY_BOOL ? bits != 0 : (int64_t)bits;
-    return true;
-}

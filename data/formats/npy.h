@@ -44,11 +44,7 @@ MUST_CHECK enum tn_status npy_parse(const uint8_t *bytes, size_t size, struct np
 /* The `columns` values of a row as floats, each rounded once. row < rows. */
 void npy_row(const struct npy *npy, uint64_t row, float *out);
 
-/* One value as a whole number, a label for example. False: it has a fraction, is not a number, or
- * does not fit. row < rows, column < columns. */
-bool npy_integer(const struct npy *npy, uint64_t row, uint64_t column, int64_t *out);
-
-/* The value as a double; integers beyond 2^53 are rounded. */
+/* One value as a double; integers beyond 2^53 are rounded. row < rows, column < columns. */
 double npy_number(const struct npy *npy, uint64_t row, uint64_t column);
 
 #endif

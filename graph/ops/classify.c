@@ -95,7 +95,8 @@ const struct op_type op_is_correct = {
     .index_limit = limit_of_labels,
 };
 
-tn_tensor mean_per_example(struct tn_graph *graph, tn_tensor x)
+/* The mean over all dimensions but the batch: [batch]. */
+static tn_tensor mean_per_example(struct tn_graph *graph, tn_tensor x)
 {
     static const uint32_t axes[] = {1, 2, 3, 4, 5};
     if (graph_failed(graph) || x.v == 0) { return TN_NONE; }

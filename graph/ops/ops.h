@@ -134,8 +134,6 @@ uint32_t custom_gradient_input(const struct node *node);
 
 /* Whether `bias` is a vector of the last dimension of `shape`. */
 bool is_bias_of(const struct tn_shape *shape, const struct tn_shape *bias);
-/* The mean over all dimensions but the batch: [batch]. */
-tn_tensor mean_per_example(struct tn_graph *graph, tn_tensor x);
 
 /* `x` summed over the dimensions that broadcasting to its shape had repeated; the result has
  * `shape`. */

@@ -51,12 +51,6 @@ void number_metrics_add(struct number_metrics *metrics, const float *predicted,
     }
 }
 
-uint64_t number_metrics_rows(const struct number_metrics *metrics)
-{
-    assert(metrics != NULL);
-    return metrics->rows;
-}
-
 static struct number_result result_of(const struct sums *sums, uint64_t numbers)
 {
     const double count = (double)numbers;

@@ -29,7 +29,6 @@ void number_metrics_close(struct number_metrics *metrics); /* NULL is allowed. *
 void number_metrics_add(struct number_metrics *metrics, const float *predicted,
                         const float *targets);
 
-uint64_t number_metrics_rows(const struct number_metrics *metrics);
 struct number_result number_metrics_all(const struct number_metrics *metrics);
 struct number_result number_metrics_of(const struct number_metrics *metrics, uint32_t output);
 

@@ -284,18 +284,33 @@ class Cli(unittest.TestCase):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
-    def kill_in_the_middle(self, *names, steps=1):
-        """SIGKILL to tasks of a run without an end, or to the `chief`; returns once they were started again and
-        training has advanced by `steps`."""
-        status = self.wait_tasks()
-        before = pids(status)
-        names = [status["chief"]["task"] if name == "chief" else name for name in names]
-        for name in names:
+    def kill_and_wait(self, *names):
+        """SIGKILL to tasks of a live run; returns once each has another process."""
+        before = {name: self.wait_pid(name) for name in names}
+        for pid in before.values():
             with contextlib.suppress(ProcessLookupError):  # A busy machine may have lost it by itself.
-                os.kill(before[name], signal.SIGKILL)
-        for name in names:
-            self.wait_pid(name, but=before[name])
-        self.wait_step(self.wait_step()["step"] + steps)
+                os.kill(pid, signal.SIGKILL)
+        for name, pid in before.items():
+            self.wait_pid(name, but=pid)
+
+    def kill_in_the_middle(self, *names, steps=1):
+        """SIGKILL to tasks of a run without an end, or to the `chief`; returns the status once they were started again
+        and training has advanced by `steps`."""
+        chief = self.wait_tasks()["chief"]["task"]
+        self.kill_and_wait(*(chief if name == "chief" else name for name in names))
+        return self.wait_step(self.wait_step()["step"] + steps)
+
+    def kill_run(self, run, but=()):
+        """SIGKILL to the agent of a run; returns once all processes have ended, except those in `but`."""
+        run.kill()
+        run.communicate(timeout=patience(120))
+        self.check_no_process_left(but)
+
+    def memory_peak(self, name):
+        """The most bytes of memory that a task has used since its start, without those of its program's file."""
+        with open(f"/proc/{self.wait_pid(name)}/status", encoding="ascii") as file:
+            kib = {line.split(":")[0]: int(line.split()[1]) for line in file if line.startswith(("VmHWM", "RssFile"))}
+        return 1024 * (kib["VmHWM"] - kib["RssFile"])
 
     def check_it_continues(self):
         """Another checkpoint is committed from here on."""
@@ -304,6 +319,14 @@ class Cli(unittest.TestCase):
 
     def check_no_process_left(self, but=()):
         self.wait_for("the end of all processes", lambda: set(self.processes()) <= set(but))
+
+
+def small_table_job(train, **sections):
+    """The job of examples/ctr/wide-deep.json, whose model has tables, with few examples and rows, and other sections."""
+    job = json.loads((ROOT / "examples/ctr/wide-deep.json").read_text(encoding="utf-8"))
+    job["data"].update({"examples": 20000, "test_examples": 1000, "options": {"values": 1000}})
+    job["train"].update({"batch": 32, **train})
+    return {**job, "zookeeper": {"servers": 1}, "strategy": {"type": "ps"}, **sections}
 
 
 def is_live(status):

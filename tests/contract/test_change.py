@@ -39,11 +39,6 @@ class Change(Cli):
         self.alone(QUICK, "calm", *JOB, "--resume", *steps(4000), *FASTER)
         return self.alone(QUICK, "calm", *JOB, "--resume", *steps(end), *FALLING)["parameters_digest"]
 
-    def kill(self, name):
-        before = self.wait_pid(name)
-        os.kill(before, signal.SIGKILL)
-        self.wait_pid(name, but=before)
-
     def test_kills_change_nothing(self):
         """Each kind of node is killed after the change; the steps done again have the rate that they had."""
         self.train("run", *steps(2000))
@@ -52,10 +47,10 @@ class Change(Cli):
         self.wait_step(4001)
         self.succeeds("pause", "--dir", "run")
         for name in ("worker:0", "ps:1", "coordinator:0", "coordinator:1"):
-            self.kill(name)
+            self.kill_and_wait(name)
         self.succeeds("resume", "--dir", "run")
         self.wait_step(5000)
-        self.kill("ps:0")
+        self.kill_and_wait("ps:0")
         result = self.end(run)
         calm = self.undisturbed(result["steps"])
         self.assertEqual(result["parameters_digest"], calm)

@@ -9,7 +9,7 @@ import json
 import re
 import unittest
 
-from case import LONG, ROOT, Cli, long, patience, some
+from case import LONG, ROOT, Cli, long, patience, small_table_job, some
 
 STEPS = 1200
 
@@ -17,14 +17,9 @@ STEPS = 1200
 class ClusterTables(Cli):
     def setUp(self):
         super().setUp()
-        self.json = json.loads((ROOT / "examples/ctr/wide-deep.json").read_text(encoding="utf-8"))
-        self.json["data"].update({"examples": 20000, "test_examples": 1000, "options": {"values": 1000}})
-        self.json["train"].update({"steps": STEPS, "batch": 32})
-        self.json["evaluate"] = {"every_steps": 400}
-        self.json["checkpoint"] = {"every_steps": 50, "keep": 3}
-        self.json["cluster"] = {"coordinators": 2, "ps": 3, "workers": 2}
-        self.json["zookeeper"] = {"servers": 1}
-        self.json["strategy"] = {"type": "ps"}
+        self.json = small_table_job({"steps": STEPS}, evaluate={"every_steps": 400},
+                                    checkpoint={"every_steps": 50, "keep": 3},
+                                    cluster={"coordinators": 2, "ps": 3, "workers": 2})
 
     def write(self):
         return self.job(json.dumps(self.json))

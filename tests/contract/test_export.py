@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """`tanist export`: the parameters of a checkpoint by their names, read back by other programs.
 
-The files are decoded here by their formats' definitions; numpy, safetensors, onnx and onnxruntime of PyPI (tried: 2.4.6,
+The files are read by the definitions of their formats; numpy, safetensors, onnx and onnxruntime of PyPI (tried: 2.4.6,
 0.8.0, 1.23.2, 1.31.1) read them as well where they are installed. TANIST_PROGRAM: the program.
 """
 
 import json
-import struct
 import unittest
-import zipfile
 from pathlib import Path
 
+from array_files import read_npz, read_safetensors
 from case import FASHION, QUICK, ROOT, Cli
 
 try:
@@ -29,37 +28,6 @@ except ImportError as missing:
 
 CNN = str(ROOT / "examples/cnn.json")
 STATE = {"state/m/weights", "state/m/bias", "state/v/weights", "state/v/bias"}
-
-
-def read_safetensors(path):
-    """{name: (shape, values)} and the metadata, by the definition of the format."""
-    data = Path(path).read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + size])
-    metadata = header.pop("__metadata__")
-    values = data[8 + size:]
-    tensors, end = {}, 0
-    for name, entry in header.items():
-        assert entry["dtype"] == "F32" and entry["data_offsets"][0] == end
-        begin, end = entry["data_offsets"]
-        tensors[name] = (tuple(entry["shape"]), struct.unpack(f"<{(end - begin) // 4}f", values[begin:end]))
-    assert end == len(values) and size % 8 == 0
-    return tensors, metadata
-
-
-def read_npz(path):
-    tensors = {}
-    with zipfile.ZipFile(path) as archive:
-        assert archive.testzip() is None
-        for name in archive.namelist():
-            data = archive.read(name)
-            assert data[:8] == b"\x93NUMPY\x01\x00"
-            size = struct.unpack("<H", data[8:10])[0]
-            header = eval(data[10:10 + size], {})  # A literal of Python, by the definition of the format.
-            assert header["descr"] == "<f4" and not header["fortran_order"] and (10 + size) % 64 == 0
-            body = data[10 + size:]
-            tensors[name.removesuffix(".npy")] = (header["shape"], struct.unpack(f"<{len(body) // 4}f", body))
-    return tensors
 
 
 class Export(Cli):

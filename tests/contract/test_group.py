@@ -5,8 +5,6 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 """
 
 import json
-import os
-import signal
 import time
 import unittest
 
@@ -59,13 +57,6 @@ class Group(Cli):
         self.assertEqual((result["parameters_digest"], result["checkpoint_digest"]), (expected, expected))
         return result
 
-    def kill(self, name):
-        """SIGKILL to a task; returns once another process has it and training continues."""
-        pid = self.wait_pid(name)
-        os.kill(pid, signal.SIGKILL)
-        self.wait_pid(name, but=pid)
-        self.wait_step(self.live_status()["step"] + 3)
-
     def test_same_bits(self):
         """A group of two, with evaluations."""
         self.check_as_local(self.job_with())
@@ -85,7 +76,7 @@ class Group(Cli):
         job = self.job_with()
         run = self.begin_group(job)
         for name in ("worker:0", "worker:1", "worker:1", "worker:0"):
-            self.kill(name)
+            self.kill_in_the_middle(name, steps=3)
         self.assertEqual(self.end_as_local(run, job)["recoveries"], [])
 
     def test_one_group_trains_on(self):
@@ -95,15 +86,15 @@ class Group(Cli):
         tasks = [task for task in self.status()["tasks"] if task["role"] == "worker"]
         self.assertEqual([(task["group"], task["member"]) for task in tasks], [(0, 0), (0, 1), (1, 0), (1, 1)])
         for name in ("worker:1", "worker:2"):
-            self.kill(name)
+            self.kill_in_the_middle(name, steps=3)
         self.assertEqual(self.end_as_local(run, job)["recoveries"], [])
 
     def test_ps_and_chief_are_killed(self):
         """Each ps, and the chief."""
         job = self.job_with()
         run = self.begin_group(job)
-        for name in ("ps:0", "ps:1", self.live_status()["chief"]["task"]):
-            self.kill(name)
+        for name in ("ps:0", "ps:1", "chief"):
+            self.kill_in_the_middle(name, steps=3)
         result = self.end_as_local(run, job)
         self.assertEqual([each["steps_redone"] for each in result["recoveries"] if each["steps_redone"] != 0], [])
 
@@ -112,9 +103,7 @@ class Group(Cli):
         job = self.job_with()
         run = self.begin_group(job)
         self.wait_for("a checkpoint", lambda: self.newest_checkpoint() > 0)
-        run.kill()
-        run.communicate()
-        self.check_no_process_left()
+        self.kill_run(run)
         run = self.begin_group(job)
         self.wait_step(self.live_status()["step"] + 3)
         self.end_as_local(run, job)
@@ -152,20 +141,16 @@ class Group(Cli):
         run = self.begin_group(job)
         for options in ([*mirror, "--set", "cluster.workers=3"], placed):
             self.wait_for("a checkpoint", lambda: self.newest_checkpoint() > 0)
-            run.kill()
-            run.communicate()
-            self.check_no_process_left()
+            self.kill_run(run)
             for delay in some((1.0, 0.5), 1):  # Before, while or just after they load.
                 run = self.spawn("run", job, "--dir", "run", "-o", "json", "--resume", *LONG, *STEADY, *options)
                 time.sleep(delay)
-                run.kill()
-                run.communicate()
-                self.check_no_process_left()
+                self.kill_run(run)
                 self.succeeds("checkpoints", "verify", "--dir", "run")
             run = self.spawn("run", job, "--dir", "run", "-o", "json", "--resume", *LONG, *STEADY, *options)
             self.check_it_continues()
-            for name in ("worker:1", "worker:0", self.live_status()["chief"]["task"], *(["ps:1"] if options == placed else [])):
-                self.kill(name)
+            for name in ("worker:1", "worker:0", "chief", *(["ps:1"] if options == placed else [])):
+                self.kill_in_the_middle(name, steps=3)
             self.check_it_continues()
         self.end_as_local(run, job)
 
@@ -183,12 +168,8 @@ class Group(Cli):
         job = self.without_ps(cluster_workers=4, train_optimizer="adam", train_learning_rate=0.0001)
         run = self.begin_group(job)
         for name in ("worker:0", "worker:3", "worker:2", "worker:1"):
-            self.kill(name)
-        pids = [self.wait_pid(name) for name in ("worker:1", "worker:2")]
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
-        for name, pid in zip(("worker:1", "worker:2"), pids):
-            self.wait_pid(name, but=pid)
+            self.kill_in_the_middle(name, steps=3)
+        self.kill_and_wait("worker:1", "worker:2")
         self.check_it_continues()
         self.assertEqual({each["steps_redone"] for each in self.end_as_local(run, job)["recoveries"]}, {0})
 
@@ -198,7 +179,7 @@ class Group(Cli):
         job = self.without_ps()
         run = self.begin_group(job)
         for name in ("worker:1", "worker:0", "worker:1"):
-            self.kill(name)
+            self.kill_in_the_middle(name, steps=3)
         self.assertEqual({each["steps_redone"] for each in self.end_as_local(run, job)["recoveries"]}, {0})
 
     def test_groups_with_and_without_ps(self):
@@ -235,12 +216,6 @@ class Group(Cli):
                             model_layers=[{"dense": 16, "task": 0}, {"dense": 2, "task": 1}])
         self.assertEqual(self.tanist("run", job, "--dir", "run").returncode, 3)
 
-    def peak(self, name):
-        """The most memory that a task has used since its start, without that of its program's file."""
-        with open(f"/proc/{self.wait_pid(name)}/status", encoding="ascii") as file:
-            kib = {line.split(":")[0]: int(line.split()[1]) for line in file if line.startswith(("VmHWM", "RssFile"))}
-        return 1024 * (kib["VmHWM"] - kib["RssFile"])
-
     def test_no_member_has_the_whole_model(self):
         """Three members have a large layer each, the last one little: the memory of each is that of its own layers."""
         if sanitizer_flags():
@@ -254,7 +229,7 @@ class Group(Cli):
         whole = 3 * width * width * 4
         planned = json.loads(self.succeeds("plan", job, "-o", "json"))["memory"]["members"]
         run = self.begin_group(job)
-        peaks = [self.peak(f"worker:{member}") for member in range(4)]
+        peaks = [self.memory_peak(f"worker:{member}") for member in range(4)]
         self.end(run)
         for member, peak in enumerate(peaks):
             # Arrays of the whole model, of which a worker of ps has several, would exceed it.

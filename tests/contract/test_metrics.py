@@ -48,11 +48,6 @@ class Metrics(Cli):
         self.succeeds("run", QUICK, "--dir", directory, *JOB, *options, "-q", timeout=120)
         return values(self.folder / directory)
 
-    def kill(self, name):
-        before = self.wait_pid(name)
-        os.kill(before, signal.SIGKILL)
-        self.wait_pid(name, but=before)
-
     def test_curve_does_not_depend_on_kills(self):
         """A cluster, one process, and a cluster whose nodes are killed write the same points.
 
@@ -67,10 +62,10 @@ class Metrics(Cli):
         self.wait_step(500)
         self.succeeds("pause", "--dir", "run")
         for name in ("worker:0", "ps:1"):
-            self.kill(name)
+            self.kill_and_wait(name)
         self.succeeds("resume", "--dir", "run")
         self.wait_step(self.wait_step()["step"] + 200)
-        self.kill("ps:0")
+        self.kill_and_wait("ps:0")
         self.wait_for("the last point", lambda: "accuracy" in values(self.folder / "run").get(STEPS, {}))
         self.end(run)
         self.assertEqual({step: point for step, point in values(self.folder / "run").items() if step <= STEPS}, calm)

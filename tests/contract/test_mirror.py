@@ -36,12 +36,6 @@ class Mirror(Cli):
         self.assertEqual((result["parameters_digest"], result["checkpoint_digest"]), (expected, expected))
         return result
 
-    def kill(self, name):
-        """SIGKILL to a task; returns once another process has it."""
-        pid = self.wait_pid(name)
-        os.kill(pid, signal.SIGKILL)
-        self.wait_pid(name, but=pid)
-
     def check_no_step_was_lost(self, result):
         self.assertEqual([each["steps_redone"] for each in result["recoveries"] if each["steps_redone"] != 0], [])
 
@@ -69,7 +63,7 @@ class Mirror(Cli):
         run = self.begin_mirror("--set", "cluster.workers=3")
         for index in (0, 1, 2, 0, 1, 2):
             self.wait_tasks()
-            self.kill(f"worker:{index}")
+            self.kill_and_wait(f"worker:{index}")
         result = self.end_as_local(run)
         self.check_no_step_was_lost(result)
         lost = [each["task"] for each in result["recoveries"] if each["kind"] == "worker"]
@@ -80,7 +74,7 @@ class Mirror(Cli):
         run = self.begin_mirror("--set", "cluster.workers=3", "--set", "strategy.keep_sums=0")
         for index in (0, 1, 2, 0, 1, 2):
             self.wait_tasks()
-            self.kill(f"worker:{index}")
+            self.kill_and_wait(f"worker:{index}")
         result = self.end_as_local(run)
         self.check_no_step_was_lost(result)
 
@@ -94,7 +88,7 @@ class Mirror(Cli):
         """Training continues while another chief is elected."""
         run = self.begin_mirror()
         for _ in range(2):
-            self.kill(self.wait_tasks()["chief"]["task"])
+            self.kill_and_wait(self.wait_tasks()["chief"]["task"])
         self.check_no_step_was_lost(self.end_as_local(run))
 
     def test_all_workers_are_killed(self):
@@ -114,9 +108,7 @@ class Mirror(Cli):
         more = ["--set", "checkpoint.every_steps=200"]
         run = self.begin_mirror(*more)
         self.wait_for("a checkpoint", lambda: self.newest_checkpoint() > 0)
-        run.kill()
-        run.communicate()
-        self.check_no_process_left()
+        self.kill_run(run)
         run = self.begin_mirror(*more)
         stopped = self.newest_checkpoint()
         self.wait_for("another checkpoint", lambda: self.newest_checkpoint() > stopped)

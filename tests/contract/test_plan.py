@@ -126,12 +126,6 @@ class Plan(Cli):
         clipped = self.plan("--set", "cluster.workers=1", "--set", "train.mode=async", "--set", "train.clip_norm=1")
         self.assertEqual(clipped["memory"]["worker"]["programs"], alone)
 
-    def peak(self, name):
-        """The most memory that a task has used since its start, without that of its program's file."""
-        with open(f"/proc/{self.wait_pid(name)}/status", encoding="ascii") as file:
-            kib = {line.split(":")[0]: int(line.split()[1]) for line in file if line.startswith(("VmHWM", "RssFile"))}
-        return 1024 * (kib["VmHWM"] - kib["RssFile"])
-
     def test_plan_predicts_memory_of_evaluations(self):
         """A worker that evaluates has all rows of tables that the test set reads."""
         shutil.copy(ROOT / "examples/ctr/wide-deep.json", self.folder / "job.json")
@@ -146,7 +140,7 @@ class Plan(Cli):
             self.skipTest("sanitizers need memory of their own")
         run = self.spawn("run", "job.json", "--dir", "run", "-o", "json", *sets, *LONG)
         self.wait_step(30)
-        peak = max(self.peak(f"worker:{index}") for index in range(2))
+        peak = max(self.memory_peak(f"worker:{index}") for index in range(2))
         self.end(run)
         self.assertLess(abs(peak - plan["total"]), 0.4 * plan["total"], f"{peak}, planned: {plan}")
 

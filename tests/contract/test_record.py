@@ -61,9 +61,7 @@ class Record(Cli):
             epoch = self.wait_recorded(epoch + 1)
             self.assertEqual(self.tanist("resign", "--dir", "run").returncode, 0)
             epoch = self.wait_recorded(epoch + 1)
-            run.kill()
-            run.communicate(timeout=patience(120))
-            self.check_no_process_left()
+            self.kill_run(run)
             status = self.json_of("status")
             self.assertEqual((status["phase"], status["epoch"]), ("running", epoch))
         epochs = [entry["epoch"] for entry in self.json_of("elections")]

@@ -12,7 +12,7 @@ import signal
 import time
 import unittest
 
-from case import LONG, QUICK, ROOT, Cli, patience, pids, some
+from case import LONG, QUICK, Cli, patience, pids, small_table_job, some
 
 ADAM = ["--set", "train.optimizer=adam", "--set", "train.learning_rate=0.0001", "--set", "train.ema=0.9", "--set",
         "train.clip_norm=0.5", "--set", "checkpoint.every_steps=200", "--set", "model.inputs=96"]
@@ -222,14 +222,8 @@ class Refusals(ResumePs):
 class Tables(ResumePs):
     def setUp(self):
         super().setUp()
-        job = json.loads((ROOT / "examples/ctr/wide-deep.json").read_text(encoding="utf-8"))
-        job["data"].update({"examples": 20000, "test_examples": 1000, "options": {"values": 1000}})
-        job["train"].update({"steps": END, "batch": 32})
-        job["evaluate"] = {"every_steps": 300}
-        job["checkpoint"] = {"every_steps": 50, "keep": 3}
-        job["cluster"] = {"coordinators": 2, "ps": 3, "workers": 2}
-        job["zookeeper"] = {"servers": 1}
-        job["strategy"] = {"type": "ps"}
+        job = small_table_job({"steps": END}, evaluate={"every_steps": 300}, checkpoint={"every_steps": 50, "keep": 3},
+                              cluster={"coordinators": 2, "ps": 3, "workers": 2})
         self.job_file = self.job(json.dumps(job))
 
     def test_three_two_five(self):

@@ -85,10 +85,7 @@ class Runs(Cli):
 
     def test_agent_killed(self):
         """When the agent is killed, its nodes and servers die, too."""
-        process = self.begin()
-        process.kill()
-        process.communicate(timeout=patience(120))
-        self.check_no_process_left()
+        self.kill_run(self.begin())
 
     def test_another_job_in_the_folder(self):
         process = self.begin()
@@ -123,18 +120,14 @@ class Runs(Cli):
         self.addCleanup(watch.kill)
         self.assertEqual(json.loads(watch.stdout.readline())["event"], "state")
         zookeeper = self.zookeeper_of_run()
-        process.kill()
-        process.communicate(timeout=patience(120))
-        self.check_no_process_left(but=[watch.pid])
+        self.kill_run(process, but=[watch.pid])
         with socket.socket() as taken:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.bind(taken, int(zookeeper.rsplit(":", 1)[1]))
             taken.listen()
             process = self.start(*LONG)
             self.wait_event(watch, "restored")
-        process.kill()
-        process.communicate(timeout=patience(120))
-        self.check_no_process_left(but=[watch.pid])
+        self.kill_run(process, but=[watch.pid])
         shutil.rmtree(self.folder / "run")
         process = self.start("--set", "cluster.workers=3", *LONG, *STEADY)
         self.assertLessEqual(self.wait_event(watch, "state")["epoch"], 1)

@@ -2,7 +2,7 @@
 """The commands evaluate, predict and export with a model that has tables: the loss of the run, predictions with that loss, and
 rows that give these predictions; of a run in one process, whose checkpoints are chains of files, and of a cluster.
 
-Files are decoded here by their formats' definitions; numpy and safetensors of PyPI (tried: 2.4.6, 0.8.0) read them,
+Files are read by the definitions of their formats; numpy and safetensors of PyPI (tried: 2.4.6, 0.8.0) read them,
 too, where they are installed. Real processes; every wait is bounded. TANIST_PROGRAM: the program.
 """
 
@@ -13,9 +13,8 @@ import math
 import random
 import struct
 import unittest
-import zipfile
-from pathlib import Path
 
+from array_files import read_npz, read_safetensors
 from case import Cli, patience
 from xxh64 import key_of
 
@@ -27,36 +26,6 @@ except ImportError as missing:
     numpy = None
 
 WIDTHS = {"user": 40, "item": 24}
-
-
-def read_safetensors(path):
-    """Arrays by name, flat, and the metadata."""
-    data = Path(path).read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + size])
-    facts = header.pop("__metadata__")
-    arrays = {}
-    for name, entry in header.items():
-        begin, end = (8 + size + offset for offset in entry["data_offsets"])
-        kind = {"F32": "f", "I64": "q"}[entry["dtype"]]
-        count = math.prod(entry["shape"])
-        arrays[name] = (entry["shape"], list(struct.unpack(f"<{count}{kind}", data[begin:end])))
-    return arrays, facts
-
-
-def read_npz(path):
-    arrays = {}
-    with zipfile.ZipFile(path) as file:
-        for name in file.namelist():
-            if not name.endswith(".npy"):
-                continue
-            data = file.read(name)
-            end = 10 + struct.unpack("<H", data[8:10])[0]
-            header = eval(data[10:end].decode(), {"__builtins__": {}})  # The literal of the format's definition.
-            kind = {"<f4": "f", "<i8": "q"}[header["descr"]]
-            count = math.prod(header["shape"])
-            arrays[name[:-4]] = (list(header["shape"]), list(struct.unpack(f"<{count}{kind}", data[end:])))
-    return arrays
 
 
 class TableModels(Cli):
@@ -113,11 +82,11 @@ class TableModels(Cli):
         for name, width in WIDTHS.items():
             table = f"columns/{name}/rows"
             shape, keys = tensors[f"{table}/keys"]
-            self.assertEqual(shape, [counts[table]])
-            self.assertEqual(keys, sorted(set(keys)))
+            self.assertEqual(shape, (counts[table],))
+            self.assertEqual(keys, tuple(sorted(set(keys))))
             shape, values = tensors[f"{table}/values"]
-            self.assertEqual(shape, [counts[table], width])
-            self.assertEqual(tensors[f"{table}/state"][0], [counts[table], 2 * width])
+            self.assertEqual(shape, (counts[table], width))
+            self.assertEqual(tensors[f"{table}/state"][0], (counts[table], 2 * width))
             vectors[name] = {key: values[i * width:(i + 1) * width] for i, key in enumerate(keys)}
         weights, bias = tensors["dense1/weights"][1], tensors["dense1/bias"][1][0]
         for row, chance in zip(rows, chances):

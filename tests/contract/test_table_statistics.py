@@ -10,7 +10,7 @@ import os
 import signal
 import unittest
 
-from case import LONG, ROOT, Cli, pids
+from case import LONG, Cli, pids, small_table_job
 
 PS = 2
 
@@ -18,13 +18,9 @@ PS = 2
 class TableStatistics(Cli):
     def setUp(self):
         super().setUp()
-        self.json = json.loads((ROOT / "examples/ctr/wide-deep.json").read_text(encoding="utf-8"))
-        self.json["data"].update({"examples": 20000, "test_examples": 1000, "options": {"values": 1000}})
-        self.json["train"].update({"steps": 50_000_000, "batch": 32})
-        self.json["evaluate"] = {"every_steps": 0}
-        self.json["checkpoint"] = {"every_steps": 200, "keep": 2}
-        self.json["cluster"] = {"coordinators": 1, "ps": PS, "workers": 2}
-        self.json["zookeeper"] = {"servers": 1}
+        self.json = small_table_job({"steps": 50_000_000}, evaluate={"every_steps": 0},
+                                    checkpoint={"every_steps": 200, "keep": 2},
+                                    cluster={"coordinators": 1, "ps": PS, "workers": 2})
 
     def start_run(self):
         run = self.spawn("run", self.job(json.dumps(self.json)), "--dir", "run", "-o", "json")

@@ -6,11 +6,9 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 """
 
 import json
-import os
-import signal
 import unittest
 
-from case import Cli, LONG, ROOT, STEADY, pids
+from case import Cli, LONG, STEADY, small_table_job
 
 JOB = {
     "name": "warm",
@@ -31,15 +29,6 @@ class Warm(Cli):
     def start(self, *options):
         return self.spawn("run", self.job(json.dumps(self.JOB)), "--dir", "run", "-o", "json", *STEADY, *options)
 
-    def kill(self, *names):
-        """SIGKILL to tasks; returns once each has another process and a later step was reached."""
-        before = self.wait_tasks()
-        for name in names:
-            os.kill(pids(before)[name], signal.SIGKILL)
-        for name in names:
-            self.wait_pid(name, but=pids(before)[name])
-        return self.wait_step(before["step"] + self.STEPS)
-
     def check_warm(self, result, least):
         self.assertGreaterEqual(len(result["recoveries"]), least)
         for recovery in result["recoveries"]:
@@ -49,8 +38,7 @@ class Warm(Cli):
     def check_kills(self, *kills):
         run = self.begin()
         for names in kills:
-            status = self.kill(*names)
-            self.assertEqual(status["generation"], 1)
+            self.assertEqual(self.kill_in_the_middle(*names, steps=self.STEPS)["generation"], 1)
         killed = self.end(run)
         self.check_warm(killed, len(kills))
         calm = json.loads(self.succeeds("run", "job.json", "--dir", "calm", "-o", "json", "--set",
@@ -75,7 +63,7 @@ class Kills(Warm):
     def test_async_ps_load_a_checkpoint(self):
         """The clocks of the slices are not kept."""
         run = self.begin("--set", "train.mode=async")
-        self.kill("ps:0")
+        self.kill_in_the_middle("ps:0", steps=self.STEPS)
         result = self.end(run)
         self.assertEqual([each["kind"] for each in result["recoveries"]], ["ps"])
 
@@ -93,14 +81,9 @@ class LargeShards(Warm):
 class Tables(Warm):
     def setUp(self):
         super().setUp()
-        self.JOB = json.loads((ROOT / "examples/ctr/wide-deep.json").read_text(encoding="utf-8"))
-        self.JOB["data"].update({"examples": 20000, "test_examples": 1000, "options": {"values": 1000}})
-        self.JOB["train"].update({"steps": 1000, "batch": 32})
-        self.JOB["evaluate"] = {"every_steps": 400}
-        self.JOB["checkpoint"] = {"every_steps": 100, "keep": 3}
-        self.JOB["cluster"] = {"coordinators": 2, "ps": 2, "workers": 2}
-        self.JOB["zookeeper"] = {"servers": 1}
-        self.JOB["strategy"] = {"type": "ps"}
+        self.JOB = small_table_job({"steps": 1000}, evaluate={"every_steps": 400},
+                                   checkpoint={"every_steps": 100, "keep": 3},
+                                   cluster={"coordinators": 2, "ps": 2, "workers": 2})
 
     def check_local(self, killed):
         calm = self.alone("job.json", "local", "--set", f"train.steps={killed['steps']}")
@@ -112,7 +95,7 @@ class Tables(Warm):
     def test_kills_lose_no_row(self):
         run = self.begin()
         for names in (["ps:0"], ["ps:1"], ["ps:0", "ps:1"], ["ps:1", "worker:0"]):
-            self.assertEqual(self.kill(*names)["generation"], 1)
+            self.assertEqual(self.kill_in_the_middle(*names, steps=self.STEPS)["generation"], 1)
         killed = self.end(run)
         self.check_warm(killed, 4)
         self.check_local(killed)
@@ -122,7 +105,7 @@ class Tables(Warm):
         run = self.begin()
         for _ in range(2):
             before = self.newest_checkpoint()
-            self.kill("ps:0")
+            self.kill_in_the_middle("ps:0", steps=self.STEPS)
             self.wait_for("a checkpoint", lambda: self.newest_checkpoint() > before + 1)
         run.kill()
         run.communicate()

@@ -117,20 +117,6 @@ static void ranges_are_their_slices(void **state)
     }
 }
 
-/* Parents and siblings are consistent with children. */
-static void parents_agree_with_children(void **state)
-{
-    (void)state;
-    struct slice_node parent, sibling;
-    assert_false(slices_parent(7, (struct slice_node){0, 7}, &parent, &sibling));
-    assert_true(slices_parent(7, (struct slice_node){6, 1}, &parent, &sibling));
-    expect_node(parent, 4, 3);
-    expect_node(sibling, 4, 2);
-    assert_true(slices_parent(7, (struct slice_node){0, 4}, &parent, &sibling));
-    expect_node(parent, 0, 7);
-    expect_node(sibling, 4, 3);
-}
-
 /* Sets count, add and remove across word boundaries. */
 static void sets_cross_words(void **state)
 {
@@ -247,7 +233,6 @@ int main(void)
         cmocka_unit_test(other_ranges_are_not_nodes),
         cmocka_unit_test(nodes_are_those_of_the_splits),
         cmocka_unit_test(ranges_are_their_slices),
-        cmocka_unit_test(parents_agree_with_children),
         cmocka_unit_test(sets_cross_words),
         cmocka_unit_test(cover_is_maximal),
         cmocka_unit_test(cover_of_alternate_slices_fits),

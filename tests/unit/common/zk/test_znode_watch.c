@@ -39,7 +39,7 @@ static void change(const char *path)
 }
 
 /* Read, watched, read again when the watch fires; other paths and other answers are ignored. */
-static void mirror_follows_changes(void **state)
+static void watch_follows_changes(void **state)
 {
     (void)state;
     start(WATCH_DATA);
@@ -103,12 +103,12 @@ static void reconnection_reads_again(void **state)
     assert_int_equal(answer(2, ZK_OK, ZK_REASON_NONE), WATCH_PRESENT);
 }
 
-/* A stopped watch sends no request. */
-static void stopped_mirror_sends_nothing(void **state)
+/* A watch that was not started sends no request. */
+static void zeroed_watch_sends_nothing(void **state)
 {
     (void)state;
     start(WATCH_DATA);
-    znode_watch_stop(&watch);
+    watch = (struct znode_watch){0};
     assert_int_equal(answer(1, ZK_OK, ZK_REASON_NONE), WATCH_NOTHING);
     assert_int_equal(show(&(struct zk_event){.type = ZK_CONNECTED}), WATCH_NOTHING);
     znode_watch_refresh(&watch, &zk, &next_op);
@@ -118,12 +118,12 @@ static void stopped_mirror_sends_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mirror_follows_changes),
+        cmocka_unit_test(watch_follows_changes),
         cmocka_unit_test(change_while_reading_is_read_again),
         cmocka_unit_test(unknown_answer_is_retried),
         cmocka_unit_test(missing_listing_is_retried),
         cmocka_unit_test(reconnection_reads_again),
-        cmocka_unit_test(stopped_mirror_sends_nothing),
+        cmocka_unit_test(zeroed_watch_sends_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

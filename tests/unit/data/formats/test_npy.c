@@ -115,25 +115,6 @@ static void test_integers_are_rounded_once(void **state)
     assert_true(value == 0x1p62F + 0x1p39F);
 }
 
-/* Labels are whole numbers, whatever type holds them. */
-static void test_labels_are_whole_numbers(void **state)
-{
-    (void)state;
-    static const double items[] = {7, -2, 0.5, NAN, INFINITY, 1e300};
-    static const int64_t whole[] = {7, -2};
-    struct npy npy;
-    int64_t value;
-    size_t size = build_typed("<f8", "(6,)", items, sizeof items);
-    assert_int_equal(npy_parse(file, size, &npy, NULL), TN_OK);
-    for (uint64_t i = 0; i < 6; i++) {
-        assert_int_equal(npy_integer(&npy, i, 0, &value), i < 2);
-        if (i < 2) { assert_int_equal(value, whole[i]); }
-    }
-    static const uint8_t huge[8] = {0, 0, 0, 0, 0, 0, 0, 0x80};
-    assert_int_equal(npy_parse(file, build_typed("<u8", "(1,)", huge, 8), &npy, NULL), TN_OK);
-    assert_false(npy_integer(&npy, 0, 0, &value));
-}
-
 /* A file truncated anywhere, or one byte longer, is refused. */
 static void test_other_sizes_are_refused(void **state)
 {
@@ -204,7 +185,6 @@ int main(void)
         cmocka_unit_test(test_rows_of_a_matrix_are_read),
         cmocka_unit_test(test_types_give_their_values),
         cmocka_unit_test(test_integers_are_rounded_once),
-        cmocka_unit_test(test_labels_are_whole_numbers),
         cmocka_unit_test(test_other_sizes_are_refused),
         cmocka_unit_test(test_other_arrays_have_a_remedy),
         cmocka_unit_test(test_damaged_headers_are_refused),

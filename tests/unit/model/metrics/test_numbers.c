@@ -25,7 +25,6 @@ static void numbers_agree_with_scikit_learn(void **state)
     assert_int_equal(number_metrics_open(2, &metrics, NULL), TN_OK);
     for (uint32_t i = 0; i < 4; i++) { number_metrics_add(metrics, predicted[i], targets[i]); }
     const struct number_result all = number_metrics_all(metrics);
-    assert_int_equal(number_metrics_rows(metrics), 4);
     assert_near(all.mae, 0.5);
     assert_near(all.rmse, 0.6614378277661477);
     assert_near(all.r2, 0.8157894736842105);
