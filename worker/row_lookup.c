@@ -11,6 +11,7 @@
 #include "worker/row_lookup_private.h"
 
 enum { LEAST_ROOM = 256, ROOM_WITH_REPEATED = 4096, SECTION_BYTES = 8 };
+enum { NEAR_ROWS = 8 }; /* So many are compared one by one. */
 
 static_assert(PS_MAX <= UINT8_MAX, "the owner of a row is a byte");
 
@@ -98,23 +99,41 @@ static bool reserve_rows(struct wanted *wanted, uint64_t rows)
     return true;
 }
 
+/* Sort the rows of a table by their ps. The keys were copied: `places` gets the numbers of rows. */
+static void group_rows(struct wanted *wanted, uint32_t ps_count, const uint64_t *counts)
+{
+    uint64_t next = 0;
+    for (uint32_t p = 0; p < ps_count; p++) {
+        wanted->ends[p] = next; /* It moves as the rows come to their places. */
+        next += counts[p];
+    }
+    assert(next == wanted->count);
+    for (uint64_t i = 0; i < wanted->count; i++) {
+        wanted->places[wanted->ends[wanted->owners[i]]++].key = i;
+    }
+}
+
 /* Sort the keys of a table, find their ps, and get memory for the rows. */
 static bool settle(struct row_lookup *lookup, uint32_t table)
 {
     struct wanted *wanted = &lookup->tables[table];
+    uint64_t counts[PS_MAX] = {0};
     remove_repeated(wanted);
-    const uint64_t unique = wanted->added;
-    if (!reserve_rows(wanted, unique)) { return false; }
+    if (!reserve_rows(wanted, wanted->added)) { return false; }
+    wanted->count = wanted->added;
     const struct row_hash hash = row_hash_of(table);
-    for (uint64_t i = 0; i < unique; i++) {
+    for (uint64_t i = 0; i < wanted->count; i++) {
         const uint64_t key = wanted->places[i].key;
         wanted->keys[i] = key;
         wanted->owners[i] = lookup->owners[row_hash_bucket(hash, key)];
         wanted->askers[i] = ROW_FREE;
-        lookup->missing[wanted->owners[i]]++;
-        lookup->free[wanted->owners[i]]++;
+        counts[wanted->owners[i]]++;
     }
-    wanted->count = unique;
+    for (uint32_t p = 0; p < lookup->ps; p++) {
+        lookup->missing[p] += counts[p];
+        lookup->free[p] += counts[p];
+    }
+    group_rows(wanted, lookup->ps, counts);
     return true;
 }
 
@@ -127,7 +146,9 @@ void row_lookup_begin(struct row_lookup *lookup, uint64_t generation, uint64_t s
     lookup->generation = generation;
     lookup->step = step;
     for (uint32_t t = 0; t < lookup->variables->row_table_count; t++) {
-        lookup->tables[t].added = lookup->tables[t].count = 0;
+        struct wanted *wanted = &lookup->tables[t];
+        wanted->added = wanted->count = 0;
+        memset(wanted->ends, 0, sizeof wanted->ends);
     }
 }
 
@@ -146,20 +167,28 @@ static bool is_of_kind(const struct row_lookup *lookup, uint8_t asker, enum row_
            (kind == ROW_TO_BE_ASKED && asker == ROW_FREE);
 }
 
-/* The first row of `ps` of this kind at the cursor or behind it. False: there is none. */
+/* The first row of `ps` of this kind at the cursor or behind it: `*row` is its number in its table.
+ * False: there is none. */
 static bool find_next(const struct row_lookup *lookup, uint32_t ps, enum row_kind kind,
-                      struct row_cursor *cursor)
+                      struct row_cursor *cursor, uint64_t *row)
 {
     for (; cursor->table < lookup->variables->row_table_count; cursor->table++, cursor->index = 0) {
         const struct wanted *wanted = &lookup->tables[cursor->table];
-        for (; cursor->index < wanted->count; cursor->index++) {
-            const uint64_t i = cursor->index;
-            if (wanted->owners[i] == ps && is_of_kind(lookup, wanted->askers[i], kind)) {
-                return true;
-            }
+        const struct row_group group = row_group_of(wanted, ps);
+        for (; cursor->index < group.count; cursor->index++) {
+            *row = group.rows[cursor->index].key;
+            if (is_of_kind(lookup, wanted->askers[*row], kind)) { return true; }
         }
     }
     return false;
+}
+
+/* Move the cursor to the first row of this kind. False: there is none. */
+static bool find_any(const struct row_lookup *lookup, uint32_t ps, enum row_kind kind,
+                     struct row_cursor *cursor)
+{
+    uint64_t row;
+    return find_next(lookup, ps, kind, cursor, &row);
 }
 
 enum tn_status row_lookup_settle(struct row_lookup *lookup, uint64_t *ps_set, struct error *error)
@@ -176,7 +205,7 @@ enum tn_status row_lookup_settle(struct row_lookup *lookup, uint64_t *ps_set, st
     for (uint32_t p = 0; p < lookup->ps; p++) {
         lookup->begin[p] = (struct row_cursor){0};
         lookup->asked_floats[p] = 0;
-        if (find_next(lookup, p, ROW_MISSING, &lookup->begin[p])) { *ps_set |= UINT64_C(1) << p; }
+        if (find_any(lookup, p, ROW_MISSING, &lookup->begin[p])) { *ps_set |= UINT64_C(1) << p; }
     }
     row_sharing_unlock(lookup);
     return TN_OK;
@@ -187,14 +216,13 @@ static size_t ask(struct row_lookup *lookup, uint32_t ps, void *data)
 {
     struct row_body body = {.data = data, .room = lookup->frame_bytes};
     struct row_cursor cursor = lookup->begin[ps];
+    uint64_t row;
     size_t floats = 0;
-    while (find_next(lookup, ps, ROW_TO_BE_ASKED, &cursor)) {
+    while (find_next(lookup, ps, ROW_TO_BE_ASKED, &cursor, &row)) {
         struct wanted *wanted = &lookup->tables[cursor.table];
         const bool fits = (floats + wanted->width) * sizeof(float) <= lookup->frame_bytes;
-        if (!fits || !row_body_add(&body, cursor.table, wanted->keys[cursor.index], NULL, 0)) {
-            break;
-        }
-        row_set_asker(lookup, wanted, cursor.index, (uint8_t)lookup->member.place);
+        if (!fits || !row_body_add(&body, cursor.table, wanted->keys[row], NULL, 0)) { break; }
+        row_set_asker(lookup, wanted, row, (uint8_t)lookup->member.place);
         floats += wanted->width;
         cursor.index++;
     }
@@ -215,32 +243,34 @@ size_t row_lookup_ask(struct row_lookup *lookup, uint32_t ps, void *body)
 
 /* Move the cursor to the next row of the piece that was asked for. Returns false behind the last
  * one. */
-static bool next_asked(const struct row_lookup *lookup, uint32_t ps, struct row_cursor *cursor)
+static bool next_asked(const struct row_lookup *lookup, uint32_t ps, struct row_cursor *cursor,
+                       uint64_t *row)
 {
     const struct row_cursor end = lookup->end[ps];
-    return find_next(lookup, ps, ROW_ASKED, cursor) &&
+    return find_next(lookup, ps, ROW_ASKED, cursor, row) &&
            (cursor->table < end.table || (cursor->table == end.table && cursor->index < end.index));
 }
 
 /* With the lock of the sharing held. */
-static void take(struct row_lookup *lookup, uint32_t ps, const float *row)
+static void take(struct row_lookup *lookup, uint32_t ps, const float *values)
 {
     const struct row_cursor begin = lookup->begin[ps];
     const bool alone = lookup->member.sharing == NULL;
-    for (struct row_cursor at = begin; next_asked(lookup, ps, &at); at.index++) {
+    uint64_t row;
+    for (struct row_cursor at = begin; next_asked(lookup, ps, &at, &row); at.index++) {
         struct wanted *wanted = &lookup->tables[at.table];
-        short_copy(wanted->values + at.index * wanted->width, row, wanted->width * sizeof *row);
-        row += wanted->width;
-        if (alone) { row_set_asker(lookup, wanted, at.index, ROW_HERE); }
+        short_copy(wanted->values + row * wanted->width, values, wanted->width * sizeof *values);
+        values += wanted->width;
+        if (alone) { row_set_asker(lookup, wanted, row, ROW_HERE); }
     }
     lookup->has_asked[ps] = false;
     if (alone) { return; }
     row_sharing_announce(lookup, ps, begin, lookup->end[ps], ROW_NEWS_ARRIVED);
-    for (struct row_cursor at = begin; next_asked(lookup, ps, &at); at.index++) {
-        row_set_asker(lookup, &lookup->tables[at.table], at.index, ROW_HERE);
+    for (struct row_cursor at = begin; next_asked(lookup, ps, &at, &row); at.index++) {
+        row_set_asker(lookup, &lookup->tables[at.table], row, ROW_HERE);
     }
     struct row_cursor rest = begin;
-    lookup->has_asked[ps] = find_next(lookup, ps, ROW_ASKED, &rest);
+    lookup->has_asked[ps] = find_any(lookup, ps, ROW_ASKED, &rest);
 }
 
 bool row_lookup_take(struct row_lookup *lookup, uint32_t ps, const void *rows, size_t size,
@@ -250,7 +280,7 @@ bool row_lookup_take(struct row_lookup *lookup, uint32_t ps, const void *rows, s
     lookup->asked_floats[ps] = 0;
     row_sharing_lock(lookup);
     take(lookup, ps, rows);
-    *more = find_next(lookup, ps, ROW_MISSING, &lookup->begin[ps]);
+    *more = find_any(lookup, ps, ROW_MISSING, &lookup->begin[ps]);
     row_sharing_unlock(lookup);
     return true;
 }
@@ -264,8 +294,9 @@ void row_lookup_abandon(struct row_lookup *lookup, uint32_t ps)
     const struct row_cursor begin = lookup->begin[ps];
     const struct row_cursor end = {.table = lookup->variables->row_table_count};
     row_sharing_announce(lookup, ps, begin, end, ROW_NEWS_ABANDONED);
-    for (struct row_cursor at = begin; find_next(lookup, ps, ROW_ASKED, &at); at.index++) {
-        row_set_asker(lookup, &lookup->tables[at.table], at.index, ROW_FREE);
+    uint64_t row;
+    for (struct row_cursor at = begin; find_next(lookup, ps, ROW_ASKED, &at, &row); at.index++) {
+        row_set_asker(lookup, &lookup->tables[at.table], row, ROW_FREE);
     }
     row_sharing_unlock(lookup);
 }
@@ -284,6 +315,9 @@ enum row_lookup_state row_lookup_state(struct row_lookup *lookup, uint32_t ps)
 
 uint64_t row_wanted_at(const struct wanted *wanted, uint64_t from, uint64_t key)
 {
+    const uint64_t near = u64_min(from + NEAR_ROWS, wanted->count);
+    while (from < near && wanted->keys[from] < key) { from++; }
+    if (from < near) { return from; }
     uint64_t end = from;
     for (uint64_t more = 1; end < wanted->count && wanted->keys[end] < key; more *= 2) {
         from = end + 1;

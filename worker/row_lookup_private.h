@@ -3,6 +3,8 @@
 #ifndef WORKER_ROW_LOOKUP_PRIVATE_H
 #define WORKER_ROW_LOOKUP_PRIVATE_H
 
+#include <assert.h>
+
 #include "common/cluster/row_owner.h"
 #include "common/cluster/task.h"
 #include "worker/row_lookup.h"
@@ -16,18 +18,21 @@ enum {
 /* The rows of one table. */
 struct wanted {
     uint32_t width;
-    uint64_t added, capacity;    /* Keys that were added, without some repeated ones. */
-    struct sparse_place *places; /* They; positions are not used. [capacity] */
-    struct sparse_place *spare;  /* [capacity] */
-    uint64_t count;              /* Rows of the settled lookup. */
-    uint64_t *keys;              /* Their keys, ascending. */
-    uint8_t *owners;             /* The ps that have their rows. */
-    uint8_t *askers;             /* Their askers. */
-    float *values;               /* The values of the rows that have arrived. */
+    uint64_t added, capacity; /* Keys that were added, without some repeated ones. */
+    /* They; positions are not used. Of the settled lookup: `key` is the number of a row, and those
+     * of a ps follow one another, in ascending order. [capacity] */
+    struct sparse_place *places;
+    struct sparse_place *spare; /* [capacity] */
+    uint64_t ends[PS_MAX];      /* In `places`, behind the rows of each ps. */
+    uint64_t count;             /* Rows of the settled lookup. */
+    uint64_t *keys;             /* Their keys, ascending. */
+    uint8_t *owners;            /* The ps that have their rows. */
+    uint8_t *askers;            /* Their askers. */
+    float *values;              /* The values of the rows that have arrived. */
     uint64_t values_capacity;
 };
 
-/* A row of the lookup: the `index`-th of a table. */
+/* A row of a ps in the settled lookup: the `index`-th of those that a table has of it. */
 struct row_cursor {
     uint32_t table;
     uint64_t index;
@@ -53,6 +58,20 @@ struct row_lookup {
     uint8_t owners[ROW_BUCKETS]; /* The ps of each bucket. */
     struct wanted tables[];
 };
+
+/* The rows of a table that a ps has: the numbers of `count` rows. */
+struct row_group {
+    const struct sparse_place *rows;
+    uint64_t count;
+};
+
+static inline struct row_group row_group_of(const struct wanted *wanted, uint32_t ps)
+{
+    const uint64_t first = ps > 0 ? wanted->ends[ps - 1] : 0;
+    assert(wanted->ends[ps] >= first && wanted->ends[ps] <= wanted->count);
+    if (wanted->count == 0) { return (struct row_group){.count = 0}; }
+    return (struct row_group){.rows = wanted->places + first, .count = wanted->ends[ps] - first};
+}
 
 static inline void row_set_asker(struct row_lookup *lookup, struct wanted *wanted, uint64_t row,
                                  uint8_t asker)

@@ -182,13 +182,15 @@ static void announce_table(struct row_lookup *lookup, struct row_lookup *other, 
 {
     const struct wanted *wanted = &lookup->tables[from.table];
     const struct wanted *theirs = &other->tables[from.table];
+    const struct row_group group = row_group_of(wanted, ps);
     uint64_t at = 0;
-    for (uint64_t i = from.index; i < wanted->count && is_before(from.table, i, to); i++) {
-        if (wanted->owners[i] != ps || wanted->askers[i] != lookup->member.place) { continue; }
-        at = row_wanted_at(theirs, at, wanted->keys[i]);
+    for (uint64_t i = from.index; i < group.count && is_before(from.table, i, to); i++) {
+        const uint64_t row = group.rows[i].key;
+        if (wanted->askers[row] != lookup->member.place) { continue; }
+        at = row_wanted_at(theirs, at, wanted->keys[row]);
         if (at == theirs->count) { return; }
-        if (theirs->keys[at] != wanted->keys[i]) { continue; }
-        other->woken |= change_row(lookup, from.table, i, other, at, news);
+        if (theirs->keys[at] != wanted->keys[row]) { continue; }
+        other->woken |= change_row(lookup, from.table, row, other, at, news);
     }
 }
 

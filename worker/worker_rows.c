@@ -163,6 +163,37 @@ static bool push_row(struct rows_push *push, uint32_t table, const struct row_su
     return added;
 }
 
+enum { GROUP = 256 }; /* Rows of a table that are pushed together. */
+
+/* The rows of the group [first, first + GROUP) that are of the part, without a branch for each: it
+ * could not be predicted. */
+static uint32_t choose_rows(const struct row_part *part, struct row_hash hash,
+                            const struct row_sum *sum, uint64_t first, uint64_t rows[static GROUP])
+{
+    const uint64_t end = u64_min(first + GROUP, sum->count);
+    uint32_t count = 0;
+    for (uint64_t i = first; i < end; i++) {
+        rows[count] = i;
+        count += row_part_has_bucket(part, row_hash_bucket(hash, sum->keys[i]));
+    }
+    return count;
+}
+
+/* False: out of memory. */
+static bool push_table(struct rows_push *push, const struct row_part *part, uint32_t table,
+                       const struct row_sum *sum)
+{
+    const struct row_hash hash = row_hash_of(table);
+    uint64_t rows[GROUP];
+    for (uint64_t first = 0; first < sum->count; first += GROUP) {
+        const uint32_t count = choose_rows(part, hash, sum, first, rows);
+        for (uint32_t i = 0; i < count; i++) {
+            if (!push_row(push, table, sum, rows[i])) { return false; }
+        }
+    }
+    return true;
+}
+
 void worker_rows_push(struct worker *worker, uint32_t ps, uint32_t node,
                       const struct frame_header *header)
 {
@@ -175,12 +206,7 @@ void worker_rows_push(struct worker *worker, uint32_t ps, uint32_t node,
     push.header.offset = 0;
     push.room = size_min(body_bytes(sums), worker->ports.transport.chunk_bytes);
     for (uint32_t t = 0; t < sums->count; t++) {
-        const struct row_sum *sum = &sums->tables[t];
-        const struct row_hash hash = row_hash_of(t);
-        for (uint64_t i = 0; i < sum->count; i++) {
-            if (!row_part_has_bucket(&part, row_hash_bucket(hash, sum->keys[i]))) { continue; }
-            if (!push_row(&push, t, sum, i)) { return; }
-        }
+        if (!push_table(&push, &part, t, &sums->tables[t])) { return; }
     }
     send_body(&push);
 }

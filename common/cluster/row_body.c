@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/base/finite.h"
 #include "common/base/short_copy.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little-endian");
@@ -52,24 +53,6 @@ static size_t row_bytes(const struct variable_table *variables, bool gradients, 
     return KEY_BYTES + (gradients ? variables->row_tables[table].width * sizeof(float) : 0);
 }
 
-/* All bits of the exponents are set in infinities and NaNs: the sum of such an exponent and one
- * carries into the sign. Two floats at a time, without branches on them. */
-static bool are_finite(const uint8_t *values, uint32_t count)
-{
-    enum { PAIR = 2 * sizeof(float) };
-    const uint64_t exponents = UINT64_C(0x7f8000007f800000), ones = UINT64_C(0x0080000000800000);
-    uint64_t pair = 0, carries = 0;
-    uint32_t i = 0;
-    for (; i + 2 <= count; i += 2) {
-        memcpy(&pair, values + i * sizeof(float), PAIR);
-        carries |= (pair & exponents) + ones;
-    }
-    pair = 0;
-    if (i < count) { memcpy(&pair, values + i * sizeof(float), sizeof(float)); }
-    carries |= (pair & exponents) + ones;
-    return (carries & UINT64_C(0x8000000080000000)) == 0;
-}
-
 static const char *section_fault(const struct row_body_rules *rules, const struct section *section,
                                  size_t left, bool is_first, const struct row_body_order *order)
 {
@@ -106,7 +89,9 @@ static const char *rows_fault(const struct row_body_rules *rules, const struct s
         if (!row_part_has_bucket(&rules->part, row_hash_bucket(hash, key))) {
             return "another ps has its rows";
         }
-        if (rules->gradients && !are_finite(at + KEY_BYTES, width)) { return "it is not finite"; }
+        if (rules->gradients && !floats_are_finite(at + KEY_BYTES, width)) {
+            return "it is not finite";
+        }
         before = key;
     }
     *order = (struct row_body_order){

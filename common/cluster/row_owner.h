@@ -56,7 +56,8 @@ struct row_part row_part_of(const struct row_borders *borders, uint32_t ps_count
 /* Whether the rows of a bucket are of the part. */
 static inline bool row_part_has_bucket(const struct row_part *part, uint32_t bucket)
 {
-    return part->ps_count == 0 || (bucket >= part->first && bucket < part->end);
+    /* Below `first` the difference wraps around. */
+    return part->ps_count == 0 || bucket - part->first < part->end - part->first;
 }
 
 /* Whether the row `key` of table number `table` is of the part. */

@@ -2,9 +2,9 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
+#include "common/base/finite.h"
 #include "common/base/short_copy.h"
 
 enum { LEAST_ROOM = 64 };
@@ -117,9 +117,7 @@ bool row_sums_are_finite(const struct row_sums *sums)
 {
     for (uint32_t t = 0; t < sums->count; t++) {
         const struct row_sum *sum = &sums->tables[t];
-        for (uint64_t i = 0; i < sum->count * sum->width; i++) {
-            if (!isfinite(sum->values[i])) { return false; }
-        }
+        if (!floats_are_finite(sum->values, sum->count * sum->width)) { return false; }
     }
     return true;
 }

@@ -100,7 +100,7 @@ struct sparse_place *sparse_sort(uint64_t count, struct sparse_place *places,
     return arrays.sorted;
 }
 
-static void add_row(uint32_t width, const float *row, float *sum)
+static void add_row(uint32_t width, const float *restrict row, float *restrict sum)
 {
     for (uint32_t c = 0; c < width; c++) { sum[c] += row[c]; }
 }
@@ -123,22 +123,36 @@ uint64_t sparse_sum(const struct sparse_place *sorted, uint64_t count, const flo
     return sums;
 }
 
+/* Copy rows that are added to none. */
+static void copy_rows(struct sparse_rows rows, uint64_t first, uint32_t width, uint64_t *out_keys,
+                      float *out)
+{
+    const uint64_t count = rows.count - first;
+    if (count == 0) { return; }
+    memcpy(out_keys, rows.keys + first, count * sizeof *out_keys);
+    memcpy(out, rows.values + first * width, count * width * sizeof *out);
+}
+
 uint64_t sparse_merge(struct sparse_rows left, struct sparse_rows right, uint32_t width,
                       uint64_t *out_keys, float *out)
 {
     uint64_t sums = 0, l = 0, r = 0;
     assert(width > 0);
-    while (l < left.count || r < right.count) {
-        const bool has_left = r == right.count || (l < left.count && left.keys[l] <= right.keys[r]);
-        const bool has_right =
-            l == left.count || (r < right.count && right.keys[r] <= left.keys[l]);
-        const float *first = has_left ? left.values + l * width : right.values + r * width;
-        out_keys[sums] = has_left ? left.keys[l] : right.keys[r];
-        short_copy(out + sums * width, first, width * sizeof *out);
-        if (has_left && has_right) { add_row(width, right.values + r * width, out + sums * width); }
+    while (l < left.count && r < right.count) {
+        const uint64_t left_key = left.keys[l], right_key = right.keys[r];
+        const bool has_left = left_key <= right_key, has_right = right_key <= left_key;
+        /* No branch on which one is first: it could not be predicted. */
+        const float *const rows[] = {right.values + r * width, left.values + l * width};
+        float *sum = out + sums * width;
+        out_keys[sums] = has_left ? left_key : right_key;
+        short_copy(sum, rows[has_left], width * sizeof *sum);
+        if (left_key == right_key) { add_row(width, rows[0], sum); }
         l += has_left;
         r += has_right;
         sums++;
     }
-    return sums;
+    copy_rows(left, l, width, out_keys + sums, out + sums * width);
+    sums += left.count - l;
+    copy_rows(right, r, width, out_keys + sums, out + sums * width);
+    return sums + right.count - r;
 }
