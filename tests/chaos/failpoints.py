@@ -50,8 +50,8 @@ GROUP_SETTINGS = (f"train.steps={GROUP_STEPS}", "train.batch=64", "train.slices=
                   "evaluate.every_steps=500", "cluster.ps=2", "cluster.workers=2", "cluster.coordinators=2")
 # A job that computes on GPUs, with the emulated driver of the build unless LD_LIBRARY_PATH names one.
 GPU_JOB = ROOT / "tests/chaos/gpu.json"
-GPU_STEPS = 1200
-GPU_SETTINGS = ("cluster.ps=2",)
+GPU_STEPS = 600
+GPU_SETTINGS = (f"train.steps={GPU_STEPS}",)
 ROLES = {"coordinator": 2, "ps": 2, "worker": 2}
 ACTIONS = {"kill": 1, "freeze": 2, "stall": 3, "fail": 4}
 LIMIT_S = 90
