@@ -172,6 +172,8 @@ campaign_selection() {
   campaign chaos-hostile-peer $with "$times" hostile-peer
   campaign chaos-operator $with "$times" operator
   campaign chaos-moments $with "$times" moments
+  LD_LIBRARY_PATH=$PWD/build/emulated-gpu TANIST_CUDA_MODULE=$PWD/build/emulated-gpu/tanist-cuda.fatbin \
+    campaign chaos-gpu $with "$times" gpu --job tests/chaos/gpu.json
   campaign chaos-everything $with $((2 * times)) everything
 }
 

@@ -26,3 +26,6 @@ set_target_properties(failpoints PROPERTIES OUTPUT_NAME tanist RUNTIME_OUTPUT_DI
 add_custom_command(TARGET failpoints POST_BUILD
   COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:tanist_faults> ${CMAKE_BINARY_DIR}/failpoints/ VERBATIM)
 add_dependencies(failpoints tanist_faults)
+if(TARGET tanist_emulated_gpu)
+  add_dependencies(failpoints tanist_emulated_gpu) # For faults of GPUs on machines without one.
+endif()

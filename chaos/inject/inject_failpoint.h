@@ -1,8 +1,8 @@
 /*
  * chaos/inject/inject_failpoint.h: faults that wait for a failpoint (common/faults/failpoint.h):
- * kill, freeze, stall and fail with TRIGGER_FAILPOINT. The process that passes injects the fault
- * into itself; the harness orders it and learns that it happened. A process that froze itself is
- * continued by the harness.
+ * kill, freeze, stall, fail and gpu-error with TRIGGER_FAILPOINT. The process that passes injects
+ * the fault into itself; the harness orders it and learns that it happened. A process that froze
+ * itself is continued by the harness.
  *
  * The selector is a component ("ps:1"), "chief", a role or "any". The passes of all selected nodes
  * are counted together, and the one that makes the `count`-th pass gets the fault, once. "chief"

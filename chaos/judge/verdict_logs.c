@@ -105,7 +105,9 @@ static const struct exit_cause {
     {TN_EXIT_RESIGNED, {.effects = EFFECT_ASKS_TO_RESIGN}},
     {TN_EXIT_CANNOT_CONNECT, {FAMILY(ZOOKEEPER) | FAMILY(NETWORK) | FAMILY(FREEZE), 0}},
     {TN_EXIT_IO, {FAMILY(DISK) | FAMILY(LIMITS) | FAMILY(FAILPOINT), 0}},
-    {TN_EXIT_ERROR, {FAMILY(LIMITS), 0}}, /* No memory, or no descriptor. */
+    {TN_EXIT_ERROR, {FAMILY(LIMITS) | FAMILY(GPU), 0}}, /* No memory, or no descriptor. */
+    {TN_EXIT_DEVICE_FAILED, {FAMILY(GPU), 0}},
+    {TN_EXIT_INVALID_INPUT, {FAMILY(GPU), 0}}, /* There is no GPU now. */
 };
 
 static bool has_cause(int code, struct causes injected)

@@ -84,9 +84,15 @@ bool fault_fits_failpoint(enum fault fault, const struct failpoint_info *failpoi
     if (failpoint == NULL) {
         snprintf(why, size, "no failpoint has this name: `tanist chaos list` names all");
     } else if (descriptor->at_failpoint == POINT_NONE) {
-        snprintf(why, size,
-                 "%s cannot be injected at a failpoint: kill, freeze, stall and fail can",
-                 descriptor->name);
+        snprintf(
+            why, size,
+            "%s cannot be injected at a failpoint: kill, freeze, stall, fail and gpu-error can",
+            descriptor->name);
+    } else if (fault == FAULT_GPU_ERROR && !failpoint_is_of_gpu(failpoint->name)) {
+        snprintf(why, size, "no GPU is used at %s: give a failpoint like \"gpu.wait\"",
+                 failpoint->name);
+    } else if (fault == FAULT_FAIL && failpoint_is_of_gpu(failpoint->name)) {
+        snprintf(why, size, "no input or output happens at %s: give gpu-error", failpoint->name);
     } else if (descriptor->at_failpoint == POINT_FAIL && !failpoint->can_fail) {
         snprintf(why, size, "nothing can fail at %s: kill, freeze or stall there", failpoint->name);
     } else {

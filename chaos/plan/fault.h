@@ -59,6 +59,7 @@ enum fault_family {
     FAMILY_LIMITS,
     FAMILY_OPERATOR,
     FAMILY_FAILPOINT,
+    FAMILY_GPU,
     FAMILY_COUNT
 };
 

@@ -104,6 +104,12 @@
       "the thread sleeps for value ms at a failpoint", .at_failpoint = POINT_STALL,                \
       .value = {.unit = "ms", .least = 1, .most = 600000})                                         \
     X(FAIL, "fail", FAILPOINT, TARGET_NODE, NEED_FAILPOINTS, NONE, failpoint, out_of_reach,        \
-      "the operation at a failpoint fails with an I/O error", .at_failpoint = POINT_FAIL)
+      "the operation at a failpoint fails with an I/O error", .at_failpoint = POINT_FAIL)          \
+    X(GPU_ERROR, "gpu-error", GPU, TARGET_NODE, NEED_FAILPOINTS, NONE, failpoint, out_of_reach,    \
+      "the driver of the GPU reports an error at a failpoint", .at_failpoint = POINT_FAIL)         \
+    X(GPU_MEMORY, "gpu-memory", GPU, TARGET_NODE, NEED_FAILPOINTS, REQUIRED, gpu, out_of_reach,    \
+      "SIGKILL; until the end, the next worker can allocate no memory of its GPU")                 \
+    X(GPU_LOST, "gpu-lost", GPU, TARGET_NODE, NEED_FAILPOINTS, REQUIRED, gpu, out_of_reach,        \
+      "the GPU of the worker has disappeared until the end")
 
 #endif

@@ -67,11 +67,12 @@ struct cluster_shape {
     uint32_t coordinators, ps, workers, evaluators, servers;
     uint64_t steps;
     uint64_t session_timeout_ms;
+    bool has_gpus; /* Workers compute on GPUs. */
 };
 struct cluster_shape cluster_shape_of(const struct job *job);
 
-/* Whether the cluster has a target for each selector of the plan. TN_EINVAL: it has not; the error
- * names the line. */
+/* Whether the cluster has a target for each selector of the plan, and GPUs for faults of GPUs.
+ * TN_EINVAL: it has not; the error names the line. */
 MUST_CHECK enum tn_status schedule_check(const struct plan *plan, const struct cluster_shape *shape,
                                          struct error *error);
 

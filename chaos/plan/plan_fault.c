@@ -72,6 +72,11 @@ static const struct failpoint_info *failpoint_of(const struct line *line)
     return trigger->type == TRIGGER_FAILPOINT ? failpoint_find(trigger->failpoint) : NULL;
 }
 
+static bool selects_workers(const char *selector)
+{
+    return strcmp(selector, "any") != 0 && selector_passes(selector, role_name(ROLE_WORKER));
+}
+
 static enum tn_status add_selector(const struct line *line, const json_t *value)
 {
     char why[FAULT_WHY_MAX];
@@ -84,6 +89,10 @@ static enum tn_status add_selector(const struct line *line, const json_t *value)
     }
     if (!selector_fits_fault(selector, out->fault, why, sizeof why)) {
         return json_refuse(line->where, "selector", NULL, line->error, "%s", why);
+    }
+    if (descriptor_of(line)->family == FAMILY_GPU && !selects_workers(selector)) {
+        return json_refuse(line->where, "selector", value, line->error,
+                           "it has no GPU: give \"worker\", or a name like \"worker:0\"");
     }
     const struct failpoint_info *failpoint = failpoint_of(line);
     if (failpoint != NULL && !selector_passes(selector, failpoint->passed_by)) {
@@ -162,11 +171,13 @@ static enum tn_status check_failpoint(const struct line *line)
 {
     char why[FAULT_WHY_MAX];
     const struct failpoint_info *failpoint = failpoint_of(line);
-    bool needed = (descriptor_of(line)->needs & NEED_FAILPOINTS) != 0;
+    bool needed = (descriptor_of(line)->needs & NEED_FAILPOINTS) != 0 &&
+                  descriptor_of(line)->at_failpoint != POINT_NONE;
     if (needed && failpoint == NULL) {
         return json_refuse(line->where, "at_point", NULL, line->error,
-                           "%s needs it: name a failpoint, like \"node.before_register\"",
-                           descriptor_of(line)->name);
+                           "%s needs it: name a failpoint, like \"%s\"", descriptor_of(line)->name,
+                           line->out->fault == FAULT_GPU_ERROR ? "gpu.wait"
+                                                               : "node.before_register");
     }
     if (failpoint == NULL || fault_fits_failpoint(line->out->fault, failpoint, why, sizeof why)) {
         return TN_OK;

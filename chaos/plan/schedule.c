@@ -11,6 +11,7 @@
 #include "chaos/plan/target_selector.h"
 #include "common/base/minmax.h"
 #include "common/base/random.h"
+#include "common/faults/failpoint.h"
 
 static const uint64_t DRAW_STREAM = 1U << 20; /* Above the numbers of lines. */
 
@@ -126,7 +127,8 @@ struct cluster_shape cluster_shape_of(const struct job *job)
                                   .evaluators = job->cluster.evaluators,
                                   .servers = job->zookeeper.servers,
                                   .steps = job->train.steps,
-                                  .session_timeout_ms = job->zookeeper.session_timeout_ms};
+                                  .session_timeout_ms = job->zookeeper.session_timeout_ms,
+                                  .has_gpus = job->train.kernels == JOB_KERNELS_CUDA};
 }
 
 static bool is_over(const struct plan *plan, uint64_t at_ms)
@@ -204,10 +206,23 @@ static void put_in_order(struct schedule *schedule)
     for (uint32_t i = 0; i < schedule->count; i++) { schedule->list[i].id = i + 1; }
 }
 
+static bool needs_gpu(const struct plan_fault *line)
+{
+    return fault_descriptor(line->fault)->family == FAMILY_GPU ||
+           (line->trigger.type == TRIGGER_FAILPOINT &&
+            failpoint_is_of_gpu(line->trigger.failpoint));
+}
+
 enum tn_status schedule_check(const struct plan *plan, const struct cluster_shape *shape,
                               struct error *error)
 {
     for (uint32_t i = 0; i < plan->fault_count; i++) {
+        if (needs_gpu(&plan->faults[i]) && !shape->has_gpus) {
+            return error_set(error, TN_EINVAL,
+                             "faults[%u]: it is a fault of GPUs, and the job computes on none: "
+                             "give --set train.kernels=cuda, or another plan",
+                             i);
+        }
         for (uint32_t s = 0; s < plan->faults[i].selector_count; s++) {
             struct random random = {0};
             char target[SELECTOR_MAX];

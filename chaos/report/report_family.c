@@ -17,6 +17,8 @@ static const struct report_family families[FAMILY_COUNT] = {
     [FAMILY_FAILPOINT] =
         {"point", "at a failpoint",
          "<circle cx=\"6\" cy=\"6\" r=\"4.7\"/><circle cx=\"6\" cy=\"6\" r=\"1.2\"/>"},
+    [FAMILY_GPU] = {"gpu", "GPU",
+                    "<path d=\"M2.5 2.5h7v7h-7zM0.5 4.5h2M0.5 7.5h2M9.5 4.5h2M9.5 7.5h2\"/>"},
 };
 
 const struct report_family *report_family_of(const char *fault)

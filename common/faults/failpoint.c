@@ -24,6 +24,13 @@ const struct failpoint_info *failpoint_find(const char *name)
     return NULL;
 }
 
+bool failpoint_is_of_gpu(const char *name)
+{
+    static const char prefix[] = "gpu.";
+    assert(name != NULL);
+    return strncmp(name, prefix, sizeof prefix - 1) == 0;
+}
+
 #ifndef TANIST_FAILPOINTS
 
 bool failpoints_built(void)
@@ -80,6 +87,11 @@ static bool counts_down(struct fault_point *point)
     uint32_t left = point->countdown;
     while (left > 0 && !atomic_compare_exchange_weak(&point->countdown, &left, left - 1)) {}
     return left == 1;
+}
+
+struct fault_slot *failpoint_slot(void)
+{
+    return control != NULL ? &control->slots[self] : NULL;
 }
 
 static void stall(uint32_t stall_ms)

@@ -41,6 +41,11 @@
     X("group.computed", "worker", 0, "a member has its part of a gradient, no node knows it")      \
     X("group.before_swap", "worker", 0, "the next values are complete at a member, not in use")    \
     X("worker.evaluated", "worker", 0, "has evaluated, result not reported")                       \
+    X("gpu.allocate", "worker", 1, "memory of a GPU is about to be allocated")                     \
+    X("gpu.mid_upload", "worker", 1, "a copy to a GPU has begun, nothing has waited for it")       \
+    X("gpu.mid_kernel", "worker", 1, "a kernel has been launched, nothing has waited for it")      \
+    X("gpu.mid_download", "worker", 1, "a copy from a GPU has begun, nothing has waited for it")   \
+    X("gpu.wait", "worker", 1, "about to wait for kernels or copies of a GPU")                     \
     X("ps.mid_step", "ps", 0, "some slices of the step have arrived, not all")                     \
     X("ps.before_apply", "ps", 0, "all slices have arrived, the update not applied")               \
     X("ps.mid_rows", "ps", 0, "a row of the step is half written")                                 \
@@ -67,9 +72,12 @@ struct failpoint_info {
 const struct failpoint_info *failpoint_list(unsigned *count);
 /* NULL: unknown. */
 const struct failpoint_info *failpoint_find(const char *name);
+/* Whether only processes that compute on GPUs pass it: its name begins with "gpu.". */
+bool failpoint_is_of_gpu(const char *name);
 /* Whether this program was built with failpoints. */
 bool failpoints_built(void);
 
+struct fault_slot;
 #ifdef TANIST_FAILPOINTS
 #define FAILPOINT(name)               failpoint_pass(name)
 #define FAILPOINT_STATUS(name, error) failpoint_status(name, error)
@@ -80,6 +88,8 @@ void failpoint_init(const char *task_name);
 void failpoint_pass(const char *name);
 /* TN_EIO: armed to fail. */
 MUST_CHECK enum tn_status failpoint_status(const char *name, struct error *error);
+/* The slot of this process in the fault control; NULL: it has none. */
+struct fault_slot *failpoint_slot(void);
 #else
 #define FAILPOINT(name)               ((void)0)
 #define FAILPOINT_STATUS(name, error) ((void)(error), TN_OK)

@@ -1,8 +1,8 @@
 /*
  * common/faults/fault_control.h: faults inside a process, controlled by a file that all processes
- * of a run map. The chaos harness writes the faults; failpoints (common/faults/failpoint.h) and the
- * shim (chaos/shim) carry them out and count. The environment variable TANIST_FAULTS has its path;
- * without it no fault occurs.
+ * of a run map. The chaos harness writes the faults; failpoints (common/faults/failpoint.h), the
+ * shim (chaos/shim) and the port to the driver of GPUs (kernels/gpu) carry them out and count. The
+ * environment variable TANIST_FAULTS has its path; without it no fault occurs.
  *
  * Each process uses the slot with its own name; a failpoint is armed for a set of slots. All fields
  * but the names are accessed atomically and independently; `armed` of a failpoint is written last.
@@ -25,7 +25,7 @@ enum {
     FAULT_CONTROL_NAME_MAX = 24,
     FAULT_CONTROL_POINT_MAX = 48,
     FAULT_CONTROL_MAGIC = 0x544e4643,
-    FAULT_CONTROL_VERSION = 1,
+    FAULT_CONTROL_VERSION = 2,
 };
 
 /* The action of an armed failpoint. */
@@ -39,6 +39,11 @@ struct fault_slot {
     _Atomic uint32_t sync_delay_ms; /* They take that much longer. */
     _Atomic int64_t clock_offset_ms;
     _Atomic uint64_t writes_failed, syncs_failed, syncs_delayed, clocks_shifted; /* Counts. */
+    /* The port to the driver of GPUs. 0: no fault. */
+    _Atomic uint32_t gpu_full;         /* Allocations of the GPU's memory fail. */
+    _Atomic uint32_t gpu_lost;         /* The GPU has disappeared. */
+    _Atomic uint32_t gpu_user;         /* The last process that has waited for its GPU. */
+    _Atomic uint64_t gpu_calls_failed; /* A count. */
 };
 
 /* Arms a failpoint: the `countdown`-th pass, by any process of `slots`, carries out `action`

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "common/base/library_function.h"
+#include "kernels/gpu/driver_faults.h"
 
 static struct {
     pthread_once_t once;
@@ -54,6 +55,7 @@ static enum tn_status load(struct error *error)
                                             "older than CUDA 11; check LD_LIBRARY_PATH",
                          missing);
     }
+    gpu_driver_add_faults(&opened.table);
     return gpu_check(&opened.table, opened.table.init(0), error, "cuInit%s",
                      visible_devices(visible, sizeof visible));
 }

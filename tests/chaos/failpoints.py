@@ -26,6 +26,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 sys.dont_write_bytecode = True
 from run import ROOT, Failure, Run, marked  # noqa: E402
@@ -47,6 +48,10 @@ GROUP_STEPS = 1500
 GROUP_SETTINGS = (f"train.steps={GROUP_STEPS}", "train.batch=64", "train.slices=4", "data.type=synthetic",
                   "model.inputs=64", "model.outputs=10", "checkpoint.every_steps=300", "checkpoint.keep=1",
                   "evaluate.every_steps=500", "cluster.ps=2", "cluster.workers=2", "cluster.coordinators=2")
+# A job that computes on GPUs, with the emulated driver of the build unless LD_LIBRARY_PATH names one.
+GPU_JOB = ROOT / "tests/chaos/gpu.json"
+GPU_STEPS = 600
+GPU_SETTINGS = (f"train.steps={GPU_STEPS}",)
 ROLES = {"coordinator": 2, "ps": 2, "worker": 2}
 ACTIONS = {"kill": 1, "freeze": 2, "stall": 3, "fail": 4}
 LIMIT_S = 90
@@ -60,11 +65,13 @@ PASSES = {"node.before_register": 6, "node.registered": 6, "node.leaving": 5, "e
           "group.before_order": GROUP_STEPS, "group.computed": 2 * GROUP_STEPS, "group.before_swap": GROUP_STEPS,
           "ps.applied_before_ack": 2 * STEPS, "ckpt.before_sync": 4,
           "ckpt.before_rename": 4, "ckpt.before_report": 4, "ckpt.before_copy": 4,
-          "ckpt.before_collect": 4, "load.mid_read": 2}
+          "ckpt.before_collect": 4, "load.mid_read": 2, "gpu.allocate": 10, "gpu.mid_upload": GPU_STEPS,
+          "gpu.mid_kernel": 2 * GPU_STEPS, "gpu.mid_download": GPU_STEPS, "gpu.wait": GPU_STEPS}
 # The jobs of runs, and the failpoints that are passed in them alone.
-TABLES, GROUPS, OTHERS = "tables", "groups", "others"
+TABLES, GROUPS, GPUS, OTHERS = "tables", "groups", "gpus", "others"
 ALONE = {TABLES: ("ps.mid_rows", "ps.mid_recover"),
-         GROUPS: ("group.before_order", "group.computed", "group.before_swap")}
+         GROUPS: ("group.before_order", "group.computed", "group.before_swap"),
+         GPUS: ("gpu.allocate", "gpu.mid_upload", "gpu.mid_kernel", "gpu.mid_download", "gpu.wait")}
 # A ps that is killed loads a checkpoint (P13); parameters keep their bits.
 COLD = ("train.clip_norm=1000000",)
 # These are passed in recoveries: a ps is killed first, just after the first commit.
@@ -75,7 +82,8 @@ SUCCESSION = ("office.before_multi", "office.after_multi", "office.before_run")
 
 class Slot(ctypes.Structure):  # struct fault_slot
     _fields_ = [("name", ctypes.c_char * 24), ("errnos", ctypes.c_uint32 * 3),
-                ("clock_offset_ms", ctypes.c_int64), ("counts", ctypes.c_uint64 * 4)]
+                ("clock_offset_ms", ctypes.c_int64), ("counts", ctypes.c_uint64 * 4),
+                ("gpu", ctypes.c_uint32 * 3), ("gpu_calls_failed", ctypes.c_uint64)]
 
 
 class Point(ctypes.Structure):  # struct fault_point
@@ -102,7 +110,7 @@ class Faults:
             self.control = Control.from_buffer(mmap.mmap(file.fileno(), ctypes.sizeof(Control)))
         for i, name in enumerate(NAMES):
             self.control.slots[i].name = name.encode()
-        self.control.version = 1
+        self.control.version = 2
         self.control.magic = 0x544e4643
         self.count = 0
 
@@ -196,16 +204,25 @@ def kind_of(name):
     return next((kind for kind, names in ALONE.items() if name in names), OTHERS)
 
 
+def driver(args):
+    """The environment with the emulated driver of the build that has the program."""
+    folder = next((path / "emulated-gpu" for path in Path(args.program).resolve().parents if (path / "emulated-gpu").is_dir()), None)
+    if folder is None or os.environ.get("LD_LIBRARY_PATH"):
+        return {}
+    return {"LD_LIBRARY_PATH": str(folder), "TANIST_CUDA_MODULE": str(folder / "tanist-cuda.fatbin")}
+
+
 def execute(args, kind, arm, baseline, settings=()):
     """One run: (its result, a description). `arm(faults)` arms the failpoints."""
     job, common = {TABLES: (TABLE_JOB, TABLE_SETTINGS), GROUPS: (GROUP_JOB, GROUP_SETTINGS),
+                   GPUS: (GPU_JOB, GPU_SETTINGS),
                    OTHERS: (args.job, SETTINGS)}[kind]
     run = Run(args.program, job, [*common, *settings, *args.settings])
     failed, over, began = True, threading.Event(), time.monotonic()
     try:
         faults = Faults(run.folder / "faults.ctl")
         point, before, text, draw = arm(faults)
-        run.start({"TANIST_FAULTS": str(run.folder / "faults.ctl")})
+        run.start({"TANIST_FAULTS": str(run.folder / "faults.ctl"), **(driver(args) if kind == GPUS else {})})
         if point is not None and args.action == "freeze":
             threading.Thread(target=thaw, args=(run, point, draw, over), daemon=True).start()
         result = run.wait(LIMIT_S)

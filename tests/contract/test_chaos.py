@@ -17,17 +17,17 @@ PROGRAM = os.environ.get("TANIST_PROGRAM", str(ROOT / "build/tanist"))
 LIMIT_S = 500
 
 
-def tanist(*arguments, **more):
-    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=LIMIT_S, check=False,
+def tanist(*arguments, program=PROGRAM, **more):
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=LIMIT_S, check=False,
                           **more)
 
 
-def chaos_in(folder, *arguments):
+def chaos_in(folder, *arguments, **more):
     """`tanist chaos` with this folder. It is repeated if a run had ended before a fault was due, as the process that
     injects faults was not run for seconds: then little was tested."""
     for _ in range(20):
         shutil.rmtree(folder, ignore_errors=True)
-        done = tanist("chaos", *arguments, "--dir", str(folder))
+        done = tanist("chaos", *arguments, "--dir", str(folder), **more)
         lines = [line for history in folder.glob("round-*/history.jsonl") for line in lines_of(history)]
         if not any("the run ended before" in line["text"] for line in kinds(lines, "skipped")):
             break

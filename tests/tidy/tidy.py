@@ -52,7 +52,7 @@ ARROWS = {
     "kernels/portable": COMMON,
     "kernels/portable/isa": COMMON | {"kernels/portable"},
     "kernels/optimizer": COMMON,
-    "kernels/gpu": {"common/base"},
+    "kernels/gpu": {"common/base", "common/faults"},
     "kernels/cuda": {"common/base", "kernels/gpu", "kernels/portable", "kernels/portable/isa"},
     "kernels/sparse": {"common/base", "common/cluster", "common/job", "kernels/optimizer"},
     "kernels": COMMON | {"kernels/portable", "kernels/optimizer"},

@@ -77,6 +77,7 @@ static void selector_becomes_a_set_of_slots(void **state)
         {"any", "ckpt.before_sync", 3u << 4},
         {"any", "node.registered", 31u << 2},
         {"worker:0", "worker.before_push", 1u << 6},
+        {"worker", "gpu.mid_upload", 1u << 6},
         {"coordinator:0", "office.after_multi", 1u << 2},
         {"chief", "office.after_multi", 3u << 2},
         {"chief", "election.standing", 3u << 2},
@@ -103,6 +104,8 @@ static void impossible_faults_are_refused(void **state)
     assert_int_equal(arm(&watch, FAULT_KILL, "ps:0", "ps.nowhere"), TN_EINVAL);
     assert_int_equal(arm(&watch, FAULT_TERMINATE, "ps:0", "ps.mid_step"), TN_EINVAL);
     assert_int_equal(arm(&watch, FAULT_FAIL, "ps:0", "ps.mid_step"), TN_EINVAL);
+    assert_int_equal(arm(&watch, FAULT_FAIL, "worker:0", "gpu.wait"), TN_EINVAL);
+    assert_int_equal(arm(&watch, FAULT_GPU_ERROR, "ps:0", "load.mid_read"), TN_EINVAL);
     assert_false(failpoint_watch_poll(&watch, &cluster));
     failpoint_watch_disarm(&watch);
 }

@@ -81,11 +81,19 @@ static void exit_codes_need_a_cause(void **state)
 {
     const char *dir = *state;
     static const char error[] = "[ 1.0 s] ps:0 (pid 7): exit code 1 (error); restarting\n";
+    static const char gpu[] = "[ 1.0 s] worker:0 (pid 7): exit code 14 (the GPU failed)\n";
+    static const char missing[] = "[ 1.0 s] worker:0 (pid 7): exit code 3 (invalid input)\n";
     static const char deposed[] = "[ 1.0 s] coordinator:1 (pid 8): exit code 11 (deposed)\n";
     static const char resigned[] = "[ 1.0 s] coordinator:0 (pid 8): exit code 12 (resigned)\n";
     static const char io[] = "[ 1.0 s] ps:1 (pid 9): exit code 6 (input or output failed)\n";
     assert_exits(dir, "kill", error, "-1 nodes|ps:0|exit code 1");
     assert_exits(dir, "memory", error, "+1 nodes");
+    assert_exits(dir, "gpu-memory", error, "+1 nodes");
+    assert_exits(dir, "kill", gpu, "-worker:0|exit code 14");
+    assert_exits(dir, "memory", gpu, "-worker:0|exit code 14");
+    assert_exits(dir, "gpu-error", gpu, "+1 nodes");
+    assert_exits(dir, "kill", missing, "-worker:0|exit code 3");
+    assert_exits(dir, "gpu-lost", missing, "+1 nodes");
     assert_exits(dir, "kill", deposed, "+1 nodes");
     assert_exits(dir, "kill", io, "-ps:1|exit code 6");
     assert_exits(dir, "disk-full", io, "+");

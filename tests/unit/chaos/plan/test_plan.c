@@ -146,6 +146,19 @@ static const struct wrong wrong_lines[] = {
     {"\"fault\": \"cut\", \"for_s\": 1, \"selector\": \"ps\", \"at_point\": \"node.idle\"",
      "cut cannot be injected at a failpoint"},
     {"\"fault\": \"fail\", \"selector\": \"ps\", \"after_s\": 1", "fail needs it"},
+    {"\"fault\": \"gpu-error\", \"selector\": \"worker\", \"after_s\": 1", "like \"gpu.wait\""},
+    {"\"fault\": \"gpu-error\", \"at_point\": \"load.mid_read\"",
+     "no GPU is used at load.mid_read: give a failpoint like \"gpu.wait\""},
+    {"\"fault\": \"fail\", \"at_point\": \"gpu.wait\"", "give gpu-error"},
+    {"\"fault\": \"gpu-lost\", \"selector\": \"worker\", \"after_s\": 1", "gpu-lost lasts"},
+    {"\"fault\": \"gpu-lost\", \"selector\": \"ps\", \"after_s\": 1, \"for_s\": 1",
+     "it has no GPU: give \"worker\""},
+    {"\"fault\": \"gpu-memory\", \"selector\": \"any\", \"after_s\": 1, \"for_s\": 1",
+     "it has no GPU: give \"worker\""},
+    {"\"fault\": \"gpu-error\", \"selector\": \"any\", \"at_point\": \"gpu.wait\"",
+     "it has no GPU: give \"worker\""},
+    {"\"fault\": \"kill\", \"selector\": \"ps\", \"at_point\": \"gpu.wait\"",
+     "it never passes gpu.wait: give \"worker\""},
     {"\"fault\": \"kill\", \"selector\": \"ps\", \"after_s\": 1, \"always\": true",
      "has no \"draw\""},
     {"\"fault\": \"kill\", \"selector\": \"ps\", \"after_s\": 1, \"always\": 1",
@@ -251,7 +264,8 @@ static void builtin_plans_are_valid(void **state)
     assert_null(plan_builtin_name(count + 5));
 }
 
-/* Each fault is in some built-in plan; `moments` has each failpoint with each of its faults. */
+/* Each fault is in some built-in plan; `moments`, or `gpu`, has each failpoint with each of its
+ * faults. */
 static void builtin_plans_cover_everything(void **state)
 {
     (void)state;
@@ -269,12 +283,13 @@ static void builtin_plans_cover_everything(void **state)
     unsigned count;
     const struct failpoint_info *points = failpoint_list(&count);
     for (unsigned i = 0; i < count; i++) {
-        const char *at = plan_builtin_text("moments");
+        const char *plan = failpoint_is_of_gpu(points[i].name) ? "gpu" : "moments";
+        const char *at = plan_builtin_text(plan);
         char wanted[96];
         int uses = 0;
         snprintf(wanted, sizeof wanted, "\"at_point\": \"%s\"", points[i].name);
         for (; (at = strstr(at, wanted)); at++) { uses++; }
-        if (uses != 3 + points[i].can_fail) { fail_msg("moments has %s %d times", wanted, uses); }
+        if (uses != 3 + points[i].can_fail) { fail_msg("%s has %s %d times", plan, wanted, uses); }
     }
 }
 

@@ -225,6 +225,42 @@ static void workers_stand_for_absent_ps(void **state)
     plan_free(&plan);
 }
 
+/* Faults of GPUs, and faults at their failpoints, need a job that computes on GPUs. */
+static void gpu_faults_need_gpus(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "{\"fault\": \"gpu-lost\", \"selector\": \"worker\", \"after_s\": 1, \"for_s\": 1}",
+        "{\"fault\": \"gpu-error\", \"at_point\": \"gpu.wait\"}",
+        "{\"fault\": \"kill\", \"at_point\": \"gpu.mid_upload\"}",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct plan plan;
+        struct error error = {0};
+        struct cluster_shape with = shape;
+        json_t *json = json_pack("{s:[o]}", "faults", json_loads(lines[i], 0, NULL));
+        assert_int_equal(plan_from_json(json, &plan, &error), TN_OK);
+        json_decref(json);
+        assert_int_equal(schedule_check(&plan, &shape, &error), TN_EINVAL);
+        assert_non_null(strstr(error.text, "faults[0]: it is a fault of GPUs"));
+        assert_non_null(strstr(error.text, "train.kernels=cuda"));
+        with.has_gpus = true;
+        assert_int_equal(schedule_check(&plan, &with, &error), TN_OK);
+        plan_free(&plan);
+    }
+}
+
+/* Workers have GPUs if the job computes on them. */
+static void shape_has_the_gpus_of_the_job(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job);
+    assert_false(cluster_shape_of(&job).has_gpus);
+    assert_int_equal(job_set(&job, "train.kernels=cuda", NULL), TN_OK);
+    assert_true(cluster_shape_of(&job).has_gpus);
+}
+
 /* An added line does not change the faults of the others. */
 static void lines_are_independent(void **state)
 {
@@ -273,6 +309,7 @@ int main(void)
         cmocka_unit_test(phases_are_counted_on), cmocka_unit_test(lines_are_drawn),
         cmocka_unit_test(evaluator_is_drawn),    cmocka_unit_test(workers_stand_for_absent_ps),
         cmocka_unit_test(lines_are_independent), cmocka_unit_test(absent_targets_are_refused),
+        cmocka_unit_test(gpu_faults_need_gpus),  cmocka_unit_test(shape_has_the_gpus_of_the_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
