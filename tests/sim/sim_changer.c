@@ -31,9 +31,14 @@ static bool agent_works(struct sim_cluster *cluster)
            (supervisor->phase == SUPERVISOR_DRAINING && supervisor->changes);
 }
 
+/* An agent whose host is drained meanwhile starts no nodes, whether the change was made or not. */
 static void start_nodes(struct sim_cluster *cluster)
 {
+    const struct sim_agent *agent = agent_of(cluster);
     sim_agent_feed(agent_of(cluster), &(struct supervisor_event){.type = SUPERVISOR_CHANGED});
+    if (agent->back_after_ms != 0 && agent->supervisor.phase == SUPERVISOR_WORKING) {
+        world_fail(&cluster->world, "S14: an agent that is to leave starts its nodes again");
+    }
 }
 
 static void give_up(struct sim_cluster *cluster, const char *text)
