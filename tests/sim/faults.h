@@ -39,7 +39,8 @@ enum fault_kind {
     FAULT_RESIZE,  /* Everything ends, and starts again with `target` ps, and borders between their
                     * rows that `other` draws; in scenarios alone. */
     FAULT_SCALE,   /* An operator wants `target` workers; in scenarios alone. */
-    FAULT_CHANGE,  /* A command wants the same while it runs; in scenarios alone. */
+    FAULT_CHANGE,  /* A command wants the same while it runs, or `both_ways`: groups with them; in
+                    * scenarios alone. */
     FAULT_WORKERS, /* One wants `target` workers in a job without a range; in scenarios alone. */
     FAULT_KINDS
 };

@@ -15,7 +15,7 @@
 
 struct sim_cluster;
 
-enum { SIM_AUTHORS_MAX = 8 };
+enum { SIM_AUTHORS_MAX = 9 };
 
 /* The state of the agent. */
 struct sim_changer {
@@ -64,6 +64,7 @@ struct sim_live {
     uint32_t workers;     /* The number in the last request to scale; 0: none was made. */
     uint64_t scaled_ms;   /* The time of that request. */
     bool is_paused;
+    bool to_group; /* The last change that was written is one to groups. */
 };
 
 /* The agent starts or dies. */
@@ -75,6 +76,9 @@ void sim_changer_nodes_left(struct sim_cluster *cluster);
 /* A command asks for `ps`, with the borders that sim_rows_borders() draws. `dies_ms`: it is killed
  * after this time; 0: it is not. */
 void sim_author_start(struct sim_cluster *cluster, uint32_t ps, uint32_t borders, uint64_t dies_ms);
+
+/* A command asks for groups with `ps`. */
+void sim_author_start_groups(struct sim_cluster *cluster, uint32_t ps);
 
 /* A command asks for another fixed number of workers. */
 void sim_author_start_workers(struct sim_cluster *cluster, uint32_t workers);

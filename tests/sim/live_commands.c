@@ -14,6 +14,7 @@ enum {
     FIRST_WORKER = SCENARIO_COORDINATORS + PS_MOST,
     STEPS = 1500,
     GROUP_STEPS = 300,
+    CHANGES_MAX = SIM_AUTHORS_MAX - 1, /* One more may come first. */
     COMMANDS_FROM_MS = 1000,
     COMMANDS_MS = 7000,    /* From the first command to the last one. */
     CLOSE_MS = 900,        /* A third of the commands follow another one so closely. */
@@ -124,9 +125,41 @@ static void draw_cluster(struct sim_setup *setup, struct operators *operators)
     }
 }
 
+/* In half of the seeds with groups, changes to ps may be to groups with ps, most often the first
+ * one. Each member has the layers behind those of the member before it, and a ps of its own, so
+ * that the variables keep their order. From a stream of its own. */
+static void ask_for_groups(struct sim_setup *setup, struct random random)
+{
+    static const char *const layers[] = {
+        [2] = "model.layers=[{\"dense\": {\"units\": 6, \"activation\": \"tanh\"}, \"task\": 0}, "
+              "{\"dropout\": 0.25, \"task\": 0}, {\"dense\": {\"units\": 5, \"activation\": "
+              "\"relu\"}, \"task\": 1}, {\"dense\": 2, \"task\": 1}]",
+        [3] = "model.layers=[{\"dense\": {\"units\": 6, \"activation\": \"tanh\"}, \"task\": 0}, "
+              "{\"batch_norm\": {}, \"task\": 0}, {\"dense\": {\"units\": 5, \"activation\": "
+              "\"relu\"}, \"task\": 1}, {\"dense\": 2, \"task\": 2}]",
+    };
+    struct job *job = &setup->job;
+    struct error error;
+    random.state ^= 0x67726f7570730000u;
+    if (job->strategy.type != STRATEGY_TYPE_GROUP || random_below(&random, 2) == 0) { return; }
+    const enum tn_status status = job_set(job, layers[job->strategy.members], &error);
+    assert(status == TN_OK);
+    job->train.clip_norm = 0; /* Norms need placement ranges. */
+    for (uint32_t i = 0; i < setup->fault_count; i++) {
+        struct fault *fault = &setup->faults[i];
+        if (fault->kind != FAULT_CHANGE || fault->target == 0) { continue; }
+        fault->both_ways = random_below(&random, 2) == 0;
+        if (fault->both_ways) { fault->target = job->strategy.members; }
+    }
+    if (random_below(&random, 4) == 0) { return; }
+    const uint64_t first_ms = COMMANDS_FROM_MS - random_below(&random, CLOSE_MS / 2);
+    scenario_add(setup, FAULT_CHANGE, first_ms, job->strategy.members)->both_ways = true;
+}
+
 void live_commands(struct sim_setup *setup, struct random *random)
 {
-    struct operators operators = {.random = random, .unit = 1, .changes = SIM_AUTHORS_MAX};
+    const struct random own = *random;
+    struct operators operators = {.random = random, .unit = 1, .changes = CHANGES_MAX};
     draw_cluster(setup, &operators);
     operators.gentle = random_below(random, 2) == 0;
     for (uint64_t left = scenario_between(random, 5, 20); left > 0; left--) {
@@ -135,6 +168,7 @@ void live_commands(struct sim_setup *setup, struct random *random)
                                   : COMMANDS_FROM_MS + random_below(random, COMMANDS_MS);
         add_request(setup, &operators);
     }
+    ask_for_groups(setup, own);
     setup->faults_until_ms = COMMANDS_FROM_MS + COMMANDS_MS + 4000;
     if (random_below(random, 4) != 0) { return; }
     scenario_add(setup, FAULT_STOP, COMMANDS_FROM_MS + random_below(random, COMMANDS_MS), 0);

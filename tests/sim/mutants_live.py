@@ -22,4 +22,8 @@ MUTANTS = [
     ("a worker is released on its way to the end of the run", "coordinator/chief_depart.c",
      "    return (run->phase == RUN_RUNNING || run_is_paused_by_operator(run)) && others_remain(p, false);",
      "    return run->phase == RUN_RUNNING || run->phase == RUN_STOPPING || run_is_paused_by_operator(run);"),
+    ("a drain of a host during a change is ignored", "agent/supervisor_change.c",
+     "    if (!works && (!supervisor->changes || event->changes)) { return false; }", "    if (!works) { return false; }"),
+    ("groups that get ps keep a placement that cuts variables", "cli/run/live_plan.c",
+     "        job->placement.strategy = PLACEMENT_GREEDY;", "        job->placement.strategy = PLACEMENT_RANGES;"),
 ]

@@ -1,6 +1,7 @@
 #include "tests/sim/scenarios.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/base/minmax.h"
@@ -431,6 +432,29 @@ static void disable_faults(struct sim_setup *setup)
     setup->disk.fail_per_mille = setup->disk.damage_per_mille = 0;
 }
 
+static bool scales_by_norms(enum optimizer_kind optimizer)
+{
+    return optimizer == OPTIMIZER_LARS || optimizer == OPTIMIZER_LAMB;
+}
+
+/* LARS and LAMB change values by up to the learning rate times their norm, so values may grow by
+ * this factor at each step, and are infinite after a few thousand steps: the more steps a scenario
+ * has, the lower is the rate. Its product with SCENARIO_STEPS is the same as in seeds. */
+static void limit_growth(struct job *job)
+{
+    const double most = 0.0625 * SCENARIO_STEPS / (double)job->train.steps;
+    struct job_schedule *schedule = &job->train.schedule;
+    bool scales = scales_by_norms(job->train.optimizer);
+    for (uint32_t i = 0; i < job->train.rule_count; i++) {
+        scales = scales || scales_by_norms(job->train.rules[i].optimizer);
+    }
+    if (!scales) { return; }
+    job->train.learning_rate = fmin(job->train.learning_rate, most);
+    for (uint32_t i = 0; i < schedule->rate_count; i++) {
+        schedule->rates[i] = fmin(schedule->rates[i], most);
+    }
+}
+
 void scenario_draw(const struct scenario *scenario, struct sim_setup *setup, uint64_t seed)
 {
     struct random random = {.state = seed ^ 0x7363656e00000000u};
@@ -447,4 +471,5 @@ void scenario_draw(const struct scenario *scenario, struct sim_setup *setup, uin
     job->cluster.min_workers = 1;
     job->on_chief_failure = CHIEF_FAILURE_CONTINUE;
     scenario->draw(setup, &random);
+    limit_growth(job);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/job/variable_placement.h"
 #include "tests/sim/cluster.h"
 
 enum {
@@ -192,6 +193,13 @@ void sim_author_start(struct sim_cluster *cluster, uint32_t ps, uint32_t borders
     start(cluster, &request, dies_ms);
 }
 
+void sim_author_start_groups(struct sim_cluster *cluster, uint32_t ps)
+{
+    const struct change_request request = {.strategy = CHANGE_TO_GROUP, .ps = ps, .by = "operator"};
+    world_log(&cluster->world, "a command asks for groups with %u ps", ps);
+    start(cluster, &request, 0);
+}
+
 void sim_author_start_workers(struct sim_cluster *cluster, uint32_t workers)
 {
     const struct job *job = &cluster->setup.job;
@@ -212,6 +220,16 @@ static bool any_node_runs(const struct sim_cluster *cluster)
     return false;
 }
 
+/* Their order is the same: sim_changer.c. */
+static void place_variables(struct sim_cluster *cluster)
+{
+    struct error error;
+    struct variable_table *table = &cluster->model->table;
+    table->shard_count = 0;
+    const enum tn_status status = variables_place(table, &cluster->setup.job, &error);
+    assert(status == TN_OK);
+}
+
 static void on_spec(struct sim_cluster *cluster, const struct zk_blob *blob)
 {
     struct spec spec = {0};
@@ -225,9 +243,13 @@ static void on_spec(struct sim_cluster *cluster, const struct zk_blob *blob)
         if (any_node_runs(cluster)) {
             world_fail(&cluster->world, "P16: the job changed while a node ran");
         }
-        live_plan_job(job, &(struct change_request){.ps = spec.ps,
-                                                    .rows = spec.rows,
-                                                    .workers = is_fixed ? spec.workers : 0});
+        const bool to_group = cluster->live.to_group && spec.ps > 0;
+        live_plan_job(
+            job, &(struct change_request){.strategy = to_group ? CHANGE_TO_GROUP : CHANGE_BY_PS,
+                                          .ps = spec.ps,
+                                          .rows = spec.rows,
+                                          .workers = is_fixed ? spec.workers : 0});
+        place_variables(cluster);
         cluster->key++;
         cluster->resizes++;
     }

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
+#include "common/job/job_strategy.h"
+#include "common/job/variable_placement.h"
 #include "tests/sim/cluster.h"
 
 enum {
@@ -31,9 +33,14 @@ static bool agent_works(struct sim_cluster *cluster)
            (supervisor->phase == SUPERVISOR_DRAINING && supervisor->changes);
 }
 
+/* An agent whose host is drained meanwhile starts no nodes, whether the change was made or not. */
 static void start_nodes(struct sim_cluster *cluster)
 {
+    const struct sim_agent *agent = agent_of(cluster);
     sim_agent_feed(agent_of(cluster), &(struct supervisor_event){.type = SUPERVISOR_CHANGED});
+    if (agent->back_after_ms != 0 && agent->supervisor.phase == SUPERVISOR_WORKING) {
+        world_fail(&cluster->world, "S14: an agent that is to leave starts its nodes again");
+    }
 }
 
 static void give_up(struct sim_cluster *cluster, const char *text)
@@ -45,6 +52,43 @@ static void give_up(struct sim_cluster *cluster, const char *text)
 
 /* ------------------------------------------------------------ request, drain */
 
+/* The reference and the disks have the variables in the order of the first job. */
+static bool keeps_order(const struct sim_cluster *cluster, const struct job *wanted)
+{
+    static struct variable_table table;
+    struct error error;
+    table = cluster->model->table;
+    table.shard_count = 0;
+    if (variables_place(&table, wanted, &error) != TN_OK) { return false; }
+    for (uint32_t i = 0; i < table.count; i++) {
+        if (table.variables[i].number != i) { return false; }
+    }
+    return true;
+}
+
+/* As live_change_check(). This agent has two more conditions: it moves no variables, and it
+ * compares only numbers to find whether a change was made, as the /spec of the simulator has no
+ * job. */
+static enum tn_status check_wanted(struct sim_cluster *cluster,
+                                   const struct change_request *request, struct error *error)
+{
+    const struct job *job = &cluster->setup.job;
+    static struct job wanted;
+    wanted = *job;
+    live_plan_job(&wanted, request);
+    if (job_check_strategy(&wanted, error) != TN_OK) {
+        if (request->strategy == CHANGE_TO_GROUP) { /* A scenario asks for valid ones only. */
+            world_fail(&cluster->world, "S14: no valid job has the groups: %.150s", error->text);
+        }
+        return error->status;
+    }
+    if (wanted.strategy.type != job->strategy.type && wanted.cluster.ps == job->cluster.ps) {
+        return error_set(error, TN_EINVAL, "the numbers stay the same");
+    }
+    if (keeps_order(cluster, &wanted)) { return TN_OK; }
+    return error_set(error, TN_EINVAL, "the variables would have another order");
+}
+
 static void check(struct sim_cluster *cluster)
 {
     struct sim_changer *changer = &cluster->live.changer;
@@ -55,8 +99,10 @@ static void check(struct sim_cluster *cluster)
         return;
     }
     assert(core->request.ps <= cluster->setup.ps_most);
-    if (live_plan_check(&cluster->setup.job, &core->request, &changer->observer.run, &error) !=
-        TN_OK) {
+    enum tn_status status =
+        live_plan_check(&cluster->setup.job, &core->request, &changer->observer.run, &error);
+    if (status == TN_OK) { status = check_wanted(cluster, &core->request, &error); }
+    if (status != TN_OK) {
         give_up(cluster, error.text);
         return;
     }
@@ -145,6 +191,7 @@ static void write_all(struct sim_cluster *cluster)
     struct sim_changer *changer = &cluster->live.changer;
     struct error error;
     changer->apply = APPLY_WRITE;
+    cluster->live.to_group = changer->core.request.strategy == CHANGE_TO_GROUP;
     live_writes_free(&changer->writes);
     const enum tn_status status =
         live_writes_init(&changer->writes, &changer->view, &cluster->setup.job, &changer->wanted,

@@ -321,6 +321,10 @@ void sim_inject(struct sim_cluster *cluster, const struct fault *fault)
         request(cluster, REQUEST_SCALE, fault->target);
         break;
     case FAULT_CHANGE:
+        if (fault->both_ways) {
+            sim_author_start_groups(cluster, fault->target);
+            break;
+        }
         sim_author_start(cluster, fault->target, fault->other, fault->duration_ms);
         break;
     case FAULT_WORKERS: sim_author_start_workers(cluster, fault->target); break;
