@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/agent_private.h"
+#include "agent/processors.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/minmax.h"
@@ -331,6 +332,7 @@ static void tick(struct agent *agent)
     agent->tick_at_ms = agent->now_ms + TICK_MS;
     check_connection(agent);
     kill_stuck_servers(agent);
+    processors_spread(&agent->children);
     agent_notify(agent, AGENT_TICK, NULL);
 }
 

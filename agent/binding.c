@@ -12,3 +12,14 @@ int binding_of(const struct binding_nodes *nodes, uint32_t processors, enum role
     if (nodes->workers == 0 || nodes->workers % processors != 0) { return BINDING_NONE; }
     return (int)(position % processors);
 }
+
+bool binding_is_uneven(const uint32_t *nodes, uint32_t processors)
+{
+    assert(nodes != NULL);
+    bool has_none = false, has_several = false;
+    for (uint32_t i = 0; i < processors; i++) {
+        has_none = has_none || nodes[i] == 0;
+        has_several = has_several || nodes[i] > 1;
+    }
+    return has_none && has_several;
+}

@@ -4,13 +4,15 @@
  * Workers and ps wait for each other several times in each step. Where a machine has fewer
  * processors than such nodes, Linux often wakes two workers on one processor and leaves them there,
  * for their caches, while another processor is idle for half of the step. Nodes that are bound do
- * not move, not even away from other programs, so a job has to ask for it (cluster.bind). Where
+ * not move, not even away from other programs, so a job has to ask for it (cluster.bind). Otherwise
+ * the agent moves nodes apart when they stay together (agent/processors.h). Where
  * workers cannot be divided evenly, moving them is better; where each node has a processor, Linux
  * finds an idle one.
  */
 #ifndef AGENT_BINDING_H
 #define AGENT_BINDING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/cluster/task.h"
@@ -26,5 +28,9 @@ struct binding_nodes {
  * BINDING_NONE: it is not bound, nor is a node of another role. */
 int binding_of(const struct binding_nodes *nodes, uint32_t processors, enum role role,
                uint32_t position);
+
+/* Whether several nodes are on one of `processors` processors while another has none. `nodes`: how
+ * many each has. */
+bool binding_is_uneven(const uint32_t *nodes, uint32_t processors);
 
 #endif

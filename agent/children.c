@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/binding.h"
 #include "agent/ensemble/zoo_repair.h"
+#include "agent/processors.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
@@ -317,49 +317,6 @@ void children_drop_memory(struct child *child)
     child->memory = -1;
 }
 
-/* The nodes of this host that train together, and how many with the role of `child` precede it. */
-static uint32_t count_nodes(const struct children *children, const struct child *child,
-                            struct binding_nodes *nodes)
-{
-    const struct job *job = children->config->job;
-    uint32_t before = 0;
-    *nodes = (struct binding_nodes){0};
-    for (uint32_t i = 0; i < children->count; i++) {
-        const struct child *other = &children->list[i];
-        const struct task task = other->task;
-        const bool is_worker = task.role == ROLE_WORKER, is_ps = task.role == ROLE_PS;
-        /* A former form of the job may have had more. */
-        if (other->server != NULL ||
-            task.index >= (is_ps ? job->cluster.ps : job->cluster.workers)) {
-            continue;
-        }
-        before += other < child && task.role == child->task.role;
-        nodes->workers += is_worker;
-        nodes->ps += is_ps;
-    }
-    return before;
-}
-
-/* The processor to which a node is bound. NULL: to none. */
-static const cpu_set_t *choose_processor(const struct children *children, const struct child *child,
-                                         cpu_set_t *out)
-{
-    const struct job *job = children->config->job;
-    struct binding_nodes nodes;
-    cpu_set_t own;
-    if (!job->cluster.bind || job->cluster.workers_least != 0) { return NULL; }
-    if (job->cluster.workers_per_process > 1) { return NULL; /* It needs all processors. */ }
-    if (sched_getaffinity(0, sizeof own, &own) != 0) { return NULL; }
-    const uint32_t before = count_nodes(children, child, &nodes);
-    int left = binding_of(&nodes, (uint32_t)CPU_COUNT(&own), child->task.role, before);
-    if (left == BINDING_NONE) { return NULL; }
-    size_t processor = 0;
-    while (!CPU_ISSET(processor, &own) || left-- > 0) { processor++; }
-    CPU_ZERO(out);
-    CPU_SET(processor, out);
-    return out;
-}
-
 static enum tn_status spawn_node(struct children *children, struct child *child,
                                  struct error *error)
 {
@@ -407,7 +364,7 @@ static enum tn_status spawn_node(struct children *children, struct child *child,
                                            .blocks_faults = true,
                                            .nice = children_nice(children, -advantage),
                                            .processors =
-                                               choose_processor(children, child, &processor)};
+                                               processors_of(children, child, &processor)};
     (void)unlink(child->session_path);
     return process_start(&process, &child->process, error);
 }

@@ -5,6 +5,7 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 """
 
 import os
+import time
 import unittest
 
 from case import Cli, pids
@@ -41,6 +42,11 @@ class Binding(Cli):
         self.assertEqual(self.bound(), wanted)
         self.end(run)
 
+    @staticmethod
+    def wait_ticks():
+        """At least three ticks of the agent."""
+        time.sleep(2)
+
     def check_free(self, *options):
         run = self.begin(*options)
         self.assertEqual(set(map(tuple, self.bound().values())), {tuple(self.two)})
@@ -49,6 +55,16 @@ class Binding(Cli):
     def test_other_jobs_are_free(self):
         """Without cluster.bind."""
         self.check_free(*FOUR)
+
+    def test_bound_by_hand(self):
+        """An operator binds both workers to the same processor: the agent does not move them apart."""
+        run = self.begin(*FOUR)
+        workers = [pid for name, pid in pids(self.wait_tasks()).items() if name.startswith("worker")]
+        for worker in workers:
+            os.sched_setaffinity(worker, self.two[:1])
+        self.wait_ticks()
+        self.assertEqual([sorted(os.sched_getaffinity(worker)) for worker in workers], [self.two[:1]] * 2)
+        self.end(run)
 
     def test_uneven_workers_are_free(self):
         """Three workers on two processors."""

@@ -54,6 +54,17 @@ static void other_roles_are_not_bound(void **state)
     assert_int_equal(bind_to(2, 2, 2, ROLE_EVALUATOR, 0), BINDING_NONE);
 }
 
+/* Two nodes share a processor while another has none; more nodes than processors are not uneven. */
+static void idle_processor_is_uneven(void **state)
+{
+    (void)state;
+    assert_true(binding_is_uneven((const uint32_t[]){2, 0}, 2));
+    assert_true(binding_is_uneven((const uint32_t[]){1, 2, 0}, 3));
+    assert_false(binding_is_uneven((const uint32_t[]){1, 1}, 2));
+    assert_false(binding_is_uneven((const uint32_t[]){3, 1}, 2));
+    assert_false(binding_is_uneven((const uint32_t[]){1, 0}, 2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -61,6 +72,7 @@ int main(void)
         cmocka_unit_test(enough_processors_bind_none),
         cmocka_unit_test(uneven_workers_are_not_bound),
         cmocka_unit_test(other_roles_are_not_bound),
+        cmocka_unit_test(idle_processor_is_uneven),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
