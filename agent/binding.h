@@ -4,10 +4,9 @@
  * Workers and ps wait for each other several times in each step. Where a machine has fewer
  * processors than such nodes, Linux often wakes two workers on one processor and leaves them there,
  * for their caches, while another processor is idle for half of the step. Nodes that are bound do
- * not move, not even away from other programs, so a job has to ask for it (cluster.bind). Otherwise
- * the agent moves nodes apart when they stay together (agent/processors.h). Where
- * workers cannot be divided evenly, moving them is better; where each node has a processor, Linux
- * finds an idle one.
+ * not move, not even away from other programs, so a job has to ask for it (cluster.bind). In other
+ * jobs, the agent moves such workers apart (agent/processors.h). Where workers cannot be divided
+ * evenly, moving them is better; where each node has a processor, Linux finds an idle one.
  */
 #ifndef AGENT_BINDING_H
 #define AGENT_BINDING_H

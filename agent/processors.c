@@ -49,7 +49,7 @@ static bool find_processor(const struct children *children, const struct child *
     return true;
 }
 
-/* The processors of the agent. False: its nodes choose theirs freely. */
+/* The processors of the agent. False: its nodes run where Linux lets them run. */
 static bool may_choose(const struct children *children, cpu_set_t *own)
 {
     const struct job *job = children->config->job;
