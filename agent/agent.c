@@ -16,6 +16,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "common/base/stop_signals.h"
 
 enum { WAIT_NOTIFY_MS = 3000 };
 
@@ -411,10 +412,7 @@ static enum tn_status block_signals(struct agent *agent, struct error *error)
 {
     sigset_t wanted;
     assert(agent->signals < 0);
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGINT);
-    sigaddset(&wanted, SIGTERM);
-    sigaddset(&wanted, SIGHUP);
+    stop_signals_set(&wanted);
     sigprocmask(SIG_BLOCK, &wanted, &agent->mask_before);
     (void)signal(SIGPIPE, SIG_IGN); /* Training continues when stdout or stderr is closed. */
     agent->signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "common/base/stop_signals.h"
+
 static volatile int arrived; /* The number of the signal. */
 
 static void on_signal(int number)
@@ -21,8 +23,11 @@ static const volatile int *handle(void (*handler)(int number))
 {
     struct sigaction action = {.sa_handler = handler};
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    sigset_t signals;
+    stop_signals_set(&signals);
+    for (int number = 1; number < NSIG; number++) {
+        if (sigismember(&signals, number) == 1) { sigaction(number, &action, NULL); }
+    }
     return &arrived;
 }
 

@@ -19,6 +19,7 @@
 #include "cli/wait_notice.h"
 #include "common/base/clock.h"
 #include "common/base/log_file.h"
+#include "common/base/stop_signals.h"
 
 enum {
     PROBE_MS = 500,
@@ -321,10 +322,7 @@ static int start_servers(const struct zk_servers *servers, const struct start_op
     struct starter starter = {.count = servers->count};
     starter.list = calloc(servers->count, sizeof *starter.list);
     if (starter.list == NULL) { return TN_EXIT_ERROR; }
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
+    stop_signals_set(&signals);
     sigaddset(&signals, SIGCHLD);
     sigprocmask(SIG_BLOCK, &signals, &before);
     int code = run_servers(&starter, servers, options, &signals);

@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "common/base/files.h"
 #include "common/base/log_file.h"
+#include "common/base/stop_signals.h"
 #include "data/source/index.h"
 
 void local_options_add(struct options *options, struct local_options *given, const char *wait_help)
@@ -134,10 +135,7 @@ enum tn_status local_options_open_folder(const struct local_options *given, bool
  * that trained nothing leaves none. The agent handles them as long as it runs. */
 static void hold_signals(sigset_t *held, sigset_t *before)
 {
-    sigemptyset(held);
-    sigaddset(held, SIGINT);
-    sigaddset(held, SIGTERM);
-    sigaddset(held, SIGHUP);
+    stop_signals_set(held);
     sigprocmask(SIG_BLOCK, held, before);
 }
 

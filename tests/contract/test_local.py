@@ -194,8 +194,10 @@ class Interrupted(Local):
             self.assertEqual(result[key], expected[key])
 
     def test_signals(self):
-        """SIGINT and SIGTERM save the present step: nothing is computed twice."""
-        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        """Each signal saves the present step: nothing is computed twice."""
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        self.addCleanup(signal.signal, signal.SIGHUP, before)
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
             process = self.launch(*ENDLESS)
             self.await_line(process, "is committed")
             process.send_signal(number)

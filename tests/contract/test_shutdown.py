@@ -121,6 +121,7 @@ class Signals(Cli):
         if pid == 0:
             os.chdir(self.folder)
             os.environ.update(self.environment)
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
             os.execv(PROGRAM, [PROGRAM, "run", QUICK, "--dir", "run", *LONG, "--quiet"])
         try:
             self.wait_step()
@@ -128,6 +129,19 @@ class Signals(Cli):
             os.close(terminal)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 129)
         self.check_no_process_left()
+
+
+    def test_closed_terminal_under_nohup(self):
+        """A run that was started with SIGHUP ignored continues."""
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.addCleanup(signal.signal, signal.SIGHUP, before)
+        run = self.start(*LONG)
+        self.wait_step()
+        run.send_signal(signal.SIGHUP)
+        self.wait_step(self.wait_step()["step"] + 100)
+        self.assertEqual(self.tanist("stop", "--dir", "run").returncode, 0)
+        run.communicate(timeout=patience(120))
+        self.assertEqual(run.returncode, 0)
 
 
 class SilentZookeeper(Run):
