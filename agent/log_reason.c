@@ -7,9 +7,11 @@
 
 enum { TAIL_BYTES = 8192, TIME_BYTES = 24 /* "2026-01-31T12:00:00.000Z" */ };
 
-/* Whether the logger (common/base/log.h) wrote the line, with a level below ERROR. */
+/* Whether the logger (common/base/log.h) wrote the line, with a level below ERROR, or it continues
+ * a line of Java ("\tat ...", "\t... 1 more"). */
 static bool is_below_error(const char *line, size_t length)
 {
+    if (length > 0 && line[0] == '\t') { return true; }
     static const struct {
         const char *text, *json;
     } levels[] = {

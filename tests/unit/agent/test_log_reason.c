@@ -47,6 +47,13 @@ static void line_of_a_library(void **state)
     expect(text, assertion);
 }
 
+static void exception_of_a_server(void **state)
+{
+    (void)state;
+    expect("Exception in thread\n\tat Main.main\nCaused by: no class\n\tat Loader\n\t... 1 more\n",
+           "Caused by: no class\n");
+}
+
 static void last_line_without_an_error(void **state)
 {
     (void)state;
@@ -96,6 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(error_before_later_lines),
         cmocka_unit_test(line_of_a_library),
+        cmocka_unit_test(exception_of_a_server),
         cmocka_unit_test(last_line_without_an_error),
         cmocka_unit_test(file_from_the_start_of_the_process),
     };
