@@ -159,7 +159,7 @@ class Plan(Cli):
             self.skipTest("sanitizers need memory of their own")
         run = self.spawn("run", "job.json", "--dir", "run", "-o", "json")
         self.wait_step(10)
-        peak = self.peak("ps:0")
+        peak = self.memory_peak("ps:0")
         self.end(run)
         self.assertLess(abs(peak - memory["total"]), 0.12 * memory["total"], f"{peak}, planned: {memory}")
 
