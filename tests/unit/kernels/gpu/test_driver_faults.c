@@ -158,6 +158,7 @@ static void failed_kernel_is_sticky(void **state)
     assert_int_equal(driver.launch(function, 1, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL),
                      GPU_LAUNCH_FAILED);
     expect_broken(*memory, GPU_LAUNCH_FAILED);
+    assert_int_equal(emulated_driver()->module_unload(module), GPU_SUCCESS);
 }
 
 /* So is an error that a wait reports. */
