@@ -126,13 +126,14 @@ class Curves:
         self.new_points()
         self.wait_point()
         begin = time.time()
-        points, end = [], time.monotonic() + duration
-        while len(points) < 3 or time.monotonic() < end:
+        steps, end = {}, time.monotonic() + duration
+        while len(steps) < 3 or time.monotonic() < end:
             time.sleep(min(duration, 0.5))
-            points += [point for point in self.new_points() if point[1] >= begin]
+            # The last one of several points with the same time.
+            steps.update((when, step) for step, when in self.new_points() if when >= begin)
             if time.monotonic() > end + START_S:
-                raise Missing(f"the run made {len(points)} points of its curves in {START_S} s")
-        return points
+                raise Missing(f"the run made points of its curves at {len(steps)} times in {START_S} s")
+        return [(step, when) for when, step in steps.items()]
 
     def wait_point(self):
         """The next points of the curves, at least one."""
