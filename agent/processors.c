@@ -1,7 +1,6 @@
 #include "agent/processors.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,9 +95,11 @@ static int last_processor(pid_t pid, const cpu_set_t *own)
 static bool is_uneven(const struct children *children, enum role role, const cpu_set_t *own)
 {
     uint32_t on[CPU_SETSIZE] = {0}, nodes[CPU_SETSIZE], processors = 0;
+    size_t wanted;
     for (uint32_t i = 0; i < children->count; i++) {
         const struct child *child = &children->list[i];
         if (!trains(children, child) || child->task.role != role) { continue; }
+        if (!find_processor(children, child, own, &wanted)) { return false; }
         const pid_t pid = child->process.pid;
         const int processor = pid != 0 ? last_processor(pid, own) : -1;
         if (processor < 0 || processor >= CPU_SETSIZE) { return false; }
