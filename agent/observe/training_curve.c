@@ -16,6 +16,12 @@ void training_curve_load(struct training_curve *curve, uint64_t step, double now
     curve->point_ms = curve->rate_ms = curve->reached_ms = now_ms;
 }
 
+void training_curve_wait(struct training_curve *curve, double now_ms)
+{
+    assert(curve->every_steps >= 1);
+    curve->reached_ms = now_ms;
+}
+
 static void emit_point(struct training_curve *curve, uint64_t step, double at_ms,
                        training_curve_emit *emit, void *ctx)
 {
@@ -49,7 +55,7 @@ void training_curve_add(struct training_curve *curve, uint64_t first, const doub
                         uint32_t count, double now_ms, training_curve_emit *emit, void *ctx)
 {
     const uint64_t end = first + count, begin = curve->next;
-    const double began_ms = curve->reached_ms;
+    const double began_ms = fmin(curve->reached_ms, now_ms);
     assert(losses != NULL || count == 0);
     if (first > curve->next) { curve->first = curve->next = first; }
     while (curve->next < end) {

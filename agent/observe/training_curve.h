@@ -39,6 +39,9 @@ typedef void training_curve_emit(void *ctx, const struct training_curve_point *p
  * no longer count. */
 void training_curve_load(struct training_curve *curve, uint64_t step, double now_ms);
 
+/* Training is paused until now: the next steps end later. */
+void training_curve_wait(struct training_curve *curve, double now_ms);
+
 /* The losses of `count` steps from `first` on are known, and training has just reached the end of
  * them. Steps before curve.next are ignored, and steps between it and `first` remain unknown. */
 void training_curve_add(struct training_curve *curve, uint64_t first, const double *losses,

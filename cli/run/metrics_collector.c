@@ -236,7 +236,10 @@ static void measure_pause(struct metrics_collector *collector, const struct run 
 {
     const bool pausing = collector->generation != 0 && !run_is_over(run) &&
                          run->phase != RUN_RUNNING && run->phase != RUN_STOPPING;
-    if (collector->pausing) { collector->paused_ms += at_ms - collector->paused_at_ms; }
+    if (collector->pausing) {
+        collector->paused_ms += at_ms - collector->paused_at_ms;
+        training_curve_wait(collector->curve, (double)at_ms);
+    }
     collector->pausing = pausing;
     collector->paused_at_ms = at_ms;
 }

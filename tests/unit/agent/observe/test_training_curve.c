@@ -90,6 +90,19 @@ static void recovery_repeats_points(void **state)
     assert_true(fabs(points[4].steps_per_second - 1000) < 1e-6);
 }
 
+/* No step ends within a pause; the rate of the first point after it includes the pause. */
+static void pause_has_no_steps(void **state)
+{
+    (void)state;
+    training_curve_load(curve, 0, 0);
+    add(0, 150, 150);
+    training_curve_wait(curve, 5150);
+    add(150, 100, 5250);
+    assert_int_equal(count, 2);
+    assert_true(points[1].step == 200 && fabs(points[1].at_ms - 5200) < 1e-6);
+    assert_true(fabs(points[1].steps_per_second - 1000 * 100 / 5100.0) < 1e-6);
+}
+
 /* Steps without a known loss are left out of the mean, and counted. */
 static void gap_is_counted(void **state)
 {
@@ -138,6 +151,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(points_are_at_multiples, begin, end),
         cmocka_unit_test_setup_teardown(recovery_repeats_points, begin, end),
+        cmocka_unit_test_setup_teardown(pause_has_no_steps, begin, end),
         cmocka_unit_test_setup_teardown(gap_is_counted, begin, end),
         cmocka_unit_test_setup_teardown(time_makes_points, begin, end),
         cmocka_unit_test_setup_teardown(memory_is_bounded, begin, end),
