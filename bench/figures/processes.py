@@ -111,8 +111,9 @@ class Curves:
             text = curves.read()
         whole = text[:text.rfind(b"\n") + 1]
         self.offset += len(whole)
-        points = [json.loads(line) for line in whole.splitlines()]
-        return [(point["step"], seconds(point["time"])) for point in points if "step" in point and "time" in point]
+        lines = [json.loads(line) for line in whole.splitlines()]
+        points = [line for line in lines if "steps_per_second" in line]
+        return [(point["step"], seconds(point["time"])) for point in points]
 
     def rate(self, duration):
         """Steps per second of the next `duration` seconds; see points()."""
@@ -121,8 +122,7 @@ class Curves:
 
     def points(self, duration):
         """Step and time of the points of the curves in the next `duration` seconds of a run that is not paused;
-        longer if it makes fewer than three. The time in which it resumes does not count: the points of the first steps
-        after a pause are spread over the pause, and may be written in several pieces."""
+        longer if it makes fewer than three. The time in which it resumes does not count."""
         self.new_points()
         self.wait_point()
         begin = time.time()
