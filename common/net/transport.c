@@ -189,7 +189,7 @@ static void tick(struct transport *transport)
     bool stopping = transport->stopping;
     pthread_mutex_unlock(&transport->mutex);
     /* A peer that died at the wrong moment has not rung the doorbell. */
-    if (transport->host.lanes != NULL) { (void)lanes_poll(transport->host.lanes); }
+    if (transport->host.lanes != NULL) { (void)lanes_poll(transport->host.lanes, true); }
     /* A dial may have taken its slot before we closed all, and have started after. */
     if (stopping) { shut_all(transport); }
 }
@@ -405,7 +405,7 @@ void transport_close(struct transport *transport)
 
 bool transport_poll(struct transport *transport)
 {
-    return transport->host.lanes != NULL && lanes_poll(transport->host.lanes);
+    return transport->host.lanes != NULL && lanes_poll(transport->host.lanes, false);
 }
 
 struct doorbell *transport_doorbell(struct transport *transport)

@@ -107,6 +107,9 @@ struct transport_config {
     struct buffer_pool *pool; /* Bodies are received into its buffers. */
     transport_sink sink;
     void *sink_ctx;
+    /* Whether so many frames wait for the owner that other threads should not receive more from
+     * lanes: their peers keep them until the owner polls. From any thread. NULL: never. */
+    bool (*is_behind)(void *sink_ctx);
 };
 
 struct transport;

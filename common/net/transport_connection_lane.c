@@ -222,11 +222,19 @@ void connection_lane_send(struct connection *connection)
     atomic_store(&lane->blocked, false);
 }
 
-/* Deliver the frames that have arrived. */
-static enum tn_status receive(struct connection *connection, bool *done, struct error *error)
+static bool is_behind(const struct connection *connection)
+{
+    const struct transport_config *config = &connection->host->config;
+    return config->is_behind != NULL && config->is_behind(config->sink_ctx);
+}
+
+/* Deliver the frames that have arrived. `ahead`: unless more than enough wait for the owner. */
+static enum tn_status receive(struct connection *connection, bool ahead, bool *done,
+                              struct error *error)
 {
     struct connection_lane *lane = &connection->lane;
     for (unsigned i = 0; i < READS_PER_POLL && ring_has_bytes(&lane->lane.in); i++) {
+        if (ahead && is_behind(connection)) { return TN_OK; }
         struct iovec places[FRAME_READER_SPACES];
         const unsigned count = frame_reader_space(&lane->reader, places);
         size_t received;
@@ -244,13 +252,13 @@ static enum tn_status receive(struct connection *connection, bool *done, struct 
     return TN_OK;
 }
 
-bool connection_poll(struct connection *connection)
+bool connection_poll(struct connection *connection, bool ahead)
 {
     struct connection_lane *lane = &connection->lane;
     bool done = false;
     if (lane->broken) { return false; }
     struct error error;
-    enum tn_status status = receive(connection, &done, &error);
+    enum tn_status status = receive(connection, ahead, &done, &error);
     if (status != TN_OK) {
         lane->broken = true;
         connection_warn(connection, &error);

@@ -14,12 +14,12 @@ enum { POLLED_MAX = 1 + 1 + LANE_CLIENTS_MAX + LANE_REQUESTS_MAX };
 
 /* --------------------------------------------------------------- polling */
 
-bool lanes_poll(struct lanes *lanes)
+bool lanes_poll(struct lanes *lanes, bool ahead)
 {
     bool done = false;
     pthread_mutex_lock(&lanes->polling);
     for (unsigned i = 0; i < lanes->polled_count; i++) {
-        done = connection_poll(lanes->polled[i]) || done;
+        done = connection_poll(lanes->polled[i], ahead) || done;
     }
     pthread_mutex_unlock(&lanes->polling);
     return done;
@@ -31,7 +31,7 @@ void lanes_add(struct lanes *lanes, struct connection *connection)
     assert(lanes->polled_count < TRANSPORT_CONNECTIONS_MAX);
     lanes->polled[lanes->polled_count++] = connection;
     pthread_mutex_unlock(&lanes->polling);
-    (void)lanes_poll(lanes); /* The peer may have sent before. */
+    (void)lanes_poll(lanes, false); /* The peer may have sent before. */
 }
 
 void lanes_remove(struct lanes *lanes, struct connection *connection)
@@ -52,7 +52,7 @@ static void *run_helper(void *arg)
     const enum doorbell_waiter who = lanes->helper_waits_as;
     while (!atomic_load(&lanes->stopping)) {
         const uint32_t ticket = doorbell_announce(&lanes->doorbell, who);
-        if (!atomic_load(&lanes->stopping) && !lanes_poll(lanes)) {
+        if (!atomic_load(&lanes->stopping) && !lanes_poll(lanes, true)) {
             doorbell_sleep(&lanes->doorbell, ticket, who, UINT64_MAX);
         }
         doorbell_withdraw(&lanes->doorbell, who);

@@ -27,6 +27,7 @@ struct inbox {
     pthread_mutex_t lock;
     struct inbox_item *first, **last;
     size_t frames;             /* Items that are frames. */
+    atomic_size_t bytes;       /* Size of their bodies; changed under the lock, read without. */
     atomic_size_t count;       /* All items; changed under the lock, read without. */
     struct doorbell *doorbell; /* Rings for the thread that takes. */
     struct doorbell own;
@@ -82,6 +83,11 @@ static bool is_frame(const struct inbox_item *item)
     return item->type == NODE_TRANSPORT && item->transport.type == TRANSPORT_FRAME;
 }
 
+static size_t body_bytes(const struct inbox_item *item)
+{
+    return is_frame(item) && item->transport.body != NULL ? item->transport.body->size : 0;
+}
+
 static bool put(struct inbox *inbox, struct inbox_item *item)
 {
     assert(item->next == NULL);
@@ -89,6 +95,7 @@ static bool put(struct inbox *inbox, struct inbox_item *item)
     bool accepted = !is_frame(item) || inbox->frames < INBOX_FRAMES_MAX;
     if (accepted) {
         inbox->frames += is_frame(item);
+        atomic_fetch_add(&inbox->bytes, body_bytes(item));
         atomic_fetch_add(&inbox->count, 1);
         *inbox->last = item;
         inbox->last = &item->next;
@@ -114,6 +121,11 @@ bool inbox_put_transport(struct inbox *inbox, const struct transport_event *even
     buffer_release(event->body);
     inbox_release(item);
     return false;
+}
+
+bool inbox_is_behind(struct inbox *inbox)
+{
+    return atomic_load(&inbox->bytes) >= INBOX_BEHIND_BYTES;
 }
 
 void inbox_put_role(struct inbox *inbox, void *event, void (*release)(void *event))
@@ -169,6 +181,7 @@ static struct inbox_item *take_first(struct inbox *inbox)
         if (inbox->first == NULL) { inbox->last = &inbox->first; }
         assert(inbox->frames > 0 || !is_frame(item));
         inbox->frames -= is_frame(item);
+        atomic_fetch_sub(&inbox->bytes, body_bytes(item));
     }
     pthread_mutex_unlock(&inbox->lock);
     return item;

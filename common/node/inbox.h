@@ -14,7 +14,10 @@
 #include "common/base/doorbell.h"
 #include "common/node/node.h"
 
-enum { INBOX_FRAMES_MAX = 16384 };
+enum {
+    INBOX_FRAMES_MAX = 16384,
+    INBOX_BEHIND_BYTES = 8 * 1024 * 1024, /* Bodies of this size keep a busy owner busy. */
+};
 
 struct inbox;
 
@@ -38,6 +41,8 @@ void inbox_destroy(struct inbox *inbox);
 void inbox_put_zk(struct inbox *inbox, const struct zk_event *event);
 /* False: too many frames wait; the body is released, and the caller closes the connection. */
 bool inbox_put_transport(struct inbox *inbox, const struct transport_event *event);
+/* Whether frames with INBOX_BEHIND_BYTES or more wait: others should wait at their senders. */
+bool inbox_is_behind(struct inbox *inbox);
 void inbox_put_role(struct inbox *inbox, void *event, void (*release)(void *event));
 void inbox_put_leave(struct inbox *inbox, bool at_once);
 

@@ -30,6 +30,12 @@ static void on_transport(void *ctx, const struct transport_event *event)
     port->close(port->ctx, event->conn);
 }
 
+static bool is_behind(void *ctx)
+{
+    const struct runtime *runtime = ctx;
+    return inbox_is_behind(runtime->inbox);
+}
+
 static bool poll_transport(void *ctx)
 {
     return transport_poll(ctx);
@@ -63,6 +69,7 @@ static enum tn_status open_transport(struct runtime *runtime, const struct runti
         .pool = runtime->ports.buffers,
         .sink = on_transport,
         .sink_ctx = runtime,
+        .is_behind = is_behind,
     };
     enum tn_status status = transport_open(&transport, &runtime->transport, error);
     if (status != TN_OK) { return status; }

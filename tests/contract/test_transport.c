@@ -1,6 +1,8 @@
 /* The transport over real sockets, with peers that work. test_transport_faults.c has the others. */
 #include "transport_probe.h"
 
+#include <poll.h>
+
 #define LOOPBACK "tcp://127.0.0.1:0"
 
 static uint64_t frames_of(struct probe *probe)
@@ -202,6 +204,28 @@ static void transports_close_under_traffic(void **state)
     }
 }
 
+/* Over a lane, no frame is received for an owner that is behind, and none is lost. */
+static void frames_wait_for_the_owner(void **state)
+{
+    (void)state;
+    enum { FRAMES = 40, BODY_BYTES = 300000 };
+    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK});
+    struct probe *client = probe_open((struct probe_options){0});
+    conn_id conn = probe_dial(client, server->address);
+    WAIT_UNTIL(server, server->opened == 1);
+    atomic_store(&server->behind, true);
+    for (uint64_t i = 1; i < FRAMES; i++) { probe_send(client, conn, i, BODY_BYTES); }
+    (void)poll(NULL, 0, 200);
+    pthread_mutex_lock(&server->mutex);
+    if (server->seen[0].by_lane) { assert_int_equal(server->frames, 0); }
+    pthread_mutex_unlock(&server->mutex);
+    atomic_store(&server->behind, false);
+    probe_send(client, conn, FRAMES, BODY_BYTES);
+    WAIT_UNTIL(server, server->frames == FRAMES);
+    probe_close(client);
+    probe_close(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +238,7 @@ int main(void)
         cmocka_unit_test(idle_connection_is_kept),
         cmocka_unit_test(connections_close_under_traffic),
         cmocka_unit_test(transports_close_under_traffic),
+        cmocka_unit_test(frames_wait_for_the_owner),
     };
     int failed = cmocka_run_group_tests_name("over TCP", tests, NULL, NULL);
     probe_lanes = true;

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,6 +43,7 @@ struct probe {
     struct transport_port port;
     struct buffer_pool *pool;
     bool echo;
+    _Atomic bool behind;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct seen seen[PROBE_CONNECTIONS];
@@ -154,6 +156,12 @@ static inline void probe_sink(void *ctx, const struct transport_event *event)
     }
 }
 
+static inline bool probe_is_behind(void *ctx)
+{
+    struct probe *probe = ctx;
+    return atomic_load(&probe->behind);
+}
+
 /* Wait until `condition` holds; it is evaluated with the probe's mutex held. */
 #define WAIT_UNTIL(probe, condition)                                                               \
     do {                                                                                           \
@@ -198,6 +206,7 @@ static inline struct probe *probe_open(struct probe_options options)
         .loans = options.loans,
         .sink = probe_sink,
         .sink_ctx = probe,
+        .is_behind = probe_is_behind,
     };
     struct error error = {0};
     /* `port` is set before the first event, as no peer knows the address yet. */

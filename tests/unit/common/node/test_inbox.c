@@ -87,6 +87,31 @@ static void frames_are_bounded(void **state)
     inbox_destroy(inbox);
 }
 
+/* The owner is behind while large bodies wait for it. */
+static void large_bodies_are_counted(void **state)
+{
+    (void)state;
+    enum { BODIES = 2 };
+    struct inbox *inbox = inbox_create();
+    struct buffer_pool *pool = buffer_pool_create(0);
+    for (int i = 0; i < BODIES; i++) {
+        assert_false(inbox_is_behind(inbox));
+        struct buffer *body = buffer_acquire(pool, INBOX_BEHIND_BYTES / BODIES);
+        body->size = INBOX_BEHIND_BYTES / BODIES;
+        const struct transport_event frame = {.type = TRANSPORT_FRAME, .body = body};
+        assert_true(inbox_put_transport(inbox, &frame));
+    }
+    assert_true(inbox_is_behind(inbox));
+    for (int i = 0; i < BODIES; i++) {
+        struct inbox_item *item = inbox_take(inbox, 0);
+        assert_false(inbox_is_behind(inbox));
+        buffer_release(item->transport.body);
+        inbox_release(item);
+    }
+    inbox_destroy(inbox);
+    buffer_pool_destroy(pool);
+}
+
 /* A session is the same after a round trip through its file, which only the owner may read. */
 static void session_file_comes_back(void **state)
 {
@@ -113,9 +138,8 @@ static void session_file_comes_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zk_event_is_copied),
-        cmocka_unit_test(items_keep_their_order),
-        cmocka_unit_test(frames_are_bounded),
+        cmocka_unit_test(zk_event_is_copied),      cmocka_unit_test(items_keep_their_order),
+        cmocka_unit_test(frames_are_bounded),      cmocka_unit_test(large_bodies_are_counted),
         cmocka_unit_test(session_file_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
