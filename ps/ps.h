@@ -46,7 +46,7 @@ struct ps;
  */
 size_t ps_kept_bytes(const struct job *job, const struct variable_table *variables, uint32_t index,
                      struct cell_arena_size rows);
-/* The slots of this memory that the ps uses while it trains and saves; 0: the job saves nothing. */
+/* The slots of this memory that the ps uses while it trains and saves. */
 uint32_t ps_kept_slots(const struct job *job, const struct variable_table *variables);
 /* Open memory of this size, page-aligned. Close it after the transport. False: out of
  * memory. */

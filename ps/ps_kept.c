@@ -36,14 +36,15 @@ size_t ps_kept_bytes(const struct job *job, const struct variable_table *variabl
     return arena_at(slot_bytes, rows) + cell_arena_bytes(rows);
 }
 
-/* The arrays of the current step and those being saved, the values of the next step, and those of a
- * step that is being evaluated. With an average the answers of three steps are apart from them. */
+/* The arrays of the current step, the values of the next step, and, in a job with checkpoints, the
+ * arrays that are saved and the values of a step that is evaluated meanwhile. With an average the
+ * answers of three steps are apart from them. */
 uint32_t ps_kept_slots(const struct job *job, const struct variable_table *variables)
 {
     const struct optimizer optimizer = optimizer_of_job(job, variables);
-    if (job->checkpoint.every_steps == 0 && job->checkpoint.every_seconds == 0) { return 0; }
-    return 2 * optimizer.arrays + 1 + (job_evaluate_every(job) > 0 ? 1 : 0) +
-           (optimizer_has_average(&optimizer) ? 3 : 0);
+    const bool saves = job->checkpoint.every_steps > 0 || job->checkpoint.every_seconds > 0;
+    const uint32_t copies = saves ? 2 : 1, evaluated = saves && job_evaluate_every(job) > 0 ? 1 : 0;
+    return copies * optimizer.arrays + 1 + evaluated + (optimizer_has_average(&optimizer) ? 3 : 0);
 }
 
 /* An agent keeps memory for one cluster and one task; this confirms it. */

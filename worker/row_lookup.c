@@ -362,6 +362,18 @@ uint64_t row_lookup_bytes(const struct row_lookup *lookup)
     return bytes;
 }
 
+/* As make_room() and reserve_rows() get it: at least as many keys are free as there are. */
+uint64_t row_lookup_bytes_of(uint32_t width, uint64_t rows)
+{
+    const struct wanted *wanted = NULL;
+    const uint64_t row = sizeof *wanted->keys + sizeof *wanted->owners + sizeof *wanted->askers +
+                         width * sizeof *wanted->values;
+    uint64_t room = LEAST_ROOM;
+    if (rows == 0) { return 0; }
+    while (room < 2 * rows) { room *= 2; }
+    return room * (sizeof *wanted->places + sizeof *wanted->spare) + rows * row;
+}
+
 const struct row_sink *row_lookup_sink(const struct row_lookup *lookup)
 {
     return &lookup->sink;

@@ -69,6 +69,8 @@ enum row_lookup_state row_lookup_state(struct row_lookup *lookup, uint32_t ps);
 
 /* The memory of keys and rows, in bytes. */
 uint64_t row_lookup_bytes(const struct row_lookup *lookup);
+/* About the same for a table with `rows` different rows of a lookup that has many examples. */
+uint64_t row_lookup_bytes_of(uint32_t width, uint64_t rows);
 
 /* The rows, for computations. Every row that is read was taken. Borrowed. */
 const struct row_source *row_lookup_source(const struct row_lookup *lookup);

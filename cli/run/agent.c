@@ -110,7 +110,7 @@ static enum tn_status read_job(const struct agent_options *given, const char *pa
     if (status == TN_OK) { status = cluster_spec_apply(spec, &run->job, error); }
     strategy_settle(&run->job);
     if (status == TN_OK) {
-        status = validate_job(&run->job, &run->variables, &run->columns, error);
+        status = validate_job(&run->job, &run->variables, &run->columns, NULL, error);
     }
     if (status == TN_OK) { status = read_tasks(run, given->tasks, spec, error); }
     if (status != TN_OK && created) { local_options_drop_index(&given->local, run); }

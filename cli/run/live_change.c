@@ -41,13 +41,19 @@ static enum tn_status make_wanted(const struct local_run *run, const struct chan
 /* -------------------------------------------------------------- the check */
 
 /* The other checks of `tanist run` before it starts the job. */
-static enum tn_status check_wanted(struct wanted *wanted, struct error *error)
+static enum tn_status check_wanted(const struct local_run *run, struct wanted *wanted,
+                                   struct error *error)
 {
+    struct memory_plan plan;
+    const struct memory_data *data = &run->memory_data;
     enum tn_status status =
         variable_table_check_ps(&wanted->variables, strategy_shards(&wanted->job), error);
     if (status == TN_OK) { status = validate_placement(&wanted->job, &wanted->variables, error); }
     if (status != TN_OK) { return status; }
-    return memory_plan_check(&wanted->job, &wanted->variables, memory_of_machine(), error);
+    status = memory_plan_make(&wanted->job, &wanted->variables, data, &plan, error);
+    if (status != TN_OK) { return status; }
+    return memory_plan_check(&wanted->job, &wanted->variables, data, &plan, memory_of_machine(),
+                             error);
 }
 
 enum tn_status live_change_check(const struct local_run *run, const struct change_request *request,
@@ -70,7 +76,7 @@ enum tn_status live_change_check(const struct local_run *run, const struct chang
     }
     struct wanted *wanted = NULL;
     status = make_wanted(run, request, &wanted, error);
-    if (status == TN_OK) { status = check_wanted(wanted, error); }
+    if (status == TN_OK) { status = check_wanted(run, wanted, error); }
     if (status == TN_OK) { live_plan_text(&run->job, &wanted->job, text, CHANGE_TEXT_MAX); }
     free(wanted);
     return status;

@@ -8,6 +8,7 @@
 #define CLI_RUN_LOCAL_RUN_H
 
 #include "agent/agent.h"
+#include "cli/run/memory_plan_data.h"
 #include "cli/run/progress.h"
 #include "cli/run/recorder.h"
 #include "cli/run/result.h"
@@ -20,8 +21,9 @@ struct local_run {
     /* Set by the command: */
     struct job job;
     struct variable_table variables;
-    char *columns;             /* Set by validate_job(); malloc'ed, NULL: the data have none. */
-    char connect[CONNECT_MAX]; /* Set by local_run_work() if own_ensemble. */
+    char *columns; /* Set by validate_job(); malloc'ed, NULL: the data have none. */
+    struct memory_data memory_data; /* The same, unless it is unknown. */
+    char connect[CONNECT_MAX];      /* Set by local_run_work() if own_ensemble. */
     char credentials[CREDENTIALS_MAX];
     bool own_ensemble;
     uint32_t connections; /* Those that one of its servers accepts. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/run/memory_plan_data.h"
+#include "cli/run/memory_plan_tables.h"
 #include "common/base/files.h"
 #include "common/base/minmax.h"
 #include "common/cluster/slices.h"
@@ -29,6 +29,8 @@ enum {
     PROCESS_BYTES = 8 * MIB, /* Libraries, stacks, connections. */
     SERVER_BYTES = 80 * MIB, /* A ZooKeeper server. */
     FRAMES_BYTES = 12 * MIB, /* Chunks that have arrived, but are not collected yet: as measured. */
+    /* More of them where answers are copied, from memory that the workers cannot map. */
+    COPIED_BYTES = 16 * MIB,
 };
 
 /* The owners of all slices when every worker is ready. */
@@ -108,18 +110,23 @@ static uint32_t pushes_of(const struct job *job, const struct model *model,
     return count;
 }
 
+/* In memory that outlives it, which has no norms, a ps allocates one more array for the values that
+ * an evaluation uses during a save (ps_kept_slots()). */
 static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint32_t arrays,
-                                uint32_t pushes)
+                                uint32_t pushes, bool norms)
 {
     const uint64_t bytes = parameters * sizeof(float);
+    const bool keeps = !norms && strategy_of_job(job)->exact_steps;
     const bool saves = job->checkpoint.every_steps > 0 || job->checkpoint.every_seconds > 0;
     struct ps_memory ps = {.values = bytes,
                            .state = bytes * (arrays - 1),
                            .next = bytes,
                            .frames = u64_min(bytes, FRAMES_BYTES)};
     if (job->train.ema > 0) { ps.next += 4 * bytes; } /* Answers with both, of two steps. */
+    if (norms) { ps.frames += u64_min(bytes, COPIED_BYTES); }
     ps.pushed = bytes * pushes;
     ps.saving = saves ? bytes * arrays : 0;
+    if (saves && keeps && job_evaluate_every(job) > 0) { ps.saving += bytes; }
     return ps;
 }
 
@@ -133,7 +140,7 @@ static void plan_replicas(const struct job *job, const struct variable_table *va
     assert(plan->members >= 1);
     const uint64_t bytes = variables->parameter_count * sizeof(float);
     const uint32_t sums = 1 + job->strategy.keep_sums;
-    const struct ps_memory all = plan_ps(job, variables->parameter_count, arrays, sums);
+    const struct ps_memory all = plan_ps(job, variables->parameter_count, arrays, sums, false);
     const uint64_t groups = job_workers_least(job) / plan->members;
     const uint64_t lanes = (uint64_t)plan->workers * (plan->workers - 1);
     for (uint32_t m = 0; m < plan->members; m++) {
@@ -218,10 +225,11 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
                             struct memory_plan *plan)
 {
     assert(job->cluster.ps <= PS_MAX && job->cluster.workers >= 1);
-    const uint32_t arrays = optimizer_of_job(job, variables).arrays;
-    const uint32_t members = strategy_members(job);
+    const struct optimizer optimizer = optimizer_of_job(job, variables);
+    const uint32_t arrays = optimizer.arrays, members = strategy_members(job);
     assert(members >= 1 && members <= job_workers_least(job));
     const bool shared = values_are_shared(job, variables);
+    const bool norms = optimizer_needs_norms(&optimizer);
     /* Members of a group also keep the values that a ps has sent until the head takes them. */
     const uint64_t steps = shared ? 1 : 2;
     const uint64_t copies = members > 1 ? 3 : steps * (job->train.ema > 0 ? 2 : 1);
@@ -232,6 +240,8 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
         .ps_count = job->cluster.ps,
         .workers = job->cluster.workers,
         .members = members,
+        .pushes = all,
+        .sums = most,
         .others = job->cluster.coordinators + job->zookeeper.servers,
         .others_bytes = (uint64_t)job->cluster.coordinators * PROCESS_BYTES +
                         (uint64_t)job->zookeeper.servers * SERVER_BYTES,
@@ -247,7 +257,7 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
         uint64_t count = variable_table_shard(variables, plan->ps_count, p).count;
         const bool places =
             push_place_exists(job, variables, count, PUSH_PLACE_CHUNKS, WIRE_CHUNK_BYTES);
-        plan->ps[p] = plan_ps(job, count, arrays, all - (places && all > 0 ? 1 : 0));
+        plan->ps[p] = plan_ps(job, count, arrays, all - (places && all > 0 ? 1 : 0), norms);
         if (job->transport.lane == LANE_TCP) { continue; }
         const uint64_t body = count * sizeof(float) * (job->train.ema > 0 ? 2 : 1);
         plan->lanes_bytes += job->cluster.workers / members * lane_used_bytes(body);
@@ -341,31 +351,32 @@ static enum tn_status plan_members(const struct job *job, const struct model *mo
     return status;
 }
 
-enum tn_status memory_plan_worker(const struct job *job, struct memory_plan *plan,
-                                  struct error *error)
+enum tn_status memory_plan_make(const struct job *job, const struct variable_table *variables,
+                                const struct memory_data *data, struct memory_plan *plan,
+                                struct error *error)
 {
     struct model *model = NULL;
     enum tn_status status = model_open(job, &model, error);
-    if (status == TN_OK) {
-        status = plan->members > 1 ? plan_members(job, model, plan, error)
-                                   : plan_whole(job, model, &plan->member[0], error);
-    }
-    if (status == TN_OK) { status = memory_plan_data(job, model, plan, error); }
-    model_close(model);
     if (status != TN_OK) { return status; }
+    memory_plan_parameters(job, variables, plan);
+    status = plan->members > 1 ? plan_members(job, model, plan, error)
+                               : plan_whole(job, model, &plan->member[0], error);
+    model_close(model);
+    memory_plan_add_data(job, variables, data, plan);
     find_largest(plan);
-    return TN_OK;
+    return status;
 }
 
 uint64_t memory_of_ps(const struct ps_memory *ps)
 {
-    return PROCESS_BYTES + ps->values + ps->state + ps->next + ps->pushed + ps->frames + ps->saving;
+    return PROCESS_BYTES + ps->values + ps->state + ps->next + ps->pushed + ps->frames +
+           ps->saving + ps->rows;
 }
 
 uint64_t memory_of_worker(const struct worker_memory *worker)
 {
     return PROCESS_BYTES + worker->values + worker->gradients + worker->programs + worker->data +
-           worker->rows;
+           worker->rows + worker->evaluated;
 }
 
 uint64_t memory_of_all(const struct memory_plan *plan)
@@ -373,7 +384,8 @@ uint64_t memory_of_all(const struct memory_plan *plan)
     uint64_t bytes = plan->others_bytes + plan->lanes_bytes;
     for (uint32_t m = 0; m < plan->members; m++) {
         const struct worker_memory *member = &plan->member[m];
-        bytes += plan->workers / plan->members * (memory_of_worker(member) - member->shared);
+        const uint64_t each = memory_of_worker(member) - member->shared - member->evaluated;
+        bytes += plan->workers / plan->members * each + member->evaluated;
     }
     for (uint32_t p = 0; p < plan->ps_count; p++) { bytes += memory_of_ps(&plan->ps[p]); }
     return bytes;
@@ -407,37 +419,53 @@ static double gib(uint64_t bytes)
     return (double)bytes / (1024.0 * MIB);
 }
 
+/* The plan of the job with another number of ps and equal ranges, which needs the same programs. */
+static void plan_other(const struct job *job, const struct variable_table *variables,
+                       const struct memory_data *data, const struct memory_plan *plan,
+                       struct memory_plan *out)
+{
+    memory_plan_parameters(job, variables, out);
+    for (uint32_t m = 0; m < out->members; m++) {
+        out->member[m].programs = plan->member[m].programs;
+        /* Slices that are computed in one run need no gradients of their own. */
+        if (out->members == 1) { out->member[m].gradients = plan->member[m].gradients; }
+    }
+    memory_plan_add_data(job, variables, data, out);
+    find_largest(out);
+}
+
 /* The smallest number of ps with which all tasks fit, or, `apart`, each of them alone. 0: none. */
 static uint32_t least_ps(const struct job *job, const struct variable_table *variables,
+                         const struct memory_data *data, const struct memory_plan *plan,
                          uint64_t available, bool apart)
 {
     struct variable_table any = *variables;
     struct job other = *job;
     any.shard_count = 0; /* Ranges, which are the most even. */
+    other.placement.rows = (struct row_borders){.count = 0};
     if (apart) { other.transport.lane = LANE_TCP; }
     for (uint32_t count = strategy_members(job); count <= PS_MAX; count++) {
-        struct memory_plan plan;
+        struct memory_plan found;
         other.cluster.ps = count;
         if (variable_table_check_ps(&any, count, NULL) != TN_OK) { return 0; }
-        memory_plan_parameters(&other, &any, &plan);
-        uint64_t needed = memory_of_all(&plan);
-        if (apart) { needed = u64_max(largest_ps(&plan), memory_of_worker(&plan.worker)); }
+        plan_other(&other, &any, data, plan, &found);
+        uint64_t needed = memory_of_all(&found);
+        if (apart) { needed = u64_max(largest_ps(&found), memory_of_worker(&found.worker)); }
         if (needed <= available) { return count; }
     }
     return 0;
 }
 
 enum tn_status memory_plan_check(const struct job *job, const struct variable_table *variables,
+                                 const struct memory_data *data, const struct memory_plan *plan,
                                  uint64_t available, struct error *error)
 {
-    struct memory_plan plan;
     char remedy[256] = "no number of ps fits, not even on hosts of their own: make the model "
                        "smaller";
-    memory_plan_parameters(job, variables, &plan);
-    if (available == 0 || memory_of_all(&plan) <= available) { return TN_OK; }
-    const bool has_ps = plan.ps_count > 0;
-    const uint32_t here = has_ps ? least_ps(job, variables, available, false) : 0;
-    const uint32_t apart = has_ps ? least_ps(job, variables, available, true) : 0;
+    if (available == 0 || memory_of_all(plan) <= available) { return TN_OK; }
+    const bool has_ps = plan->ps_count > 0;
+    const uint32_t here = has_ps ? least_ps(job, variables, data, plan, available, false) : 0;
+    const uint32_t apart = has_ps ? least_ps(job, variables, data, plan, available, true) : 0;
     if (!has_ps) {
         (void)snprintf(remedy, sizeof remedy,
                        "lower cluster.workers, or give strategy.type=ps, whose workers hold no "
@@ -453,8 +481,8 @@ enum tn_status memory_plan_check(const struct job *job, const struct variable_ta
     }
     return error_set(error, TN_EINVAL,
                      "the job needs %.1f GiB of memory (%" PRIu32 " ps of up to %.1f GiB, %" PRIu32
-                     " workers of %.1f GiB at least), but this machine has %.1f GiB: %s; see "
+                     " workers of up to %.1f GiB), but this machine has %.1f GiB: %s; see "
                      "`tanist plan`",
-                     gib(memory_of_all(&plan)), plan.ps_count, gib(largest_ps(&plan)), plan.workers,
-                     gib(memory_of_worker(&plan.worker)), gib(available), remedy);
+                     gib(memory_of_all(plan)), plan->ps_count, gib(largest_ps(plan)), plan->workers,
+                     gib(memory_of_worker(&plan->worker)), gib(available), remedy);
 }

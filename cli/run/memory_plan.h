@@ -7,17 +7,21 @@
  * (ps/push_place.h); while a checkpoint is written, values and state of that step as well. A worker
  * holds the values of two steps, or those of one in the memory of the ps of its machine, a gradient
  * for each node of the slice tree that it pushes and for each level below them, the memory of its
- * programs, the data, and the rows of tables that it evaluates. Slices are taken to be assigned to
+ * programs, and the data. Slices are taken to be assigned to
  * all workers, of equal speed. Tasks of one machine exchange frames through shared memory, the
  * lanes.
  *
- * Threads: any. Blocking: on the disk where memory_plan() loads the data.
+ * With tables a ps also holds the rows that were trained, as many as the data let expect
+ * (cli/run/memory_plan_tables.h), and a worker those that it has looked up.
+ *
+ * Threads: any. Nothing blocks.
  */
 #ifndef CLI_RUN_MEMORY_PLAN_H
 #define CLI_RUN_MEMORY_PLAN_H
 
 #include <stdbool.h>
 
+#include "cli/run/memory_plan_data.h"
 #include "common/base/error.h"
 #include "common/cluster/variables.h"
 #include "common/job/job.h"
@@ -30,6 +34,7 @@ struct ps_memory {
     uint64_t pushed;
     uint64_t frames; /* Chunks that have arrived, in lanes and in memory of the ps. */
     uint64_t saving; /* While a checkpoint is written; 0: there are none but the last one. */
+    uint64_t rows;   /* Expected rows of tables, with versions, lists and pushed gradients. */
 };
 
 struct worker_memory {
@@ -38,7 +43,17 @@ struct worker_memory {
     uint64_t gradients;
     uint64_t programs; /* Intermediate values and batches; in a group, those of its parts. */
     uint64_t data;
-    uint64_t rows; /* Keys and rows of tables that an evaluation reads. */
+    uint64_t rows; /* Keys, rows and gradients of tables that its slices read. */
+    /* More keys and rows, which the worker that has slice 0 needs to evaluate (W7). */
+    uint64_t evaluated;
+};
+
+/* The rows of a table on all ps. */
+struct table_rows {
+    uint64_t expected; /* That were trained, in the end or at the same time; 0: unknown. */
+    uint64_t most;     /* An upper bound. */
+    uint64_t counts;   /* Keys that are counted (A18); expected. */
+    uint64_t step;     /* That a step trains; expected. */
 };
 
 struct memory_plan {
@@ -49,33 +64,40 @@ struct memory_plan {
     uint32_t members; /* Worker tasks that are one worker: 1, or those of a group. */
     struct worker_memory member[GROUP_TASKS_MAX]; /* By member. */
     struct worker_memory worker;                  /* The member that needs most. */
-    bool has_data;                                /* worker.data is known. */
+    uint32_t pushes;                              /* The pushes of a step, by all workers. */
+    uint32_t sums;                                /* Gradients of the worker with the most. */
+    bool has_data;                                /* The parts that depend on the data are known. */
+    struct table_rows tables[ROW_TABLES_MAX];     /* By table of the model. */
 };
 
-/* The plan of a job that was checked, with its table of variables. `programs` and `data` of the
- * worker are 0, for they are known only once they are built. */
+/* The plan of a job that was checked, with its table of variables, without what depends on its
+ * model and its data, which is 0. */
 void memory_plan_parameters(const struct job *job, const struct variable_table *variables,
                             struct memory_plan *plan);
 
-/* Add `programs`, and, if the data can be opened on this machine, `data` and `rows`. The errors of
- * model_open(), program_bytes() and memory_plan_data(). */
-MUST_CHECK enum tn_status memory_plan_worker(const struct job *job, struct memory_plan *plan,
-                                             struct error *error);
+/* The whole plan. `data` NULL: they are unknown. The errors of model_open() and program_bytes(). */
+MUST_CHECK enum tn_status memory_plan_make(const struct job *job,
+                                           const struct variable_table *variables,
+                                           const struct memory_data *data, struct memory_plan *plan,
+                                           struct error *error);
 
 /* The resident memory of a process with all that is listed. */
 uint64_t memory_of_ps(const struct ps_memory *ps);
 uint64_t memory_of_worker(const struct worker_memory *worker);
-/* All processes of the job on one machine, with their lanes. Shared pages count once. */
+/* All processes of the job on one machine, with their lanes. Shared pages count once, and one
+ * worker evaluates. */
 uint64_t memory_of_all(const struct memory_plan *plan);
 
 /* The memory of this machine, or of the control group that limits this process. 0: unknown. */
 uint64_t memory_of_machine(void);
 
-/* Whether all tasks of the job fit into a machine with `available` bytes. TN_EINVAL: they do not;
- * the error has the sizes and names the smallest number of ps with which they fit, or with which
- * each task fits a machine of its own. */
+/* Whether all tasks of the job fit into a machine with `available` bytes; `plan` is that of the job
+ * with `data`. TN_EINVAL: they do not; the error has the sizes and names the smallest number of ps
+ * with which they fit, or with which each task fits a machine of its own. */
 MUST_CHECK enum tn_status memory_plan_check(const struct job *job,
                                             const struct variable_table *variables,
-                                            uint64_t available, struct error *error);
+                                            const struct memory_data *data,
+                                            const struct memory_plan *plan, uint64_t available,
+                                            struct error *error);
 
 #endif

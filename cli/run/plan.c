@@ -24,6 +24,7 @@ struct view {
     struct job job;
     struct variable_table *variables; /* Owned. */
     uint32_t arrays;                  /* The values, and the optimizer's state. */
+    struct memory_data data;
     struct memory_plan memory;
 };
 
@@ -71,7 +72,8 @@ static bool print_worker(const struct memory_plan *memory, uint32_t member)
     if (memory->members > 1) { snprintf(name, sizeof name, "member %" PRIu32, member); }
     assert(member < memory->members);
     char rows[32] = "";
-    if (worker->rows > 0) { snprintf(rows, sizeof rows, ", rows %.1f", mib(worker->rows)); }
+    const uint64_t bytes = worker->rows + worker->evaluated;
+    if (bytes > 0) { snprintf(rows, sizeof rows, ", rows %.1f", mib(bytes)); }
     return printf("memory of %s %.1f MiB each: values %.1f%s, gradients %.1f, programs %.1f, data "
                   "%.1f%s%s\n",
                   name, mib(memory_of_worker(worker)), mib(worker->values),
@@ -97,11 +99,13 @@ static int print_memory(const struct job *job, const struct memory_plan *memory)
 {
     const struct ps_memory *ps = &memory->ps[0];
     int written = 0;
+    char rows[48] = "";
+    if (ps->rows > 0) { snprintf(rows, sizeof rows, ", rows of tables %.1f", mib(ps->rows)); }
     if (memory->ps_count > 0) {
         written = printf("memory of ps:0    %.1f MiB: values %.1f, state %.1f, next step %.1f, "
-                         "pushed gradients %.1f, frames %.1f, while saving %.1f\n",
+                         "pushed gradients %.1f, frames %.1f, while saving %.1f%s\n",
                          mib(memory_of_ps(ps)), mib(ps->values), mib(ps->state), mib(ps->next),
-                         mib(ps->pushed), mib(ps->frames), mib(ps->saving));
+                         mib(ps->pushed), mib(ps->frames), mib(ps->saving), rows);
     }
     if (written < 0 || !print_gpus(job)) { return TN_EXIT_IO; }
     for (uint32_t m = 0; m < memory->members; m++) {
@@ -152,24 +156,26 @@ static int print_shards(const struct view *view)
                view->variables->parameter_count,
                placement_strategy_name(view->job.placement.strategy), 100 * imbalance(view));
     if (written < 0 || print_memory(&view->job, &view->memory) != TN_EXIT_OK) { return TN_EXIT_IO; }
-    return plan_tables_print(&view->job, view->variables) ? TN_EXIT_OK : TN_EXIT_IO;
+    return plan_tables_print(&view->job, view->variables, &view->memory) ? TN_EXIT_OK : TN_EXIT_IO;
 }
 
 static json_t *worker_json(const struct worker_memory *worker)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "total",
-                     (json_int_t)memory_of_worker(worker), "values", (json_int_t)worker->values,
-                     "shared", (json_int_t)worker->shared, "gradients",
-                     (json_int_t)worker->gradients, "programs", (json_int_t)worker->programs,
-                     "data", (json_int_t)worker->data, "rows", (json_int_t)worker->rows);
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "total", (json_int_t)memory_of_worker(worker),
+        "values", (json_int_t)worker->values, "shared", (json_int_t)worker->shared, "gradients",
+        (json_int_t)worker->gradients, "programs", (json_int_t)worker->programs, "data",
+        (json_int_t)worker->data, "rows", (json_int_t)(worker->rows + worker->evaluated),
+        "evaluated_rows", (json_int_t)worker->evaluated);
 }
 
 static json_t *ps_json(const struct ps_memory *ps)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "total", (json_int_t)memory_of_ps(ps),
-                     "values", (json_int_t)ps->values, "state", (json_int_t)ps->state, "next_step",
-                     (json_int_t)ps->next, "pushed", (json_int_t)ps->pushed, "frames",
-                     (json_int_t)ps->frames, "saving", (json_int_t)ps->saving);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "total",
+                     (json_int_t)memory_of_ps(ps), "values", (json_int_t)ps->values, "state",
+                     (json_int_t)ps->state, "next_step", (json_int_t)ps->next, "pushed",
+                     (json_int_t)ps->pushed, "frames", (json_int_t)ps->frames, "saving",
+                     (json_int_t)ps->saving, "rows", (json_int_t)ps->rows);
 }
 
 static json_t *memory_json(const struct memory_plan *memory)
@@ -217,8 +223,8 @@ static int print_json(const struct view *view)
                                  placement_strategy_name(view->job.placement.strategy),
                                  "parameters", (json_int_t)view->variables->parameter_count,
                                  "imbalance", imbalance(view), "shards", shards, "tables",
-                                 plan_tables_json(&view->job, view->variables), "rows", rows,
-                                 "gpus", gpus, "memory", memory_json(&view->memory)),
+                                 plan_tables_json(&view->job, view->variables, &view->memory),
+                                 "rows", rows, "gpus", gpus, "memory", memory_json(&view->memory)),
                        JSON_INDENT(2));
 }
 
@@ -242,8 +248,9 @@ static enum tn_status read_job(struct view *view, const char *path,
     if (status != TN_OK) { return status; }
     limit_ps(&view->job, view->variables);
     view->arrays = optimizer_of_job(&view->job, view->variables).arrays;
-    memory_plan_parameters(&view->job, view->variables, &view->memory);
-    return memory_plan_worker(&view->job, &view->memory, error);
+    status = memory_data_open(&view->job, &view->data, error);
+    if (status != TN_OK) { return status; }
+    return memory_plan_make(&view->job, view->variables, &view->data, &view->memory, error);
 }
 
 int command_plan(int argc, char **argv)

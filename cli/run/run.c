@@ -213,7 +213,7 @@ static enum tn_status run_in_one_process(const struct run_options *given, struct
     enum tn_status status = check_one_process(given, error);
     if (status == TN_OK) { status = check_folder(given, &run->job, error); }
     if (status == TN_OK) {
-        status = validate_job(&run->job, &run->variables, &run->columns, error);
+        status = validate_job(&run->job, &run->variables, &run->columns, NULL, error);
     }
     if (status == TN_OK) {
         status = local_options_open_folder(&given->local, given->local.resume, run, error);
@@ -223,24 +223,34 @@ static enum tn_status run_in_one_process(const struct run_options *given, struct
 
 /* --------------------------------------------------------------- a cluster */
 
-/* Before anything is allocated. */
-static enum tn_status check_memory(struct local_run *run, struct error *error)
+/* By the plan of `tanist plan`. `data` NULL: without what depends on them. */
+static enum tn_status check_memory(const struct local_run *run, const struct memory_data *data,
+                                   struct error *error)
+{
+    struct memory_plan plan;
+    enum tn_status status = memory_plan_make(&run->job, &run->variables, data, &plan, error);
+    if (status != TN_OK) { return status; }
+    return memory_plan_check(&run->job, &run->variables, data, &plan, memory_of_machine(), error);
+}
+
+/* Before anything is allocated, and before the data are loaded. */
+static enum tn_status check_parameters(struct local_run *run, struct error *error)
 {
     enum tn_status status = job_check(&run->job, error);
     if (status == TN_OK) { status = model_describe(&run->job, &run->variables, error); }
     if (status == TN_OK) {
         status = variable_table_check_ps(&run->variables, strategy_shards(&run->job), error);
     }
-    if (status != TN_OK) { return status; }
-    return memory_plan_check(&run->job, &run->variables, memory_of_machine(), error);
+    return status == TN_OK ? check_memory(run, NULL, error) : status;
 }
 
 static enum tn_status run_on_cluster(const struct run_options *given, struct local_run *run,
                                      struct error *error)
 {
-    enum tn_status status = check_memory(run, error);
+    enum tn_status status = check_parameters(run, error);
     if (status != TN_OK) { return status; }
-    status = validate_job(&run->job, &run->variables, &run->columns, error);
+    status = validate_job(&run->job, &run->variables, &run->columns, &run->memory_data, error);
+    if (status == TN_OK) { status = check_memory(run, &run->memory_data, error); }
     if (status == TN_OK) { status = local_options_read_zk(&given->local, run, error); }
     if (status == TN_OK && given->networks != NULL) {
         status = networks_read(&run->networks, given->networks, error);

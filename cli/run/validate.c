@@ -67,38 +67,40 @@ enum tn_status validate_batch(const struct job *job, const struct dataset *train
 }
 
 /* The nodes may use other kernels, which this machine may lack; the fields are the same. */
-static enum tn_status check_fields(const struct job *job, const struct dataset *train,
+static enum tn_status check_fields(const struct model *model, const struct dataset *train,
                                    struct error *error)
 {
-    struct model *model = NULL;
     struct training *training = NULL;
-    enum tn_status status = model_open(job, &model, error);
-    if (status == TN_OK) {
-        const struct training_config config = {
-            .model = model, .kernels = "portable", .evaluation = {1}};
-        status = training_open(&config, &training, error);
-    }
+    const struct training_config config = {
+        .model = model, .kernels = "portable", .evaluation = {1}};
+    enum tn_status status = training_open(&config, &training, error);
     if (status == TN_OK) {
         const struct fields fields = training_fields(training, TN_EVALUATE, 1);
         status = compute_check_fields(&fields, train, error);
     }
     training_close(training);
-    model_close(model);
     return status;
 }
 
 /* All splits use the statistics of the training set. */
-static enum tn_status check_data(const struct job *job, char **columns, struct error *error)
+static enum tn_status check_data(const struct job *job, char **columns, struct memory_data *memory,
+                                 struct error *error)
 {
     struct dataset *train = NULL, *test = NULL, *validation = NULL;
+    struct model *model = NULL;
     enum tn_status status = dataset_open(job, DATASET_TRAIN, &train, error);
     if (status == TN_OK) { status = validate_batch(job, train, error); }
-    if (status == TN_OK) { status = check_fields(job, train, error); }
+    if (status == TN_OK) { status = model_open(job, &model, error); }
+    if (status == TN_OK) { status = check_fields(model, train, error); }
     if (status == TN_OK) { status = dataset_open_beside(job, DATASET_TEST, train, &test, error); }
     if (status == TN_OK && dataset_has_validation(job)) {
         status = dataset_open_beside(job, DATASET_VALIDATION, train, &validation, error);
     }
     if (status == TN_OK) { status = dataset_columns(train, columns, error); }
+    if (status == TN_OK && memory != NULL) {
+        memory_data_read(model, train, validation != NULL ? validation : test, memory);
+    }
+    model_close(model);
     dataset_close(validation);
     dataset_close(test);
     dataset_close(train);
@@ -133,9 +135,9 @@ enum tn_status validate_model(const struct job *job, struct variable_table *vari
 }
 
 enum tn_status validate_job(const struct job *job, struct variable_table *variables, char **columns,
-                            struct error *error)
+                            struct memory_data *memory, struct error *error)
 {
     *columns = NULL;
     enum tn_status status = validate_model(job, variables, error);
-    return status == TN_OK ? check_data(job, columns, error) : status;
+    return status == TN_OK ? check_data(job, columns, memory, error) : status;
 }

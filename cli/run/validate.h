@@ -8,6 +8,7 @@
 #define CLI_RUN_VALIDATE_H
 
 #include "cli/options.h"
+#include "cli/run/memory_plan_data.h"
 #include "common/cluster/variables.h"
 #include "common/job/job.h"
 #include "data/dataset.h"
@@ -37,10 +38,12 @@ MUST_CHECK enum tn_status require_cluster(const struct job *job, struct error *e
 MUST_CHECK enum tn_status validate_model(const struct job *job, struct variable_table *variables,
                                          struct error *error);
 
-/* The same, and check the data. `columns` is the text of dataset_columns().
+/* The same, and check the data. `columns` is the text of dataset_columns(). `memory`, unless it is
+ * NULL, gets what the data show for the memory plan.
  * TN_EINVAL, TN_ENOENT, TN_ECORRUPT, TN_EIO: the error names the problem and the remedy. */
 MUST_CHECK enum tn_status validate_job(const struct job *job, struct variable_table *variables,
-                                       char **columns, struct error *error);
+                                       char **columns, struct memory_data *memory,
+                                       struct error *error);
 
 /* TN_EINVAL: a batch has more examples than the training set. */
 MUST_CHECK enum tn_status validate_batch(const struct job *job, const struct dataset *train,

@@ -7,6 +7,9 @@
 /* A part grows when its buckets are three quarters full. */
 enum { FULL = KEY_INDEX_SLOTS * 3 / 4 };
 
+/* Buckets whose cells are fetched before they are moved. */
+enum { FETCHED_AHEAD = 4 };
+
 /* The numbers of parts. A part begins with some cells for each bucket. */
 static const uint32_t part_counts[] = {KEY_INDEX_PARTS, KEY_INDEX_PARTS / 64};
 
@@ -73,17 +76,33 @@ static void put(const struct key_index_part *part, uint64_t hash, uint32_t cell)
     bucket->used++;
 }
 
-/* The hashes of all cells of a bucket. Their keys are read one right after another, so that they
- * are fetched from memory at the same time. */
-static void hash_bucket(const struct key_index_bucket *bucket, key_index_hash_of *hash_of,
-                        const void *ctx, uint64_t hashes[static KEY_INDEX_SLOTS])
+static void fetch(const struct key_index_part *part, uint32_t b,
+                  const struct key_index_cells *cells)
 {
-    for (uint32_t s = 0; s < bucket->used; s++) { hashes[s] = hash_of(ctx, bucket->cells[s]); }
+    if (b >= part->count) { return; }
+    const struct key_index_bucket *bucket = &part->buckets[b];
+    for (uint32_t s = 0; s < bucket->used; s++) { cells->fetch(cells->ctx, bucket->cells[s]); }
+}
+
+/* The hashes of the cells of bucket `b`. Those of a later bucket are fetched from memory meanwhile:
+ * a part of a large table has most of its cells in no cache. */
+static void hash_bucket(const struct key_index_part *part, uint32_t b,
+                        const struct key_index_cells *cells,
+                        uint64_t hashes[static KEY_INDEX_SLOTS])
+{
+    const struct key_index_bucket *bucket = &part->buckets[b];
+    if (b == 0) {
+        for (uint32_t first = 0; first < FETCHED_AHEAD; first++) { fetch(part, first, cells); }
+    }
+    fetch(part, b + FETCHED_AHEAD, cells);
+    for (uint32_t s = 0; s < bucket->used; s++) {
+        hashes[s] = cells->hash_of(cells->ctx, bucket->cells[s]);
+    }
 }
 
 /* False: out of memory, nothing has changed. */
-static bool grow(struct key_index *index, struct key_index_part *part, key_index_hash_of *hash_of,
-                 const void *ctx)
+static bool grow(struct key_index *index, struct key_index_part *part,
+                 const struct key_index_cells *cells)
 {
     struct key_index_part larger = {.count = grown(part), .used = part->used};
     const size_t bytes = larger.count * sizeof *larger.buckets;
@@ -93,7 +112,7 @@ static bool grow(struct key_index *index, struct key_index_part *part, key_index
     memset(larger.buckets, 0, bytes);
     for (uint32_t b = 0; b < part->count; b++) {
         const struct key_index_bucket *bucket = &part->buckets[b];
-        hash_bucket(bucket, hash_of, ctx, hashes);
+        hash_bucket(part, b, cells, hashes);
         for (uint32_t s = 0; s < bucket->used; s++) { put(&larger, hashes[s], bucket->cells[s]); }
     }
     index->bytes += (uint64_t)(larger.count - part->count) * sizeof *larger.buckets;
@@ -102,11 +121,10 @@ static bool grow(struct key_index *index, struct key_index_part *part, key_index
     return true;
 }
 
-bool key_index_reserve(struct key_index *index, uint64_t hash, key_index_hash_of *hash_of,
-                       const void *ctx)
+bool key_index_reserve(struct key_index *index, uint64_t hash, const struct key_index_cells *cells)
 {
     struct key_index_part *part = part_at(index, hash);
-    if (!has_room(part) && !grow(index, part, hash_of, ctx)) { return false; }
+    if (!has_room(part) && !grow(index, part, cells)) { return false; }
     part->used++;
     index->used++;
     index->reserved++;
@@ -139,17 +157,17 @@ void key_index_add(struct key_index *index, uint64_t hash, uint32_t cell)
 }
 
 /* Add all cells of `from`. False: out of memory. */
-static bool add_all(struct key_index *to, const struct key_index *from, key_index_hash_of *hash_of,
-                    const void *ctx)
+static bool add_all(struct key_index *to, const struct key_index *from,
+                    const struct key_index_cells *cells)
 {
     uint64_t hashes[KEY_INDEX_SLOTS];
     for (uint32_t p = 0; p <= from->part_mask; p++) {
         const struct key_index_part *part = key_index_part_of(from, p);
         for (uint32_t b = 0; b < part->count; b++) {
             const struct key_index_bucket *bucket = &part->buckets[b];
-            hash_bucket(bucket, hash_of, ctx, hashes);
+            hash_bucket(part, b, cells, hashes);
             for (uint32_t s = 0; s < bucket->used; s++) {
-                if (!key_index_reserve(to, hashes[s], hash_of, ctx)) { return false; }
+                if (!key_index_reserve(to, hashes[s], cells)) { return false; }
                 key_index_add(to, hashes[s], bucket->cells[s]);
             }
         }
@@ -167,7 +185,7 @@ static uint32_t parts_for(uint64_t cells)
 }
 
 void key_index_divide(struct key_index *index, uint64_t more, uint64_t most,
-                      key_index_hash_of *hash_of, const void *ctx)
+                      const struct key_index_cells *cells)
 {
     assert(index->reserved == 0);
     const uint32_t count = parts_for(index->used + more);
@@ -177,7 +195,7 @@ void key_index_divide(struct key_index *index, uint64_t more, uint64_t most,
     if (divided.bytes + 2 * index->bytes > most) { return; }
     divided.parts = calloc(count, sizeof *divided.parts);
     if (divided.parts == NULL) { return; }
-    if (!add_all(&divided, index, hash_of, ctx)) {
+    if (!add_all(&divided, index, cells)) {
         key_index_clear(&divided);
         return;
     }
@@ -226,11 +244,12 @@ static bool passes(const struct key_index_part *part, uint64_t hash, uint32_t ho
 
 /* A slot of `bucket` whose cell may be in `hole`; KEY_INDEX_SLOTS: none has one. */
 static uint32_t find_movable(const struct key_index_part *part, uint32_t hole, uint32_t bucket,
-                             key_index_hash_of *hash_of, const void *ctx)
+                             const struct key_index_cells *cells)
 {
     const struct key_index_bucket *at = &part->buckets[bucket];
     uint32_t slot = 0;
-    while (slot < at->used && !passes(part, hash_of(ctx, at->cells[slot]), hole, bucket)) {
+    while (slot < at->used &&
+           !passes(part, cells->hash_of(cells->ctx, at->cells[slot]), hole, bucket)) {
         slot++;
     }
     return slot < at->used ? slot : KEY_INDEX_SLOTS;
@@ -238,8 +257,8 @@ static uint32_t find_movable(const struct key_index_part *part, uint32_t hole, u
 
 /* A search ends at a bucket that is not full: cells that it would no longer reach behind `hole`,
  * which was full until now, move there. */
-static void fill_hole(const struct key_index_part *part, uint32_t hole, key_index_hash_of *hash_of,
-                      const void *ctx)
+static void fill_hole(const struct key_index_part *part, uint32_t hole,
+                      const struct key_index_cells *cells)
 {
     bool full = true;
     for (uint32_t at = hole; full;) {
@@ -247,7 +266,7 @@ static void fill_hole(const struct key_index_part *part, uint32_t hole, key_inde
         if (at == hole) { return; }
         struct key_index_bucket *bucket = &part->buckets[at], *to = &part->buckets[hole];
         full = bucket->used == KEY_INDEX_SLOTS;
-        const uint32_t slot = find_movable(part, hole, at, hash_of, ctx);
+        const uint32_t slot = find_movable(part, hole, at, cells);
         if (slot == KEY_INDEX_SLOTS) { continue; }
         to->cells[to->used] = bucket->cells[slot];
         to->tags[to->used++] = bucket->tags[slot];
@@ -257,7 +276,7 @@ static void fill_hole(const struct key_index_part *part, uint32_t hole, key_inde
 }
 
 void key_index_remove(struct key_index *index, uint64_t hash, uint32_t cell,
-                      key_index_hash_of *hash_of, const void *ctx)
+                      const struct key_index_cells *cells)
 {
     struct key_index_search search;
     find(index, hash, cell, &search);
@@ -266,12 +285,16 @@ void key_index_remove(struct key_index *index, uint64_t hash, uint32_t cell,
     part->used--;
     index->used--;
     clear_slot(search.bucket, search.slot);
-    if (full) { fill_hole(part, (uint32_t)(search.bucket - part->buckets), hash_of, ctx); }
+    if (full) { fill_hole(part, (uint32_t)(search.bucket - part->buckets), cells); }
 }
 
 void key_index_clear(struct key_index *index)
 {
-    for (uint32_t p = 0; p <= index->part_mask; p++) { free(part_at(index, p)->buckets); }
+    for (uint32_t p = 0; p <= index->part_mask; p++) {
+        struct key_index_part *part = part_at(index, p);
+        free(part->buckets);
+        part->buckets = NULL;
+    }
     free(index->parts);
     memset(index, 0, sizeof *index);
 }

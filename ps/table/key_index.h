@@ -132,24 +132,27 @@ struct key_index_place {
 /* The next cell; KEY_INDEX_NONE: there is none. */
 uint32_t key_index_each(const struct key_index *index, struct key_index_place *place);
 
-/* The hash of a cell's key. */
-typedef uint64_t key_index_hash_of(const void *ctx, uint32_t cell);
+/* The cells of the owner, for moving them. */
+struct key_index_cells {
+    uint64_t (*hash_of)(const void *ctx, uint32_t cell); /* The hash of the cell's key. */
+    void (*fetch)(const void *ctx, uint32_t cell);       /* hash_of() will be called soon. */
+    const void *ctx;
+};
 
 /* More than `more` cells will be reserved next, and none is reserved now: divide the index into as
  * many parts as it needs, within `most` more bytes. Without memory it keeps those that it has. */
 void key_index_divide(struct key_index *index, uint64_t more, uint64_t most,
-                      key_index_hash_of *hash_of, const void *ctx);
+                      const struct key_index_cells *cells);
 /* The bytes that key_index_reserve() would take. */
 uint64_t key_index_growth(const struct key_index *index, uint64_t hash);
 /* Reserve a slot for a hash. False: out of memory, nothing has changed. */
-bool key_index_reserve(struct key_index *index, uint64_t hash, key_index_hash_of *hash_of,
-                       const void *ctx);
+bool key_index_reserve(struct key_index *index, uint64_t hash, const struct key_index_cells *cells);
 void key_index_cancel(struct key_index *index); /* All reservations. */
 /* Add a cell; its slot was reserved. */
 void key_index_add(struct key_index *index, uint64_t hash, uint32_t cell);
 /* Remove a cell, which was added with this hash. */
 void key_index_remove(struct key_index *index, uint64_t hash, uint32_t cell,
-                      key_index_hash_of *hash_of, const void *ctx);
+                      const struct key_index_cells *cells);
 /* Replace the cell `old`, which was added with this hash. */
 void key_index_replace(struct key_index *index, uint64_t hash, uint32_t old, uint32_t cell);
 

@@ -88,11 +88,12 @@ void row_table_expire(struct row_table *table)
 
 void row_table_remove_expired(struct row_table *table, uint64_t floor)
 {
+    const struct key_index_cells all = row_table_cells(table);
     while (table->first != table->live && has_expired(table, table->first, floor)) {
         const uint32_t cell = table->first;
-        const uint64_t hash = row_table_hash_of(table, cell);
+        const uint64_t hash = key_index_hash(cell_at(table, cell)->key);
         take_out(table, cell);
-        key_index_remove(&table->index, hash, cell, row_table_hash_of, table);
+        key_index_remove(&table->index, hash, cell, &all);
         row_table_free_cell(table, cell, UINT64_MAX);
     }
 }

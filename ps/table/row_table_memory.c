@@ -89,22 +89,33 @@ bool row_table_reserve_retired(struct row_table *table, uint64_t more)
     return true;
 }
 
-uint64_t row_table_hash_of(const void *ctx, uint32_t cell)
+static uint64_t hash_of(const void *ctx, uint32_t cell)
 {
     return key_index_hash(cell_at(ctx, cell)->key);
+}
+
+static void fetch(const void *ctx, uint32_t cell)
+{
+    __builtin_prefetch(cell_at(ctx, cell));
+}
+
+struct key_index_cells row_table_cells(const struct row_table *table)
+{
+    return (struct key_index_cells){.hash_of = hash_of, .fetch = fetch, .ctx = table};
 }
 
 void row_table_divide_index(struct row_table *table, uint64_t more, uint64_t cells)
 {
     const uint64_t left = bytes_left(table), taken = u64_min(left, cells * table->cell_bytes);
-    key_index_divide(&table->index, more, left - taken, row_table_hash_of, table);
+    const struct key_index_cells all = row_table_cells(table);
+    key_index_divide(&table->index, more, left - taken, &all);
 }
 
 bool row_table_reserve_slot(struct row_table *table, uint64_t key)
 {
     const uint64_t hash = key_index_hash(key), growth = key_index_growth(&table->index, hash);
-    return (growth == 0 || fits(table, growth)) &&
-           key_index_reserve(&table->index, hash, row_table_hash_of, table);
+    const struct key_index_cells all = row_table_cells(table);
+    return (growth == 0 || fits(table, growth)) && key_index_reserve(&table->index, hash, &all);
 }
 
 /* ------------------------------------------------------------------------ blocks */

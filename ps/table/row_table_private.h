@@ -170,8 +170,8 @@ bool row_table_reserve_slot(struct row_table *table, uint64_t key);
 /* `more` slots will be reserved, and none is: make the index fit for their number, if the limit
  * leaves room for this many cells beside it. */
 void row_table_divide_index(struct row_table *table, uint64_t more, uint64_t cells);
-/* For key_index.h. `ctx` is a table. */
-uint64_t row_table_hash_of(const void *ctx, uint32_t cell);
+/* For key_index.h. */
+struct key_index_cells row_table_cells(const struct row_table *table);
 /* Forget all rows. */
 void row_table_free_rows(struct row_table *table);
 

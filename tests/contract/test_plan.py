@@ -163,6 +163,45 @@ class Plan(Cli):
         self.end(run)
         self.assertLess(abs(peak - memory["total"]), 0.12 * memory["total"], f"{peak}, planned: {memory}")
 
+    def many_keys(self, width=16, **train):
+        """A job whose tables get some 100,000 rows, of which most examples have new ones."""
+        columns = {"I1..I13": "number", "C1..C26": {"as": "category", "embed": width, "table": True}}
+        self.job(json.dumps(dict(JOB, **{
+            "data": {"type": "criteo-like", "examples": 1 << 24, "test_examples": 1000, "options": {"values": 10**7},
+                     "columns": columns},
+            "model": {"type": "layers", "outputs": 1, "loss": "sigmoid_cross_entropy", "layers": [{"dense": 1}]},
+            "train": dict({"steps": 100, "batch": 512, "slices": 2, "optimizer": "adam", "learning_rate": 0.001}, **train),
+            "cluster": {"coordinators": 1, "ps": 2, "workers": 2}})))
+
+    def test_plan_predicts_memory_of_tables(self):
+        """A ps has the rows that were trained, which are estimated from the keys of a part of the examples."""
+        self.many_keys()
+        plan = self.plan()
+        expected = sum(table["expected_rows"] for table in plan["tables"])
+        run = json.loads(self.succeeds("run", "job.json", "--dir", "run", "-o", "json"))
+        trained = sum(table["rows"] for table in run["tables"])
+        self.assertLess(abs(expected - trained), 0.3 * trained, f"{trained} rows, planned: {expected}")
+        self.assertTrue(all(table["expected_rows"] <= table["most_rows"] for table in plan["tables"]))
+        for shard in plan["shards"]:
+            self.assertGreater(shard["memory"]["rows"], 227 * trained // 3)
+        worker = plan["memory"]["worker"]
+        self.assertGreater(plan["memory"]["all_tasks"], 2 * (worker["total"] - worker["evaluated_rows"]))
+        self.assertLess(plan["memory"]["all_tasks"] - sum(shard["memory"]["total"] for shard in plan["shards"]),
+                        2 * worker["total"] + 2**20 * 96)
+        limited = self.plan("--set", "cluster.table_mib=4")
+        self.assertLess(limited["shards"][0]["memory"]["rows"], plan["shards"][0]["memory"]["rows"] // 2)
+        short = self.plan("--set", 'train.tables=[{"match": "*", "expire_after_steps": 5}]')
+        self.assertLess(short["shards"][0]["memory"]["rows"], plan["shards"][0]["memory"]["rows"] // 2)
+
+    def test_run_refuses_rows_that_do_not_fit(self):
+        """`tanist run` has the numbers of `tanist plan`: rows of tables are among them."""
+        self.many_keys(width=4096, steps=10**6)
+        plan = self.plan()["memory"]
+        self.assertGreater(plan["all_tasks"], plan["machine"])
+        text = f"the job needs {plan['all_tasks'] / 2**30:.1f} GiB of memory (2 ps of up to"
+        self.refused(3, [text, "but this machine has"], "run", "job.json", "--dir", "run")
+        self.assertFalse((self.folder / "run").exists())
+
     def test_plan_lists_tables(self):
         """Bytes of a row, and of all rows where their number is limited."""
         shutil.copy(ROOT / "examples/ctr/deepfm.json", self.folder / "job.json")
@@ -173,6 +212,10 @@ class Plan(Cli):
         self.assertEqual((deep["width"], deep["row_bytes"]), (8, 20 + 3 * 8 * 4 + 4 + 11))
         self.assertEqual((wide["width"], wide["row_bytes"]), (1, 20 + 3 * 4 + 11))
         self.assertEqual((deep["rows"], deep["bytes"]), (None, None))
+        # Each category has 30 values, and each of the 1,000,000 examples one of them.
+        self.assertEqual((deep["expected_rows"], deep["most_rows"]), (30, 1000000))
+        few = {table["name"]: table for table in self.plan("--set", "train.steps=100")["tables"]}
+        self.assertEqual(few["columns/C1/rows"]["most_rows"], 25600)
         text = self.succeeds("plan", "job.json", "--set", "cluster.table_mib=512")
         self.assertIn("TABLE", text)
         self.assertIn("the 2 ps share them, each at most 512 MiB (cluster.table_mib)", text)
@@ -188,7 +231,7 @@ class Plan(Cli):
         self.assertEqual(counted["row_bytes"], plain["row_bytes"])
         lines = self.succeeds("plan", "job.json", *rule).splitlines()
         self.assertTrue(any("OF A COUNT" in line and "COUNTS MOST" in line for line in lines))
-        self.assertIn(["columns/C1/rows", "8", "131", "-", "43", "256000", "-"], [line.split() for line in lines])
+        self.assertIn(["columns/C1/rows", "8", "131", "30", "333333", "43", "256000", "52.1", "MiB"], [line.split() for line in lines])
         self.assertNotIn("COUNT", self.succeeds("plan", "job.json"))
 
     def test_rules_of_no_table_are_refused(self):

@@ -143,6 +143,8 @@ static void test_memory_is_for_different_keys(void **state)
         }
         assert_int_equal(row_lookup_settle(lookup, &set, &error), TN_OK);
         assert_in_range(row_lookup_bytes(lookup), DIFFERENT, (uint64_t)DIFFERENT * KEY_BYTES);
+        assert_int_equal(row_lookup_bytes(lookup),
+                         row_lookup_bytes_of(config.variables->row_tables[1].width, DIFFERENT));
         const size_t keys = (row_lookup_ask(lookup, 0, body) - 2 * sizeof(uint32_t)) / 8;
         assert_int_equal(keys, DIFFERENT);
         for (uint64_t i = 0; i < DIFFERENT; i++) {

@@ -49,6 +49,14 @@ static void test_ps_holds_two_steps_and_all_pushes(void **state)
     job.checkpoint.every_seconds = 10;
     memory_plan_parameters(&job, &variables, &plan);
     assert_int_equal(plan.ps[0].saving, 96 * MIB);
+    job.evaluate.every_steps = 10; /* The values that are evaluated during a save. */
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.ps[0].saving, 128 * MIB);
+    job.train.clip_norm = 1; /* Nothing is kept, and answers are copied. */
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.ps[0].saving, 96 * MIB);
+    assert_int_equal(plan.ps[0].frames, 28 * MIB);
+    job.train.clip_norm = 0;
     job.train.ema = 0.5;
     memory_plan_parameters(&job, &variables, &plan);
     assert_int_equal(plan.ps[0].pushed, 64 * MIB);
@@ -150,7 +158,10 @@ static void test_idle_workers_count(void **state)
 static void check_refused(uint64_t available, const char *remedy)
 {
     struct error error = {0};
-    assert_int_equal(memory_plan_check(&job, &variables, available, &error), TN_EINVAL);
+    struct memory_plan plan;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(memory_plan_check(&job, &variables, NULL, &plan, available, &error),
+                     TN_EINVAL);
     if (strstr(error.text, remedy) == NULL) { fail_msg("%s\nlacks: %s", error.text, remedy); }
 }
 
@@ -160,8 +171,9 @@ static void test_refusals_name_the_number_of_ps(void **state)
     struct memory_plan plan;
     memory_plan_parameters(&job, &variables, &plan);
     const uint64_t all = memory_of_all(&plan);
-    assert_int_equal(memory_plan_check(&job, &variables, all, NULL), TN_OK);
-    assert_int_equal(memory_plan_check(&job, &variables, 0, NULL), TN_OK); /* Unknown. */
+    assert_int_equal(memory_plan_check(&job, &variables, NULL, &plan, all, NULL), TN_OK);
+    assert_int_equal(memory_plan_check(&job, &variables, NULL, &plan, 0, NULL),
+                     TN_OK); /* Unknown. */
     check_refused(all - 1, "the smallest number that fits is cluster.ps=1");
     job.cluster.ps = 1;
     /* A worker with values of its own needs 264 MiB, the ps 404, and each of two 212. */

@@ -34,6 +34,22 @@ static uint64_t hash_of_listed(const void *ctx, uint32_t cell)
     return hashes[cell];
 }
 
+static void fetch(const void *ctx, uint32_t cell)
+{
+    (void)ctx;
+    assert_true(cell != KEY_INDEX_NONE);
+}
+
+static struct key_index_cells cells_of(const struct cells *cells)
+{
+    return (struct key_index_cells){.hash_of = hash_of, .fetch = fetch, .ctx = cells};
+}
+
+static struct key_index_cells listed(const uint64_t *hashes)
+{
+    return (struct key_index_cells){.hash_of = hash_of_listed, .fetch = fetch, .ctx = hashes};
+}
+
 static bool is_found(uint64_t hash, uint32_t cell)
 {
     struct key_index_search search;
@@ -63,7 +79,8 @@ static void compare(const struct cells *cells)
 
 static void add(struct cells *cells, uint32_t cell)
 {
-    assert_true(key_index_reserve(&key_index, cells->hashes[cell], hash_of, cells));
+    const struct key_index_cells all = cells_of(cells);
+    assert_true(key_index_reserve(&key_index, cells->hashes[cell], &all));
     key_index_add(&key_index, cells->hashes[cell], cell);
     cells->used[cell] = true;
     cells->count++;
@@ -71,7 +88,8 @@ static void add(struct cells *cells, uint32_t cell)
 
 static void take_out(struct cells *cells, uint32_t cell)
 {
-    key_index_remove(&key_index, cells->hashes[cell], cell, hash_of, cells);
+    const struct key_index_cells all = cells_of(cells);
+    key_index_remove(&key_index, cells->hashes[cell], cell, &all);
     cells->used[cell] = false;
     cells->count--;
 }
@@ -89,13 +107,14 @@ static void draw_hashes(struct cells *cells, struct random *random, uint64_t see
 static void cells_are_found_until_they_are_removed(void **state)
 {
     static struct cells cells;
+    const struct key_index_cells all = cells_of(&cells);
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct random random = {.state = seed};
         cells = (struct cells){.count = 0};
         draw_hashes(&cells, &random, seed);
         for (uint32_t i = 0; i < TURNS; i++) {
-            if (i == TURNS / 2) { key_index_divide(&key_index, CELLS, NO_LIMIT, hash_of, &cells); }
+            if (i == TURNS / 2) { key_index_divide(&key_index, CELLS, NO_LIMIT, &all); }
             const uint32_t cell = 1 + (uint32_t)random_below(&random, CELLS);
             const bool grows = i / 3000 % 2 == 0;
             if (!cells.used[cell] && (grows || random_below(&random, 4) == 0)) {
@@ -152,15 +171,15 @@ static void an_index_is_divided_as_it_grows(void **state)
 {
     enum { MANY = 60000, FEW = 576 };
     static uint64_t hashes[MANY + 1];
-    static struct cells few;
+    const struct key_index_cells list = listed(hashes);
     uint32_t divisions = 0;
     (void)state;
     for (uint32_t c = 1; c <= MANY; c++) { hashes[c] = key_index_hash(c); }
     for (uint32_t c = 1; c <= MANY; c++) {
         const uint32_t mask = key_index.part_mask;
-        key_index_divide(&key_index, 1, NO_LIMIT, hash_of_listed, hashes);
+        key_index_divide(&key_index, 1, NO_LIMIT, &list);
         divisions += key_index.part_mask != mask;
-        assert_true(key_index_reserve(&key_index, hashes[c], hash_of_listed, hashes));
+        assert_true(key_index_reserve(&key_index, hashes[c], &list));
         key_index_add(&key_index, hashes[c], c);
         assert_true(c > FEW || key_index.part_mask == 0);
         assert_true(key_index.bytes <= 64 + (uint64_t)c * 24);
@@ -171,7 +190,7 @@ static void an_index_is_divided_as_it_grows(void **state)
     key_index_clear(&key_index);
     assert_int_equal(key_index.bytes, 0);
     /* A step that adds many keys divides it before them. */
-    key_index_divide(&key_index, MANY, NO_LIMIT, hash_of, &few);
+    key_index_divide(&key_index, MANY, NO_LIMIT, &list);
     assert_int_equal(key_index.part_mask + 1, KEY_INDEX_PARTS);
     key_index_clear(&key_index);
 }
@@ -180,16 +199,17 @@ static void an_index_is_divided_as_it_grows(void **state)
 static void an_index_without_memory_is_not_divided(void **state)
 {
     static uint64_t hashes[CELLS + 1];
+    const struct key_index_cells list = listed(hashes);
     (void)state;
     for (uint32_t c = 1; c <= CELLS; c++) {
         hashes[c] = key_index_hash(c);
-        assert_true(key_index_reserve(&key_index, hashes[c], hash_of_listed, hashes));
+        assert_true(key_index_reserve(&key_index, hashes[c], &list));
         key_index_add(&key_index, hashes[c], c);
     }
     const uint64_t bytes = key_index.bytes;
-    key_index_divide(&key_index, 1, bytes, hash_of_listed, hashes);
+    key_index_divide(&key_index, 1, bytes, &list);
     assert_true(key_index.part_mask == 0 && key_index.bytes == bytes);
-    key_index_divide(&key_index, 1, NO_LIMIT, hash_of_listed, hashes);
+    key_index_divide(&key_index, 1, NO_LIMIT, &list);
     assert_true(key_index.part_mask > 0);
     for (uint32_t c = 1; c <= CELLS; c++) { assert_true(is_found(hashes[c], c)); }
     key_index_clear(&key_index);
@@ -199,12 +219,13 @@ static void an_index_without_memory_is_not_divided(void **state)
 static void reservations_are_cancelled(void **state)
 {
     static struct cells cells;
+    const struct key_index_cells all = cells_of(&cells);
     struct random random = {.state = 5};
     (void)state;
     draw_hashes(&cells, &random, 3);
     for (uint32_t c = 1; c <= CELLS / 2; c++) { add(&cells, c); }
     for (uint32_t c = CELLS / 2 + 1; c <= CELLS; c++) {
-        assert_true(key_index_reserve(&key_index, cells.hashes[c], hash_of, &cells));
+        assert_true(key_index_reserve(&key_index, cells.hashes[c], &all));
     }
     const uint64_t bytes = key_index.bytes;
     key_index_cancel(&key_index);

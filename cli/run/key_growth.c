@@ -1,0 +1,36 @@
+#include "cli/run/key_growth.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "common/base/minmax.h"
+
+/* The exponent of the growth between two marks. */
+static double exponent(uint64_t before, uint64_t after)
+{
+    assert(after >= before);
+    return before > 0 ? log2((double)after / (double)before) : 0;
+}
+
+/* The sum of the exponents of `doublings`, the first of which is `first`. */
+static double sum_of(double first, double factor, double doublings)
+{
+    double sum = 0;
+    for (; doublings > 0 && first > 0; doublings--, first *= factor) {
+        sum += first * double_min(doublings, 1);
+    }
+    return sum;
+}
+
+uint64_t key_growth_at(const struct key_growth *growth, uint64_t examples)
+{
+    const uint64_t all = growth->distinct[2];
+    if (all == 0 || examples == 0) { return 0; }
+    assert(growth->examples > 0);
+    const double doublings = log2((double)examples / (double)growth->examples);
+    const double former = exponent(growth->distinct[0], growth->distinct[1]);
+    const double last = exponent(growth->distinct[1], all);
+    const double factor = former > last ? last / former : 1;
+    const double sum = doublings > 0 ? sum_of(last * factor, factor, doublings) : last * doublings;
+    return (uint64_t)ceil((double)all * exp2(sum));
+}

@@ -1,0 +1,73 @@
+/* The number of different keys, continued from a part of the examples. */
+#include "cli/run/key_growth.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* A table without keys stays empty. */
+static void test_no_keys(void **state)
+{
+    (void)state;
+    const struct key_growth none = {.examples = 100};
+    assert_int_equal(key_growth_at(&none, 1000), 0);
+    assert_int_equal(key_growth_at(&(struct key_growth){0}, 1000), 0);
+}
+
+/* The part itself is exact, and no examples have no keys. */
+static void test_part_is_exact(void **state)
+{
+    (void)state;
+    const struct key_growth growth = {.examples = 1000, .distinct = {100, 180, 300}};
+    assert_int_equal(key_growth_at(&growth, 1000), 300);
+    assert_int_equal(key_growth_at(&growth, 0), 0);
+    assert_true(key_growth_at(&growth, 500) >= 180);
+}
+
+/* Keys of which each example has a new one: as many as examples. */
+static void test_new_keys_continue(void **state)
+{
+    (void)state;
+    const struct key_growth growth = {.examples = 1024, .distinct = {256, 512, 1024}};
+    assert_int_equal(key_growth_at(&growth, 1 << 20), 1 << 20);
+    assert_int_equal(key_growth_at(&growth, 256), 256);
+}
+
+/* All keys have been seen. */
+static void test_no_more_keys(void **state)
+{
+    (void)state;
+    const struct key_growth growth = {.examples = 1024, .distinct = {90, 100, 100}};
+    assert_int_equal(key_growth_at(&growth, UINT64_C(1) << 40), 100);
+}
+
+/* Where the growth slows down, it continues to do so: here by half with each doubling. */
+static void test_growth_slows_down(void **state)
+{
+    (void)state;
+    /* Exponents 2, 1, then 0.5 and 0.25. */
+    const struct key_growth growth = {.examples = 1000, .distinct = {100, 400, 800}};
+    assert_int_equal(key_growth_at(&growth, 2000), 1132);
+    assert_int_equal(key_growth_at(&growth, 4000), 1346);
+    assert_in_range(key_growth_at(&growth, UINT64_C(1) << 50), 1599, 1600);
+}
+
+/* A part whose growth becomes faster by chance does not explode. */
+static void test_chance_does_not_explode(void **state)
+{
+    (void)state;
+    const struct key_growth growth = {.examples = 8, .distinct = {4, 4, 8}};
+    assert_int_equal(key_growth_at(&growth, 80), 80);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_keys),           cmocka_unit_test(test_part_is_exact),
+        cmocka_unit_test(test_new_keys_continue), cmocka_unit_test(test_no_more_keys),
+        cmocka_unit_test(test_growth_slows_down), cmocka_unit_test(test_chance_does_not_explode),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
