@@ -53,6 +53,10 @@ class GpuCampaign(unittest.TestCase):
         for line in (r"^kernels: update +[1-9]\d* compared, 0 differ", r"^update adam .* % of copy$",
                      r"^product large .* % of cuBLAS$", r"^training: cnn: digest of CPU and GPU +1 compared, 0 differ",
                      r"^training: wide mlp: cuda +\S+ examples/s$", r"^whole runs +[1-9]\d* compared, 0 differ",
+                     r"^kernels: products by cuBLAS +[1-9]\d* compared, 0 differ",
+                     r"^training: cnn: digest of two runs with cuBLAS +1 compared, 0 differ",
+                     r"^training: wide mlp: cublas +\S+ examples/s",
+                     r"^whole runs with cuBLAS.* +[1-9]\d* compared, 0 differ",
                      r"nothing differs, but nothing has run on a GPU"):
             self.assertRegex(text, re.compile(line, re.MULTILINE))
 
