@@ -26,7 +26,7 @@ enum {
     VERSION = 13,
     TOUCHED_BYTES = 64,
     ALIGNMENT = 16,
-    PARTS_MAX = 4,
+    PARTS_MAX = 5,
 };
 
 struct cublas_handle {
@@ -210,11 +210,12 @@ static bool has_memory(const struct product *p)
            (p->count == 1 || p->c_next >= (cublas_stride)p->c_step * p->n);
 }
 
+/* At most PARTS_MAX. */
 static int parts_for(const struct product *p)
 {
     const bool is_aligned =
         (uintptr_t)p->a.data % ALIGNMENT == 0 && (uintptr_t)p->b.data % ALIGNMENT == 0;
-    return 2 + (p->m + p->n) % 2 + (is_aligned ? 0 : 1);
+    return 2 + ((p->m + 1) / 2 + (p->n + 1) / 2) % 3 + (is_aligned ? 0 : 1);
 }
 
 /* In a context. */
