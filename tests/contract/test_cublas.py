@@ -145,6 +145,20 @@ class Refusals(Cublas):
         self.assertEqual(json.loads(result.stdout)["parameters_digest"], expected)
         self.assertIn("exit code 14 (the GPU failed)", result.stderr)
 
+    @unittest.skipIf(REAL, "failures are injected into the emulated libraries only")
+    def test_gpu_that_returns_is_used_again(self):
+        """The GPU of both workers disappears: new processes, which name their arithmetic first, do not find it, and try again."""
+        path = self.folder / "gone"
+        run = self.spawn("run", QUICK, "--dir", "run", *SHORT, *LONG, *CUBLAS, "-o", "json", env={"TANIST_EMULATED_GPU_GONE": str(path)})
+        self.wait_tasks()
+        path.touch()
+        for code in ("exit code 14", "exit code 3"):
+            self.assertTrue(any(code in line for line in run.stderr), f"it ended without {code}")
+        path.unlink()
+        self.wait_step(self.wait_step()["step"] + 20)
+        result = self.end(run)
+        self.assertEqual(self.local("local", "--set", f"train.steps={result['steps']}"), result["parameters_digest"])
+
     @unittest.skipIf(REAL, "settings of the emulated driver")
     def test_gpus_of_other_types_are_refused(self):
         """Two types in a worker, and a run that continues on another one."""
