@@ -6,8 +6,8 @@ list(FILTER cuda_families EXCLUDE REGEX "/(emula|fiber|launch|module_file)[^/]*$
 
 include(GNUInstallDirs)
 file(RELATIVE_PATH cuda_library_path ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/tanist)
-add_library(tanist_cuda_launch OBJECT ${cuda_families} kernels/cuda/launch.c kernels/cuda/launch_queues.c
-  kernels/cuda/module_file.c)
+add_library(tanist_cuda_launch OBJECT ${cuda_families} kernels/cuda/launch.c kernels/cuda/launch_cublas.c
+  kernels/cuda/launch_queues.c kernels/cuda/module_file.c)
 target_include_directories(tanist_cuda_launch PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/include)
 target_compile_definitions(tanist_cuda_launch PRIVATE _GNU_SOURCE CUDA_ON_GPU TANIST_LIBRARY_PATH="${cuda_library_path}")
 target_link_libraries(tanist_cuda_launch PRIVATE tanist_options)
@@ -46,13 +46,12 @@ if(TANIST_TESTS)
   target_link_libraries(tanist_emulated_gpu PRIVATE tanist_options m Threads::Threads)
   set_target_properties(tanist_emulated_gpu PROPERTIES OUTPUT_NAME cuda SUFFIX .so.1 LINKER_LANGUAGE C
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/emulated-gpu)
-  # cuBLAS, likewise, for bench/bench_gpu.c.
+  # cuBLAS, likewise, over the memory and the streams of that driver.
   add_library(tanist_emulated_cublas SHARED kernels/cuda/emulated_cublas.c)
   target_include_directories(tanist_emulated_cublas PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/include)
-  target_link_libraries(tanist_emulated_cublas PRIVATE tanist_options)
+  target_link_libraries(tanist_emulated_cublas PRIVATE tanist_options tanist_emulated_gpu)
   set_target_properties(tanist_emulated_cublas PROPERTIES OUTPUT_NAME cublas SUFFIX .so.13
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/emulated-gpu)
-  add_dependencies(tanist_emulated_gpu tanist_emulated_cublas)
   # The module of the emulated driver: it has all kernels itself, and reads only the first line.
   file(WRITE ${CMAKE_BINARY_DIR}/emulated-gpu/tanist-cuda.fatbin "tanist: emulated kernels\n")
 endif()

@@ -21,7 +21,7 @@ struct coordinator_config {
 };
 
 /* Fill `config` from the job. `state_arrays` counts the arrays of each shard, the values included.
- * `kernels`, the fingerprint of the arithmetic, is truncated if it is too long. */
+ * `kernels`, the fingerprint of the arithmetic, is truncated if it is too long; "": unknown. */
 void coordinator_config_init(struct coordinator_config *config, const struct job *job,
                              const struct variable_table *variables, uint32_t state_arrays,
                              const char *kernels);

@@ -413,15 +413,16 @@ enum tn_status program_find_backend(const char *name, const struct backend **out
         return backend_portable(NULL, out, error);
     }
     if (strcmp(name, "openblas") == 0) { return backend_openblas(out, error); }
-    if (backend_cuda_parse(name, &gpu)) { return backend_cuda(gpu, out, error); }
+    if (backend_cuda_parse(name, "cuda", &gpu)) { return backend_cuda(gpu, out, error); }
+    if (backend_cuda_parse(name, "cublas", &gpu)) { return backend_cublas(gpu, out, error); }
     if (strcmp(name, "reference") == 0) {
         *out = backend_reference();
         return TN_OK;
     }
     return error_set(error, TN_ENOENT,
                      "unknown kernels '%s': one of 'portable', 'cuda', 'cuda:0' to 'cuda:%d', "
-                     "'openblas', 'reference'",
-                     name, CUDA_GPUS_MAX - 1);
+                     "'cublas', 'cublas:0' to 'cublas:%d', 'openblas', 'reference'",
+                     name, CUDA_GPUS_MAX - 1, CUDA_GPUS_MAX - 1);
 }
 
 enum tn_status program_create_part(const struct tn_graph *graph,

@@ -9,6 +9,8 @@ static const struct {
     [JOB_KERNELS_OPENBLAS] = {"cpu", "openblas", "openblas"},
     /* On a GPU only the model runs, with the bits of "portable". */
     [JOB_KERNELS_CUDA] = {"portable", "cuda", "portable"},
+    /* Plans need as much memory, and predictions are the same but for rounding. */
+    [JOB_KERNELS_CUBLAS] = {"portable", "cublas", "portable"},
 };
 
 const char *job_kernels(const struct job *job)

@@ -14,7 +14,8 @@ const char *job_kernels(const struct job *job);
 /* For struct tn_program_options: the model. Static storage. */
 const char *job_programs(const struct job *job);
 
-/* The same bits without a GPU: for plans and predictions. Static storage. */
+/* Without a GPU, for plans and predictions: with the same bits, except for "cublas". Static
+ * storage. */
 const char *job_programs_on_cpu(const struct job *job);
 
 #endif

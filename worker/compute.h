@@ -42,9 +42,9 @@ struct compute_config {
     struct buffer_pool *pool;
     /* The rows of the model's tables, at the step of the values; NULL: it has none. */
     const struct row_source *rows;
-    /* With the programs "cuda": the number of GPUs that compute a node together, 0 or 1: one; the
-     * first of them, and the number of this compute among them (worker/compute_team.h). With other
-     * programs, `gpus` threads of the CPU compute it. */
+    /* With the programs "cuda" or "cublas": the number of GPUs that compute a node together, 0 or
+     * 1: one; the first of them, and the number of this compute among them (worker/compute_team.h).
+     * With other programs, `gpus` threads of the CPU compute it. */
     uint32_t gpus, first_gpu, member;
     /* It computes no gradients, so it needs no memory for them. */
     bool evaluates_only;

@@ -52,13 +52,21 @@ struct compute_team {
 enum tn_status compute_team_programs(const struct compute_config *config, uint32_t member,
                                      const char **programs, struct error *error)
 {
-    static const char *const names[] = {
+    static const char *const cuda[] = {
         "cuda:0", "cuda:1", "cuda:2",  "cuda:3",  "cuda:4",  "cuda:5",  "cuda:6",  "cuda:7",
         "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15",
     };
+    static const char *const cublas[] = {
+        "cublas:0",  "cublas:1",  "cublas:2",  "cublas:3",  "cublas:4",  "cublas:5",
+        "cublas:6",  "cublas:7",  "cublas:8",  "cublas:9",  "cublas:10", "cublas:11",
+        "cublas:12", "cublas:13", "cublas:14", "cublas:15",
+    };
+    enum { NAMES = sizeof cuda / sizeof cuda[0] };
+    static_assert((int)NAMES == (int)(sizeof cublas / sizeof cublas[0]), "the same numbers");
+    const bool by_cublas = strcmp(config->programs, "cublas") == 0;
     uint32_t count = 0;
     *programs = config->programs;
-    if (strcmp(config->programs, "cuda") != 0) { return TN_OK; }
+    if (!by_cublas && strcmp(config->programs, "cuda") != 0) { return TN_OK; }
     /* An error is found again, and explained, when the first GPU is opened. */
     if (gpu_devices_count(&count, NULL) != TN_OK || count == 0) { return TN_OK; }
     if (config->gpus > count) {
@@ -68,8 +76,8 @@ enum tn_status compute_team_programs(const struct compute_config *config, uint32
                          ", or let CUDA_VISIBLE_DEVICES list more",
                          config->gpus, count, count == 1 ? "" : "s", count);
     }
-    count = u32_min(count, sizeof names / sizeof names[0]);
-    *programs = names[(config->first_gpu + member) % count];
+    count = u32_min(count, NAMES);
+    *programs = (by_cublas ? cublas : cuda)[(config->first_gpu + member) % count];
     return TN_OK;
 }
 

@@ -16,9 +16,9 @@
 struct compute_team;
 
 /*
- * The kernels for programs of member `member`: those of `config`, and of "cuda" the kernels on GPU
- * `first_gpu + member` of those that the driver shows, beginning with the first after the last.
- * Static storage, or that of `config`.
+ * The kernels for programs of member `member`: those of `config`, and of "cuda" and "cublas" those
+ * on GPU `first_gpu + member` of those that the driver shows, beginning with the first after the
+ * last. Static storage, or that of `config`.
  *
  *   TN_ENOENT  there are fewer GPUs than `config->gpus`
  */

@@ -7,6 +7,7 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/job/strategy.h"
+#include "kernels/gpu/cublas_identity.h"
 #include "kernels/kernels.h"
 
 static void log_data(const struct job *job, const struct inputs *run, const struct inputs *ours)
@@ -20,14 +21,22 @@ static void log_data(const struct job *job, const struct inputs *run, const stru
               *job->data.path ? job->data.path : job->data.type, texts[0], texts[1], run->from);
 }
 
-/* The kernels and, of OpenBLAS, the type of processor are the parts of a fingerprint that an
- * operator can choose. Only that of OpenBLAS has a processor. */
+/* The kernels, of OpenBLAS the type of processor, and of cuBLAS its version and the type of the GPU
+ * are the parts of a fingerprint that an operator can choose. */
 static void log_kernels(const struct inputs *run, const struct inputs *ours)
 {
     const char *core = strstr(run->fingerprint, KERNELS_FOR);
     assert(!inputs_fingerprints_agree(run, ours));
     char remedy[FINGERPRINT_MAX + 64] = "use the same version of tanist";
-    if ((core != NULL) != (strstr(ours->fingerprint, KERNELS_FOR) != NULL)) {
+    const bool run_has_cublas = strstr(run->fingerprint, CUBLAS_IDENTITY) != NULL;
+    if (run_has_cublas != (strstr(ours->fingerprint, CUBLAS_IDENTITY) != NULL)) {
+        snprintf(remedy, sizeof remedy, "set train.kernels=%s",
+                 run_has_cublas ? "cublas"
+                 : core != NULL ? "openblas"
+                                : "portable");
+    } else if (run_has_cublas) {
+        snprintf(remedy, sizeof remedy, "use the same version of cuBLAS and GPUs of this type");
+    } else if ((core != NULL) != (strstr(ours->fingerprint, KERNELS_FOR) != NULL)) {
         snprintf(remedy, sizeof remedy, "set train.kernels=%s",
                  core != NULL ? "openblas" : "portable");
     } else if (core != NULL) {

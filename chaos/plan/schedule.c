@@ -128,7 +128,7 @@ struct cluster_shape cluster_shape_of(const struct job *job)
                                   .servers = job->zookeeper.servers,
                                   .steps = job->train.steps,
                                   .session_timeout_ms = job->zookeeper.session_timeout_ms,
-                                  .has_gpus = job->train.kernels == JOB_KERNELS_CUDA};
+                                  .has_gpus = job_has_gpus(job)};
 }
 
 static bool is_over(const struct plan *plan, uint64_t at_ms)

@@ -25,6 +25,8 @@ static enum tn_status open_coordinator(struct node_setup *setup, void **out, str
     enum tn_status status = kernels_open(job_kernels(&setup->job), &kernels, error);
     if (status != TN_OK) { return status; }
     kernels->fingerprint(fingerprint, sizeof fingerprint);
+    /* Only workers know the type of their GPUs. */
+    if (setup->job.train.kernels == JOB_KERNELS_CUBLAS) { fingerprint[0] = '\0'; }
     const struct optimizer optimizer = optimizer_of_job(&setup->job, &setup->variables);
     coordinator_config_init(&parts->config, &setup->job, &setup->variables, optimizer.arrays,
                             fingerprint);

@@ -22,7 +22,7 @@ static enum tn_status open_evaluator(struct node_setup *setup, void **out, struc
     *out = parts;
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     index_use(setup->dir);
-    enum tn_status status = training_parts_open(&parts->training, &setup->job, error);
+    enum tn_status status = training_parts_open(&parts->training, &setup->job, 0, error);
     if (status != TN_OK) { return status; }
     return saved_model_use(&parts->saved, setup->dir, &setup->job, parts->training.model, error);
 }

@@ -84,7 +84,7 @@ static bool joins(const struct job *job, const struct model *model, struct slice
                   uint64_t *bytes)
 {
     uint32_t examples;
-    if (model == NULL || job->train.kernels == JOB_KERNELS_CUDA) { return false; }
+    if (model == NULL || job_has_gpus(job)) { return false; }
     if (!compute_joins(job, &model->table, node, &examples)) { return false; }
     return plan_program(job, model, TN_TRAIN, examples * node.count, node.count, bytes, NULL) ==
            TN_OK;

@@ -171,7 +171,7 @@ static enum tn_status work(struct local_run *run, struct error *error)
                    run->job.name, run->folder.dir);
     status = resume_change_of_process(run, checkpoints, error);
     if (status != TN_OK) { return status; }
-    status = training_parts_open(&parts, &run->job, error);
+    status = training_parts_open(&parts, &run->job, 0, error);
     if (status == TN_OK) { status = train(run, &parts, checkpoints, error); }
     training_parts_close(&parts);
     return status;

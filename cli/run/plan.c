@@ -85,7 +85,7 @@ static bool print_worker(const struct memory_plan *memory, uint32_t member)
 /* Nothing, if the workers compute on CPUs. */
 static bool print_gpus(const struct job *job)
 {
-    if (job->train.kernels != JOB_KERNELS_CUDA) { return true; }
+    if (!job_has_gpus(job)) { return true; }
     if (job->train.gpus == 1) {
         return printf("GPUs: one for each worker, that of worker:0 is /gpu:0, that of worker:1 the "
                       "next one of its host\n") >= 0;
@@ -215,9 +215,8 @@ static int print_json(const struct view *view)
     const bool has_rows = view->variables->row_table_count > 0 && view->job.cluster.ps > 0;
     json_t *rows =
         has_rows ? json_pack("{s:f}", "imbalance", plan_tables_imbalance(&view->job)) : json_null();
-    json_t *gpus = view->job.train.kernels == JOB_KERNELS_CUDA
-                       ? json_integer((json_int_t)view->job.train.gpus)
-                       : json_null();
+    json_t *gpus =
+        job_has_gpus(&view->job) ? json_integer((json_int_t)view->job.train.gpus) : json_null();
     return output_json(json_pack("{s:i, s:s, s:s, s:I, s:f, s:o, s:o, s:o, s:o, s:o}", "version", 1,
                                  "job", view->job.name, "strategy",
                                  placement_strategy_name(view->job.placement.strategy),

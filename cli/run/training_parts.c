@@ -1,20 +1,38 @@
 #include "cli/run/training_parts.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/gpu/cublas_identity.h"
 #include "kernels/job_kernels.h"
 
 static void identify_inputs(struct training_parts *parts)
 {
     const struct digest data = dataset_digest(parts->train, parts->evaluated);
-    parts->kernels->fingerprint(parts->inputs.fingerprint, sizeof parts->inputs.fingerprint);
     parts->inputs.data[0] = data.low;
     parts->inputs.data[1] = data.high;
 }
 
+/* With "cublas", the fingerprint also names the library and the type of the GPUs. */
+static enum tn_status identify_kernels(struct training_parts *parts, const struct job *job,
+                                       uint32_t worker, struct error *error)
+{
+    char *text = parts->inputs.fingerprint, gpus[FINGERPRINT_MAX];
+    parts->kernels->fingerprint(text, sizeof parts->inputs.fingerprint);
+    if (job->train.kernels != JOB_KERNELS_CUBLAS) { return TN_OK; }
+    const enum tn_status status =
+        cublas_identity(worker * job->train.gpus, job->train.gpus, gpus, sizeof gpus, error);
+    const size_t length = strlen(text);
+    (void)snprintf(text + length, sizeof parts->inputs.fingerprint - length, "; %s", gpus);
+    return status;
+}
+
 enum tn_status training_parts_open(struct training_parts *parts, const struct job *job,
-                                   struct error *error)
+                                   uint32_t worker, struct error *error)
 {
     *parts = (struct training_parts){.programs = job_programs(job)};
     enum tn_status status = kernels_open(job_kernels(job), &parts->kernels, error);
+    if (status == TN_OK) { status = identify_kernels(parts, job, worker, error); }
     if (status == TN_OK) { status = model_open(job, &parts->model, error); }
     if (status == TN_OK) { status = dataset_open(job, DATASET_TRAIN, &parts->train, error); }
     if (status == TN_OK) {

@@ -23,10 +23,11 @@ struct training_parts {
     struct inputs inputs; /* The fingerprint of the kernels and the digest of the data. */
 };
 
-/* `parts` must be closed after a failure, too. Errors are those of
- * kernels_open(), model_open() and dataset_open(). */
+/* `worker` is the number of the worker, whose GPUs are used, and 0 for others. `parts` must be
+ * closed after a failure, too. Errors are those of kernels_open(), model_open(), dataset_open()
+ * and, with the kernels "cublas", cublas_identity(). */
 MUST_CHECK enum tn_status training_parts_open(struct training_parts *parts, const struct job *job,
-                                              struct error *error);
+                                              uint32_t worker, struct error *error);
 void training_parts_close(struct training_parts *parts); /* A zeroed one is allowed. */
 
 #endif

@@ -25,7 +25,8 @@ static enum tn_status open_worker(struct node_setup *setup, void **out, struct e
     *out = parts;
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     index_use(setup->dir);
-    enum tn_status status = training_parts_open(&parts->training, &setup->job, error);
+    enum tn_status status =
+        training_parts_open(&parts->training, &setup->job, setup->task.index, error);
     const bool has_ps = strategy_of_job(&setup->job)->has_ps;
     return status == TN_OK && !has_ps ? node_store_prepare(&parts->store, setup, error) : status;
 }

@@ -51,7 +51,12 @@ enum strategy_type {
     STRATEGY_TYPE_MIRROR,
     STRATEGY_TYPE_GROUP,
 };
-enum job_kernels { JOB_KERNELS_PORTABLE, JOB_KERNELS_OPENBLAS, JOB_KERNELS_CUDA };
+enum job_kernels {
+    JOB_KERNELS_PORTABLE,
+    JOB_KERNELS_OPENBLAS,
+    JOB_KERNELS_CUDA,
+    JOB_KERNELS_CUBLAS
+};
 enum { JOB_GPUS_MAX = 8 };
 /* The way of frames between workers and ps. */
 enum transport_lane {
@@ -316,6 +321,12 @@ uint32_t job_workers_least(const struct job *job);
 /* "3", or "2-8". */
 enum { JOB_WORKERS_TEXT_MAX = 24 };
 void job_workers_text(const struct job *job, char text[static JOB_WORKERS_TEXT_MAX]);
+
+/* Whether the workers compute on GPUs. */
+static inline bool job_has_gpus(const struct job *job)
+{
+    return job->train.kernels == JOB_KERNELS_CUDA || job->train.kernels == JOB_KERNELS_CUBLAS;
+}
 
 /* evaluate.every_steps for the workers. 0 (only at the end) if there is an evaluator, which
  * evaluates the steps before. */

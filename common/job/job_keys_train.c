@@ -5,7 +5,7 @@
 #include "common/job/job_key_rows.h"
 
 static const char *const modes[] = {"sync", "async", NULL};
-static const char *const kernels[] = {"portable", "openblas", "cuda", NULL};
+static const char *const kernels[] = {"portable", "openblas", "cuda", "cublas", NULL};
 #define OPTIMIZERS                                                                                 \
     [OPTIMIZER_SGD] = "sgd", [OPTIMIZER_MOMENTUM] = "momentum", [OPTIMIZER_NESTEROV] = "nesterov", \
     [OPTIMIZER_ADAGRAD] = "adagrad", [OPTIMIZER_RMSPROP] = "rmsprop", [OPTIMIZER_ADAM] = "adam",   \
@@ -183,13 +183,14 @@ static const struct json_field fields[] = {
          "on failures. `async`: the gradient of each slice is applied as soon as it arrives."),
     NAME(FIELD_ENUM, "train.kernels", train.kernels, kernels, FIXED,
          "The implementation of the arithmetic. `portable`: Tanist's own kernels, with the same "
-         "bits on every processor. `openblas`: matrix products by OpenBLAS, which must be "
-         "installed, with the same bits on processors of one type; convolutions and attention are "
-         "slow. `cuda`: on the [GPU](gpu.md) of each worker, with the same bits as `portable`."),
+         "bits on every processor. `openblas`: products by OpenBLAS, with the same bits on "
+         "processors of one type; convolutions and attention are slow. `cuda`: on the "
+         "[GPU](gpu.md) of each worker, with the bits of `portable`. `cublas`: on GPUs, with "
+         "products by [cuBLAS](gpu.md#matrix-products-by-cublas)."),
     NUMBER(FIELD_UINT, "train.gpus", train.gpus, 1, JOB_GPUS_MAX, CHANGEABLE,
-           "With `train.kernels` `cuda`: the number of [GPUs](gpu.md#several-gpus) of each worker, "
-           "which compute slices of a step at the same time. The number does not change the "
-           "result."),
+           "With `train.kernels` `cuda` or `cublas`: the number of [GPUs](gpu.md#several-gpus) of "
+           "each worker, which compute slices of a step at the same time. The number does not "
+           "change the result."),
     NUMBER(FIELD_UINT, "train.steps", train.steps, 1, MANY, CHANGEABLE,
            "The number of updates of the parameters until the job is done."),
     NUMBER(FIELD_UINT, "train.batch", train.batch, 1, 1 << 24, FIXED,

@@ -94,11 +94,16 @@ static enum tn_status check_group_sizes(const struct job *job, struct error *err
     return TN_OK;
 }
 
+static const char *gpu_kernels(const struct job *job)
+{
+    return job->train.kernels == JOB_KERNELS_CUBLAS ? "cublas" : "cuda";
+}
+
 static enum tn_status check_group(const struct job *job, struct error *error)
 {
     const struct rule rules[] = {
         {job->train.mode == TRAIN_ASYNC, "train.mode", "async", "train.mode=sync"},
-        {job->train.kernels == JOB_KERNELS_CUDA, "train.kernels", "cuda", "train.kernels=portable"},
+        {job_has_gpus(job), "train.kernels", gpu_kernels(job), "train.kernels=portable"},
         {job->train.ema > 0, "train.ema", "not 0", "train.ema=0"},
         {job->cluster.workers_least != 0, "cluster.workers", "a range", "cluster.workers=2"},
         {job->cluster.evaluators > 0, "cluster.evaluators", "1", "cluster.evaluators=0"},
@@ -134,6 +139,7 @@ enum tn_status job_check_workers_per_process(const struct job *job, struct error
         {type == STRATEGY_TYPE_GROUP, "strategy.type is group, where workers listen"},
         {job->cluster.workers_least != 0, "cluster.workers is a range, so workers come and go"},
         {job->train.kernels == JOB_KERNELS_CUDA, "train.kernels is cuda, with a GPU each"},
+        {job->train.kernels == JOB_KERNELS_CUBLAS, "train.kernels is cublas, with a GPU each"},
     };
     if (job->cluster.workers_per_process == 1) { return TN_OK; }
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
@@ -169,8 +175,8 @@ static enum tn_status check_type(const struct job *job, struct error *error)
 static enum tn_status check_gpus(const struct job *job, struct error *error)
 {
     const char *reason = NULL;
-    if (job->train.kernels != JOB_KERNELS_CUDA) {
-        reason = "train.kernels is not cuda";
+    if (!job_has_gpus(job)) {
+        reason = "train.kernels is not cuda or cublas";
     } else if (job->train.mode == TRAIN_ASYNC) {
         reason = "train.mode is async, where a worker computes one slice at a time";
     }

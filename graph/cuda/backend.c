@@ -68,13 +68,13 @@ enum tn_status backend_cuda_over(const struct cuda_library *library, struct back
     return status;
 }
 
-bool backend_cuda_parse(const char *name, uint32_t *gpu)
+bool backend_cuda_parse(const char *name, const char *kernels, uint32_t *gpu)
 {
-    static const char prefix[] = "cuda:";
+    const size_t length = strlen(kernels);
     *gpu = 0;
-    if (strcmp(name, "cuda") == 0) { return true; }
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0) { return false; }
-    const char *digits = name + sizeof prefix - 1;
+    if (strcmp(name, kernels) == 0) { return true; }
+    if (strncmp(name, kernels, length) != 0 || name[length] != ':') { return false; }
+    const char *digits = name + length + 1;
     for (; *digits >= '0' && *digits <= '9' && *gpu < CUDA_GPUS_MAX; digits++) {
         *gpu = *gpu * 10 + (uint32_t)(*digits - '0');
     }
@@ -89,6 +89,20 @@ enum tn_status backend_cuda(uint32_t gpu, const struct backend **out, struct err
     *out = &backends[gpu];
     enum tn_status status = cuda_library_open(gpu, &library, error);
     if (status == TN_OK) { status = backend_cuda_over(library, &backends[gpu], error); }
+    backends[gpu].device.number = gpu;
+    return status;
+}
+
+enum tn_status backend_cublas(uint32_t gpu, const struct backend **out, struct error *error)
+{
+    static struct backend backends[CUDA_GPUS_MAX]; /* Each is always filled with the same. */
+    const struct cuda_library *library = NULL;
+    assert(out != NULL && gpu < CUDA_GPUS_MAX);
+    *out = &backends[gpu];
+    enum tn_status status = cuda_library_open_cublas(gpu, &library, error);
+    if (status == TN_OK) { status = backend_cuda_over(library, &backends[gpu], error); }
+    backends[gpu].name = "cublas";
+    backends[gpu].joins = false;
     backends[gpu].device.number = gpu;
     return status;
 }

@@ -11,15 +11,22 @@
 
 struct cuda_library;
 
-/* Whether `name` is "cuda", which is the first GPU, or "cuda:N" with N below CUDA_GPUS_MAX. */
-bool backend_cuda_parse(const char *name, uint32_t *gpu);
+/* Whether `name` is `kernels`, such as "cuda", which is the first GPU, or `kernels` followed by
+ * ":N" with N below CUDA_GPUS_MAX. */
+bool backend_cuda_parse(const char *name, const char *kernels, uint32_t *gpu);
 
 /* Opens GPU `gpu`, below CUDA_GPUS_MAX, whose backend belongs to one thread at a time. Errors as
  * cuda_library_open(). */
 MUST_CHECK enum tn_status backend_cuda(uint32_t gpu, const struct backend **out,
                                        struct error *error);
 
-/* The same over any library, which is valid as long as the backend is; for tests. */
+/* The backend "cublas": the same with products by cuBLAS. A row of a product may have other bits if
+ * there are more rows, so slices are never computed together. Errors as cuda_library_open_cublas().
+ */
+MUST_CHECK enum tn_status backend_cublas(uint32_t gpu, const struct backend **out,
+                                         struct error *error);
+
+/* "cuda" over any library, which is valid as long as the backend is; for tests. */
 MUST_CHECK enum tn_status backend_cuda_over(const struct cuda_library *library,
                                             struct backend *backend, struct error *error);
 

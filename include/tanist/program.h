@@ -31,7 +31,8 @@ struct tn_program_options {
     size_t struct_size; /* sizeof of this struct. */
     enum tn_mode mode;
     uint32_t examples; /* The value of TN_BATCH, at least 1. */
-    /* "portable", "cuda", "cuda:1", "openblas", "reference"; NULL: "portable". */
+    /* "portable", "cuda", "cuda:1", "cublas", "cublas:1", "openblas", "reference"; NULL:
+     * "portable". */
     const char *kernels;
     uint64_t memory_max; /* Bytes; 0: no limit. */
     bool without_passes; /* For tests: the bits must be the same. */
@@ -46,8 +47,8 @@ struct tn_program_options {
  *
  *   TN_EINVAL  the graph has an error (its text is returned), no loss in TN_TRAIN, nothing to
  *              compute, or an operation without a gradient or kernel that would need one
- *   TN_ENOENT  the name of the kernels is unknown, or their library is not installed; "cuda": the
- *              machine has no GPU, no driver or no module of kernels
+ *   TN_ENOENT  the name of the kernels is unknown, or their library is not installed; "cuda" and
+ *              "cublas": the machine has no GPU, no driver or no module of kernels
  *   TN_ENOMEM  more memory than memory_max, or than there is, also on the GPU; the text has the
  *              number of bytes
  *   TN_EDEVICE the GPU failed

@@ -25,13 +25,13 @@ static struct cuda_operand columns_of(const float *data, size_t rows, size_t col
 }
 
 /* out[m][n] = a b for each head. */
-static void multiply(const struct cuda_attention *task, size_t m, size_t n, size_t k,
-                     struct cuda_operand a, struct cuda_operand b, enum product_places places,
-                     float *out)
+static void multiply_heads(const struct cuda_attention *task, product_function *multiply, size_t m,
+                           size_t n, size_t k, struct cuda_operand a, struct cuda_operand b,
+                           enum product_places places, float *out)
 {
     const struct cuda_matmul product = {
         task->batch * task->heads, m, n, k, a, b, out, false, NULL, false};
-    product_run(&product, task->causal ? places : PRODUCT_ALL);
+    multiply(&product, task->causal ? places : PRODUCT_ALL);
 }
 
 static struct cuda_softmax softmax_of(const struct cuda_attention *task)
@@ -43,34 +43,49 @@ static struct cuda_softmax softmax_of(const struct cuda_attention *task)
     return softmax;
 }
 
-static void run_attention(const struct cuda_attention *task, const float *q, const float *k,
-                          const float *v, float *p, float *out)
+CUDA_EXPORT void attention_run(const struct cuda_attention *task, product_function *multiply,
+                               const float *q, const float *k, const float *v, float *p, float *out)
 {
     const size_t queries = task->queries, keys = task->keys;
     const struct cuda_softmax softmax = softmax_of(task);
-    multiply(task, queries, keys, task->width, rows_of(q, queries, task->width),
-             columns_of(k, keys, task->width), PRODUCT_ALL, p);
+    multiply_heads(task, multiply, queries, keys, task->width, rows_of(q, queries, task->width),
+                   columns_of(k, keys, task->width), PRODUCT_ALL, p);
     softmax_run(&softmax, p, p);
-    multiply(task, queries, task->value_width, keys, rows_of(p, queries, keys),
-             rows_of(v, keys, task->value_width), PRODUCT_TO_ROW, out);
+    multiply_heads(task, multiply, queries, task->value_width, keys, rows_of(p, queries, keys),
+                   rows_of(v, keys, task->value_width), PRODUCT_TO_ROW, out);
 }
 
 /* dp = dout v', then ds in its place; dq = ds k, dk = ds' q, dv = p' dout. */
+CUDA_EXPORT void attention_run_gradient(const struct cuda_attention *task,
+                                        product_function *multiply, const float *q, const float *k,
+                                        const float *v, const float *p, const float *dout,
+                                        float *ds, float *dq, float *dk, float *dv)
+{
+    const size_t queries = task->queries, keys = task->keys;
+    const struct cuda_softmax softmax = softmax_of(task);
+    multiply_heads(task, multiply, queries, keys, task->value_width,
+                   rows_of(dout, queries, task->value_width),
+                   columns_of(v, keys, task->value_width), PRODUCT_ALL, ds);
+    softmax_run_gradient(&softmax, p, ds, ds);
+    multiply_heads(task, multiply, queries, task->width, keys, rows_of(ds, queries, keys),
+                   rows_of(k, keys, task->width), PRODUCT_TO_ROW, dq);
+    multiply_heads(task, multiply, keys, task->width, queries, columns_of(ds, queries, keys),
+                   rows_of(q, queries, task->width), PRODUCT_FROM_ROW, dk);
+    multiply_heads(task, multiply, keys, task->value_width, queries, columns_of(p, queries, keys),
+                   rows_of(dout, queries, task->value_width), PRODUCT_FROM_ROW, dv);
+}
+
+static void run_attention(const struct cuda_attention *task, const float *q, const float *k,
+                          const float *v, float *p, float *out)
+{
+    attention_run(task, product_run, q, k, v, p, out);
+}
+
 static void run_attention_gradient(const struct cuda_attention *task, const float *q,
                                    const float *k, const float *v, const float *p,
                                    const float *dout, float *ds, float *dq, float *dk, float *dv)
 {
-    const size_t queries = task->queries, keys = task->keys;
-    const struct cuda_softmax softmax = softmax_of(task);
-    multiply(task, queries, keys, task->value_width, rows_of(dout, queries, task->value_width),
-             columns_of(v, keys, task->value_width), PRODUCT_ALL, ds);
-    softmax_run_gradient(&softmax, p, ds, ds);
-    multiply(task, queries, task->width, keys, rows_of(ds, queries, keys),
-             rows_of(k, keys, task->width), PRODUCT_TO_ROW, dq);
-    multiply(task, keys, task->width, queries, columns_of(ds, queries, keys),
-             rows_of(q, queries, task->width), PRODUCT_FROM_ROW, dk);
-    multiply(task, keys, task->value_width, queries, columns_of(p, queries, keys),
-             rows_of(dout, queries, task->value_width), PRODUCT_FROM_ROW, dv);
+    attention_run_gradient(task, product_run, q, k, v, p, dout, ds, dq, dk, dv);
 }
 
 CUDA_EXPORT void CUDA_FILL(attention)(struct cuda_kernels *table)

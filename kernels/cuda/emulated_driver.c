@@ -36,7 +36,7 @@ static struct {
     int visible[EMULATED_DEVICES_MAX];
     int count;
     unsigned long long devices, memory, init, calls, error, context, operations, pinned;
-    unsigned long long broken, small, limit;
+    unsigned long long broken, small, limit, other;
     unsigned long long called;
     int sticky; /* The code of all later calls. */
     struct gpu_context contexts[EMULATED_DEVICES_MAX];
@@ -164,14 +164,14 @@ static void read_settings(void)
         {"devices=", &gpus.devices},       {"memory=", &gpus.memory}, {"init=", &gpus.init},
         {"calls=", &gpus.calls},           {"error=", &gpus.error},   {"context=", &gpus.context},
         {"operations=", &gpus.operations}, {"pinned=", &gpus.pinned}, {"broken=", &gpus.broken},
-        {"small=", &gpus.small},           {"limit=", &gpus.limit},
+        {"small=", &gpus.small},           {"limit=", &gpus.limit},   {"other=", &gpus.other},
     };
     const char *settings = getenv("TANIST_EMULATED_GPU");
     gpus.devices = 1;
     gpus.memory = 1ULL << 30;
     gpus.init = gpus.calls = gpus.error = gpus.context = gpus.operations = gpus.pinned = 0;
     gpus.limit = 0;
-    gpus.broken = gpus.small = NO_DEVICE;
+    gpus.broken = gpus.small = gpus.other = NO_DEVICE;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         *keys[i].value = emulated_setting(settings, keys[i].name, *keys[i].value);
     }
@@ -261,9 +261,8 @@ int emulated_device_name(char *name, int size, int device)
 int emulated_device_attribute(int *value, int attribute, int device)
 {
     const int code = emulated_enter(NEEDS_NOTHING);
-    (void)device;
     switch (attribute) {
-    case GPU_MULTIPROCESSORS: *value = 1; break;
+    case GPU_MULTIPROCESSORS: *value = (unsigned)device == gpus.other ? 2 : 1; break;
     case GPU_CAPABILITY_MAJOR: *value = EMULATED_MAJOR; break;
     case GPU_CAPABILITY_MINOR: *value = EMULATED_MINOR; break;
     default: return emulated_leave(GPU_INVALID_VALUE);

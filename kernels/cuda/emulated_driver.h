@@ -33,6 +33,8 @@
  * While the file exists that TANIST_EMULATED_GPU_GONE names, the GPUs have disappeared: cuInit
  * finds none, and other calls fail with GPU_UNKNOWN from then on.
  *
+ *   other=K               device K has another number of multiprocessors
+ *
  * Devices are those that CUDA_VISIBLE_DEVICES lists by number.
  *
  * Threads: any; calls exclude each other.

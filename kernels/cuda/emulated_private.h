@@ -37,6 +37,10 @@ uint8_t *emulated_range(gpu_address address, size_t bytes);
 /* Whether these bytes of the host are within one pinned allocation. */
 bool emulated_is_pinned(const void *memory, size_t bytes);
 
+/* Between enter and leave: queue a call of a function with a copy of its arguments, for the default
+ * stream of the thread's context. */
+int emulated_add_call(void (*call)(const void *arguments), const void *arguments, size_t bytes);
+
 /* GPU_ILLEGAL_ADDRESS: a kernel has written outside of an allocation. */
 int emulated_check_memory(void);
 

@@ -86,6 +86,7 @@ static void carry_out(const struct operation *operation)
         emulation_launch(work->kernel->name, work->kernel->thread, work->blocks, work->threads,
                          from);
         break;
+    case WORK_CALL: work->call(from); break;
     case WORK_RECORD:
         if (work->event != NULL) { work->event->launches = emulation_launches(); }
         break;
@@ -151,7 +152,8 @@ static bool may_run(const struct operation *operation, uint64_t scan)
 static bool is_eager(const struct operation *operation)
 {
     if (is_copy(operation)) { return queue.order == ORDER_COPIES; }
-    return operation->work.kind != WORK_LAUNCH || queue.order == ORDER_KERNELS;
+    const bool computes = operation->work.kind == WORK_LAUNCH || operation->work.kind == WORK_CALL;
+    return !computes || queue.order == ORDER_KERNELS;
 }
 
 /* Begins the copies that may run. Returns an operation that may run and, with `eager`, is eager:

@@ -32,11 +32,11 @@ struct gpu_event {
     uint64_t launches; /* When this was done. */
 };
 
-enum emulated_kind { WORK_COPY, WORK_FILL, WORK_LAUNCH, WORK_RECORD, WORK_WAIT };
+enum emulated_kind { WORK_COPY, WORK_FILL, WORK_LAUNCH, WORK_CALL, WORK_RECORD, WORK_WAIT };
 
 struct emulated_work {
     enum emulated_kind kind;
-    /* A copy or a fill: its target; a copy or a launch: its source, or the kernel's arguments. */
+    /* A copy or a fill: its target; a copy, a launch or a call: its source, or the arguments. */
     uint8_t *to;
     const uint8_t *from;
     size_t bytes;
@@ -44,7 +44,8 @@ struct emulated_work {
     unsigned char value; /* The byte of a fill. */
     const struct emulation_kernel *kernel;
     unsigned blocks, threads;
-    struct gpu_event *event; /* The event of a record or a wait. */
+    void (*call)(const void *arguments); /* A call: work of another library. */
+    struct gpu_event *event;             /* The event of a record or a wait. */
 };
 
 /* Read order=, seed=, operations= and error= of TANIST_EMULATED_GPU, if they have changed. */

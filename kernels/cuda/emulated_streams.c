@@ -255,6 +255,13 @@ int emulated_launch(struct gpu_function *function, unsigned blocks_x, unsigned b
     return emulated_leave(add(code, stream, &work, NULL));
 }
 
+int emulated_add_call(void (*call)(const void *arguments), const void *arguments, size_t bytes)
+{
+    const struct emulated_work work = {
+        .kind = WORK_CALL, .call = call, .from = arguments, .bytes = bytes, .is_staged = true};
+    return add(GPU_SUCCESS, NULL, &work, NULL);
+}
+
 /* ------------------------------------------------------ texts */
 
 static const struct {

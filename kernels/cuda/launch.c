@@ -95,6 +95,11 @@ const struct gpu_driver *launch_driver(void)
     return gpu->driver;
 }
 
+uint32_t launch_number(void)
+{
+    return gpu->number;
+}
+
 struct launch_streams *launch_streams(void)
 {
     return &gpu->streams;

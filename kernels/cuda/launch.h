@@ -40,8 +40,10 @@ void cuda_launch(struct cuda_entry *entry, size_t blocks, size_t threads, const 
     cuda_launch(&name##_entry, blocks, threads, &(arguments))
 
 /* The emulation has functions of these names, too. */
-#define product_run          product_run_on_gpu
-#define softmax_run          softmax_run_on_gpu
-#define softmax_run_gradient softmax_run_gradient_on_gpu
+#define product_run            product_run_on_gpu
+#define softmax_run            softmax_run_on_gpu
+#define softmax_run_gradient   softmax_run_gradient_on_gpu
+#define attention_run          attention_run_on_gpu
+#define attention_run_gradient attention_run_gradient_on_gpu
 
 #endif

@@ -17,6 +17,7 @@ enum tn_status launch_end(enum tn_status status, const struct error *text, struc
 
 /* Between them: */
 const struct gpu_driver *launch_driver(void);
+uint32_t launch_number(void); /* The GPU that the thread has selected. */
 struct launch_streams *launch_streams(void);
 /* A code of the driver as the status of `what`. */
 MUST_CHECK enum tn_status launch_check(int code, struct error *text, const char *what);

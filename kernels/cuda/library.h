@@ -18,7 +18,7 @@
 #include "kernels/gpu/queues.h"
 
 struct cuda_library {
-    const char *name; /* "emulation" or "cuda". */
+    const char *name; /* "emulation", "cuda" or "cublas". */
     const struct cuda_kernels *kernels;
 
     /* Later calls of this thread are for GPU `number`, which was opened. NULL: there is one. */
@@ -52,6 +52,19 @@ struct cuda_library {
  */
 MUST_CHECK enum tn_status cuda_library_open(uint32_t number, const struct cuda_library **out,
                                             struct error *error);
+
+/*
+ * The same with matrix products by cuBLAS in float32: of matrices, of attention, and of
+ * convolutions with windows of one pixel. Products of a shape and alignment have the same bits on
+ * all GPUs of a type (kernels/gpu/cublas_identity.h), and other bits than in another shape. Each
+ * GPU has a handle and a workspace, which this allocates. Errors as above; also:
+ *
+ *   TN_ENOENT   no cuBLAS
+ *   TN_ENOMEM   the GPU has no memory for the workspace
+ *   TN_EDEVICE  cuBLAS failed
+ */
+MUST_CHECK enum tn_status cuda_library_open_cublas(uint32_t number, const struct cuda_library **out,
+                                                   struct error *error);
 
 /* The emulation; only tests link it. */
 const struct cuda_library *cuda_emulated(void);

@@ -1,5 +1,5 @@
-/* kernels/cuda/product.h: products that skip places of k which are known to be zeros. Private to
- * kernels/cuda/. */
+/* kernels/cuda/product.h: products that skip places of k which are known to be zeros, and
+ * attention over any products. Private to kernels/cuda/. */
 #ifndef KERNELS_CUDA_PRODUCT_H
 #define KERNELS_CUDA_PRODUCT_H
 
@@ -15,5 +15,17 @@ enum product_places {
 };
 
 CUDA_EXPORT void product_run(const struct cuda_matmul *task, enum product_places places);
+
+/* The products of attention by any function that has the results of product_run(), which may also
+ * take all places of k. */
+typedef void product_function(const struct cuda_matmul *task, enum product_places places);
+
+CUDA_EXPORT void attention_run(const struct cuda_attention *task, product_function *multiply,
+                               const float *q, const float *k, const float *v, float *p,
+                               float *out);
+CUDA_EXPORT void attention_run_gradient(const struct cuda_attention *task,
+                                        product_function *multiply, const float *q, const float *k,
+                                        const float *v, const float *p, const float *dout,
+                                        float *ds, float *dq, float *dk, float *dv);
 
 #endif

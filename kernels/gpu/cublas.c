@@ -2,38 +2,116 @@
 
 #include <assert.h>
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "common/base/library_function.h"
 
-static struct cublas loaded;
+static struct {
+    pthread_once_t once;
+    struct cublas table;
+    struct error error; /* The result of the only attempt. */
+} opened = {.once = PTHREAD_ONCE_INIT};
 
 /* NULL, or the first symbol that the library lacks. */
 static const char *fill_table(void *library)
 {
 #define X(name, symbol, parameters)                                                                \
-    if (!library_function(library, #symbol, &loaded.name)) { return #symbol; }
+    if (!library_function(library, #symbol, &opened.table.name)) { return #symbol; }
     CUBLAS_FUNCTIONS(X)
+    CUBLAS_TEXTS(X)
 #undef X
     return NULL;
 }
 
-enum tn_status cublas_open(const struct cublas **table, struct error *error)
+/* Where the loader looks. */
+static const char *folders(char *text, size_t size)
+{
+    const char *path = getenv("LD_LIBRARY_PATH");
+    if (path == NULL || *path == '\0') {
+        return "the system's folders; LD_LIBRARY_PATH is not set";
+    }
+    (void)snprintf(text, size, "LD_LIBRARY_PATH, which is \"%.300s\", and the system's folders",
+                   path);
+    return text;
+}
+
+/* The file that was loaded, for an error. */
+static const char *file_of(void *library, char *text, size_t size)
+{
+    Dl_info info;
+    void *function = dlsym(library, "cublasGetProperty");
+    if (function == NULL || dladdr(function, &info) == 0 || info.dli_fname == NULL) {
+        return "libcublas";
+    }
+    (void)snprintf(text, size, "%.300s", info.dli_fname);
+    return text;
+}
+
+static enum tn_status load(struct error *error)
 {
     static const char *const names[] = {"libcublas.so.13", "libcublas.so.12"};
+    char text[512];
+    char reason[512] = "unknown";
+    int major = 0;
     void *library = NULL; /* Never closed. */
-    assert(table != NULL);
-    *table = &loaded;
     for (size_t i = 0; library == NULL && i < sizeof names / sizeof names[0]; i++) {
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        const char *failure = library == NULL && i == 0 ? dlerror() : NULL;
+        if (failure != NULL) { (void)snprintf(reason, sizeof reason, "%s", failure); }
     }
     if (library == NULL) {
-        const char *reason = dlerror();
         return error_set(error, TN_ENOENT,
-                         "cuBLAS cannot be loaded (%s): install the CUDA toolkit, or give the "
-                         "folder of libcublas.so.13 in LD_LIBRARY_PATH",
-                         reason != NULL ? reason : "unknown");
+                         "cuBLAS cannot be loaded (%s): libcublas.so.13 and libcublas.so.12 were "
+                         "looked for in %s: install the CUDA toolkit, or give the folder of "
+                         "libcublas.so.13 in LD_LIBRARY_PATH",
+                         reason, folders(text, sizeof text));
     }
     const char *missing = fill_table(library);
-    if (missing == NULL) { return TN_OK; }
-    return error_set(error, TN_EINTERNAL, "cuBLAS has no function %s", missing);
+    if (missing != NULL) {
+        return error_set(error, TN_ENOENT,
+                         "%s has no function %s: it is not NVIDIA's cuBLAS, or is too old: install "
+                         "cuBLAS 12 or 13, or check LD_LIBRARY_PATH",
+                         file_of(library, text, sizeof text), missing);
+    }
+    if (opened.table.property(CUBLAS_MAJOR, &major) == 0 && major >= CUBLAS_OLDEST) {
+        return TN_OK;
+    }
+    return error_set(error, TN_ENOENT,
+                     "%s is cuBLAS %d, which is too old: install cuBLAS 12 or 13, or check "
+                     "LD_LIBRARY_PATH",
+                     file_of(library, text, sizeof text), major);
+}
+
+static void load_once(void)
+{
+    opened.error.status = load(&opened.error);
+}
+
+enum tn_status cublas_open(const struct cublas **table, struct error *error)
+{
+    assert(table != NULL);
+    const int failed = pthread_once(&opened.once, load_once);
+    assert(failed == 0);
+    *table = &opened.table;
+    if (opened.error.status == TN_OK) { return TN_OK; }
+    return error_set(error, opened.error.status, "%s", opened.error.text);
+}
+
+enum tn_status cublas_check(const struct cublas *table, int code, struct error *error,
+                            const char *format, ...)
+{
+    assert(table != NULL);
+    if (code == 0) { return TN_OK; }
+    char what[512] = "";
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    const char *name = table->code_name(code), *text = table->code_text(code);
+    return error_set(error, code == CUBLAS_NO_MEMORY ? TN_ENOMEM : TN_EDEVICE,
+                     "%s: cuBLAS reports %s (%d): %s", what, name != NULL ? name : "unknown code",
+                     code, text != NULL ? text : "no text");
 }

@@ -1,7 +1,8 @@
 /*
  * kernels/gpu/cublas.h: the port to cuBLAS: the functions that Tanist uses, as one table, loaded at
- * run time like the driver (driver.h). Training does not use cuBLAS: its bits depend on the GPU and
- * on its version. bench/bench_gpu.c compares Tanist's own matrix product with it.
+ * run time like the driver (driver.h). Its bits depend on its version and on the type of the GPU
+ * (cublas_identity.h). kernels/cuda/launch_cublas.c trains with it, and bench/bench_gpu.c compares
+ * Tanist's own matrix product with it.
  *
  * Meanings and arguments are those of NVIDIA's "cuBLAS"; each function returns a code, of which 0
  * is success. Calls use the context that is current to the thread, and its default stream.
@@ -21,8 +22,18 @@ struct cublas_handle;
 typedef int cublas_code;
 typedef int cublas_operation;
 typedef int cublas_math;
+typedef int cublas_atomics;
+typedef int cublas_property;
+/* Floats from a matrix to the next one. */
+typedef long long cublas_stride;
 
 enum {
+    CUBLAS_OLDEST = 12, /* The oldest major version that is used. */
+    CUBLAS_NO_MEMORY = 3,
+    CUBLAS_MAJOR = 0,
+    CUBLAS_MINOR = 1,
+    CUBLAS_PATCH = 2,
+    CUBLAS_NO_ATOMICS = 0,
     CUBLAS_AS_IS = 0,
     CUBLAS_TRANSPOSED = 1,
     CUBLAS_PEDANTIC = 2, /* float32 throughout: neither TF32 nor emulation by other formats. */
@@ -33,26 +44,53 @@ enum {
 #define CUBLAS_FUNCTIONS(X)                                                                        \
     X(create, cublasCreate_v2, (struct cublas_handle * *handle))                                   \
     X(destroy, cublasDestroy_v2, (struct cublas_handle * handle))                                  \
+    X(property, cublasGetProperty, (cublas_property type, int *value))                             \
     X(version, cublasGetVersion_v2, (struct cublas_handle * handle, int *version))                 \
     X(set_math, cublasSetMathMode, (struct cublas_handle * handle, cublas_math mode))              \
+    X(set_atomics, cublasSetAtomicsMode, (struct cublas_handle * handle, cublas_atomics mode))     \
+    X(set_workspace, cublasSetWorkspace_v2,                                                        \
+      (struct cublas_handle * handle, void *workspace, size_t bytes))                              \
     X(multiply, cublasSgemm_v2,                                                                    \
       (struct cublas_handle * handle, cublas_operation a_as, cublas_operation b_as, int m, int n,  \
        int k, const float *alpha, const float *a, int a_step, const float *b, int b_step,          \
-       const float *beta, float *c, int c_step))
+       const float *beta, float *c, int c_step))                                                   \
+    X(multiply_pairs, cublasSgemmStridedBatched,                                                   \
+      (struct cublas_handle * handle, cublas_operation a_as, cublas_operation b_as, int m, int n,  \
+       int k, const float *alpha, const float *a, int a_step, cublas_stride a_next,                \
+       const float *b, int b_step, cublas_stride b_next, const float *beta, float *c, int c_step,  \
+       cublas_stride c_next, int count))
+
+/* The same of functions that return a text, which is static storage. */
+#define CUBLAS_TEXTS(X)                                                                            \
+    X(code_name, cublasGetStatusName, (cublas_code code))                                          \
+    X(code_text, cublasGetStatusString, (cublas_code code))
 
 struct cublas {
 #define X(name, symbol, parameters) cublas_code(*name) parameters;
     CUBLAS_FUNCTIONS(X)
 #undef X
+#define X(name, symbol, parameters) const char *(*name)parameters;
+    CUBLAS_TEXTS(X)
+#undef X
 };
 
 /*
  * Load cuBLAS 13, or else 12, as the system's loader finds it (LD_LIBRARY_PATH). The table is
- * static storage. One thread at a time.
+ * static storage; later calls return the same result.
  *
- *   TN_ENOENT     it is not installed; the text has the loader's reason
- *   TN_EINTERNAL  the library lacks a function; the text names it
+ *   TN_ENOENT  it is not installed, or is too old; the text has where it was looked for
  */
 MUST_CHECK enum tn_status cublas_open(const struct cublas **table, struct error *error);
+
+/*
+ * The status of a call: TN_OK if `code` is 0, else an error whose text is the formatted one, the
+ * name of the code and the library's own text.
+ *
+ *   TN_ENOMEM   out of memory
+ *   TN_EDEVICE  any other code
+ */
+MUST_CHECK enum tn_status cublas_check(const struct cublas *table, int code, struct error *error,
+                                       const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #endif

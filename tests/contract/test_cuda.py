@@ -237,7 +237,7 @@ class SeveralGpus(Cuda):
         local = ("run", "--local", QUICK, "--dir", "run", *SHORT)
         for arguments, texts in (
                 ((*local, *CUDA, "--set", "train.gpus=9"), ("train.gpus", "8")),
-                ((*local, "--set", "train.gpus=2"), ("train.gpus is 2, but train.kernels is not cuda", "--set train.gpus=1")),
+                ((*local, "--set", "train.gpus=2"), ("train.gpus is 2, but train.kernels is not cuda or cublas", "--set train.gpus=1")),
                 (("plan", QUICK, *self.gpus(2), "--set", "train.mode=async"), ("train.mode is async", "--set train.gpus=1")),
                 (("plan", str(ROOT / "examples/ctr/dlrm.json"), *self.gpus(2)), ("train.gpus is 2, but the rows of the table",)),
                 (("plan", QUICK, *self.gpus(2), "--set", "strategy.type=group"), ("train.kernels", "group"))):

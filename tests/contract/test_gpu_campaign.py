@@ -53,6 +53,10 @@ class GpuCampaign(unittest.TestCase):
         for line in (r"^kernels: update +[1-9]\d* compared, 0 differ", r"^update adam .* % of copy$",
                      r"^product large .* % of cuBLAS$", r"^training: cnn: digest of CPU and GPU +1 compared, 0 differ",
                      r"^training: wide mlp: cuda +\S+ examples/s$", r"^whole runs +[1-9]\d* compared, 0 differ",
+                     r"^kernels: products by cuBLAS +[1-9]\d* compared, 0 differ",
+                     r"^training: cnn: digest of two runs with cuBLAS +1 compared, 0 differ",
+                     r"^training: wide mlp: cublas +\S+ examples/s",
+                     r"^whole runs with cuBLAS.* +[1-9]\d* compared, 0 differ",
                      r"nothing differs, but nothing has run on a GPU"):
             self.assertRegex(text, re.compile(line, re.MULTILINE))
 
@@ -62,11 +66,11 @@ class GpuCampaign(unittest.TestCase):
         (broken / "bin").mkdir(parents=True)
         for name in ("tanist", "emulated-gpu"):
             (broken / name).symlink_to(BUILD / name)
-        for name in ("bench_gpu", "test_kernels_cuda_update", "test_kernels_cuda_dropout"):
+        for name in ("bench_gpu", "test_kernels_cuda_update", "test_kernels_cuda_dropout", "test_kernels_cuda_launch_cublas"):
             (broken / "bin" / name).symlink_to("/bin/false")
         code, text = self.campaign("--build", str(broken), "--sections", "kernels,speed,devices")
         self.assertEqual(code, 1, text)
-        self.assertIn("FAILED: kernels: update; kernels: dropout; speed", text)
+        self.assertIn("FAILED: kernels: update; kernels: dropout; kernels: products by cuBLAS; speed", text)
         self.assertIn("Tanist emulated GPU 0", text)
 
     def test_pack_has_all_that_is_needed(self):

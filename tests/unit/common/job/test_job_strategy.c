@@ -138,7 +138,9 @@ static void group_refuses_what_it_cannot_do(void **state)
     check_refused("train.mode", "--set train.mode=sync");
     set_up_group(state);
     job.train.kernels = JOB_KERNELS_CUDA;
-    check_refused("train.kernels", "--set train.kernels=portable");
+    check_refused("train.kernels is cuda", "--set train.kernels=portable");
+    job.train.kernels = JOB_KERNELS_CUBLAS;
+    check_refused("train.kernels is cublas", "--set train.kernels=portable");
     set_up_group(state);
     job.train.ema = 0.5;
     check_refused("train.ema", "--set train.ema=0");
@@ -202,6 +204,8 @@ static void few_jobs_share_processes(void **state)
     job.cluster.workers_least = 0;
     job.train.kernels = JOB_KERNELS_CUDA;
     check_refused("train.kernels is cuda", "cluster.workers_per_process=1");
+    job.train.kernels = JOB_KERNELS_CUBLAS;
+    check_refused("train.kernels is cublas", "cluster.workers_per_process=1");
 }
 
 int main(void)

@@ -19,16 +19,28 @@ CODE(CUBLAS_AS_IS, CUBLAS_OP_N);
 CODE(CUBLAS_TRANSPOSED, CUBLAS_OP_T);
 CODE(CUBLAS_PEDANTIC, CUBLAS_PEDANTIC_MATH);
 CODE(0, CUBLAS_STATUS_SUCCESS);
+CODE(CUBLAS_NO_MEMORY, CUBLAS_STATUS_ALLOC_FAILED);
+CODE(CUBLAS_NO_ATOMICS, CUBLAS_ATOMICS_NOT_ALLOWED);
+CODE(CUBLAS_MAJOR, MAJOR_VERSION);
+CODE(CUBLAS_MINOR, MINOR_VERSION);
+CODE(CUBLAS_PATCH, PATCH_LEVEL);
 
 /* The parameters once more, with NVIDIA's names of the same types. */
 #define cublas_handle    cublasContext
 #define cublas_code      cublasStatus_t
 #define cublas_operation cublasOperation_t
 #define cublas_math      cublasMath_t
+#define cublas_atomics   cublasAtomicsMode_t
+#define cublas_property  libraryPropertyType
 #define X(name, symbol, parameters)                                                                \
     _Static_assert(__builtin_types_compatible_p(__typeof__(symbol), cublasStatus_t parameters),    \
                    #symbol " has other parameters in cublas_v2.h");
 CUBLAS_FUNCTIONS(X)
+#undef X
+#define X(name, symbol, parameters)                                                                \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(symbol), const char *parameters),       \
+                   #symbol " has other parameters in cublas_v2.h");
+CUBLAS_TEXTS(X)
 #undef X
 
 int main(void)
