@@ -10,8 +10,11 @@
 #include "cli/subcommands.h"
 #include "common/base/mapping_fault.h"
 #include "common/base/nearest.h"
+#include "common/base/utf8.h"
 #include "common/job/job.h"
 #include "tanist/status.h"
+
+enum { SHOWN_MAX = 256 };
 
 static int command_version(int argc, char **argv);
 static int command_help(int argc, char **argv);
@@ -139,7 +142,10 @@ static int refuse_option(const char *option)
 {
     static const char *const known[] = {"--help", "--version"};
     const char *near = nearest_word(option, known, sizeof known / sizeof *known);
-    fprintf(stderr, "tanist: unknown option %s: ", option);
+    char shown[SHOWN_MAX];
+    (void)snprintf(shown, sizeof shown, "%s", option);
+    utf8_plain(shown);
+    fprintf(stderr, "tanist: unknown option %s: ", shown);
     if (near != NULL) {
         fprintf(stderr, "did you mean %s?\n", near);
     } else {

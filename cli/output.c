@@ -3,8 +3,11 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json_reals.h"
+#include "common/base/utf8.h"
 #include "tanist/status.h"
 
 enum { MESSAGE_MAX = 2048 };
@@ -38,6 +41,7 @@ void output_message(enum log_level level, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    utf8_plain(text);
     if (log_is_json()) {
         log_write(level, "%s", text);
     } else {
@@ -47,8 +51,10 @@ void output_message(enum log_level level, const char *format, ...)
 
 int output_json(json_t *object, size_t flags)
 {
-    bool written = object != NULL && json_dumpf(object, stdout, flags) == 0 &&
-                   putchar('\n') != EOF && fflush(stdout) == 0;
+    char *text = object != NULL ? json_dumps(object, flags) : NULL;
+    if (text != NULL) { json_reals_shorten(text); }
+    const bool written = text != NULL && puts(text) != EOF && fflush(stdout) == 0;
+    free(text);
     json_decref(object);
     return written ? TN_EXIT_OK : TN_EXIT_IO;
 }

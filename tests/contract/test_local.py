@@ -312,6 +312,12 @@ class Damage(Local):
             self.assertEqual(result.returncode, 6, result.stderr)
             self.assertIn(expected, result.stderr.splitlines()[-1])
 
+    def test_numbers_are_short(self):
+        """The job file of the folder, and the plan, have the numbers as they were given."""
+        self.succeeds("run", "--local", QUICK, "--dir", "run", "--quiet", "--set", "train.learning_rate=0.005")
+        self.assertIn('"learning_rate": 0.005,', (self.folder / "run/job.json").read_text())
+        self.assertIn('"learning_rate": 0.005,', self.succeeds("status", "run", "-o", "json"))
+
     def test_damaged_record_is_named(self):
         """`status` names the file and the remedy; a run that continues writes it again."""
         self.succeeds("run", "--local", QUICK, "--dir", "run", "--quiet")
