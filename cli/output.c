@@ -1,6 +1,7 @@
 #include "cli/output.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,12 +50,19 @@ void output_message(enum log_level level, const char *format, ...)
     }
 }
 
+int output_end(void)
+{
+    if (fflush(stdout) == 0) { return TN_EXIT_OK; }
+    output_message(LOG_ERROR, "cannot write to stdout: %s", strerror(errno));
+    return TN_EXIT_IO;
+}
+
 int output_json(json_t *object, size_t flags)
 {
     char *text = object != NULL ? json_dumps(object, flags) : NULL;
     if (text != NULL) { json_reals_shorten(text); }
-    const bool written = text != NULL && puts(text) != EOF && fflush(stdout) == 0;
+    const bool written = text != NULL && puts(text) != EOF;
     free(text);
     json_decref(object);
-    return written ? TN_EXIT_OK : TN_EXIT_IO;
+    return written ? output_end() : TN_EXIT_IO;
 }

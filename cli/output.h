@@ -25,6 +25,9 @@ bool output_is_json(const char *format);
 void output_message(enum log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Flush stdout; an error is reported on stderr. Returns the exit code: TN_EXIT_OK or TN_EXIT_IO. */
+int output_end(void);
+
 /* Print `object` and a line end, and flush. Takes the reference; NULL means that there was not
  * enough memory to make the object. `flags` are those of json_dumpf(). Returns the exit code:
  * TN_EXIT_OK, or TN_EXIT_IO when the object could not be made or written. */

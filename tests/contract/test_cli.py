@@ -49,6 +49,21 @@ class BadInput(Cli):
         for command in (["run", QUICK], ["run", QUICK, "--local"], ["chaos", "run"], ["status"]):
             self.refused(128, ['--dir is "": give'], *command, "--dir", "")
 
+    def test_output_cannot_be_written(self):
+        """A full device is an error with a message, whatever the format."""
+        self.succeeds("run", "--local", QUICK, "--dir", "run", "-q")
+        for command in (["help"], ["status", "run"], ["status", "run", "-o", "json"], ["checkpoints", "list", "run"]):
+            with open("/dev/full", "w", encoding="ascii") as full:
+                result = subprocess.run([PROGRAM, *command], cwd=self.folder, stdout=full, stderr=subprocess.PIPE,
+                                        text=True, timeout=60, check=False)
+            self.assertEqual(result.returncode, 6, result.stderr)
+            self.assertIn("tanist: cannot write to stdout: No space left on device", result.stderr)
+
+    def test_export_to_a_folder(self):
+        self.succeeds("run", "--local", QUICK, "--dir", "run", "-q")
+        (self.folder / "model.npz").mkdir()
+        self.refused(3, ["model.npz is a folder"], "export", "run", "--to", "model.npz")
+
     def test_low_limits(self):
         """The error names the limit and the remedy, before anything is started."""
         for limit, value, text in ((resource.RLIMIT_NOFILE, 24, "ulimit -n"), (resource.RLIMIT_FSIZE, 1 << 20, "ulimit -f")):
