@@ -169,7 +169,7 @@ int cli_main(int argc, char **argv)
     }
     int code = subcommands_run(&commands, argc, argv);
     /* Output that could not be written (a full disk, a closed pipe) is a failure. */
-    return code == TN_EXIT_OK ? output_end() : code;
+    return output_end(code);
 }
 
 int command_failed(const struct error *error)

@@ -13,6 +13,8 @@
 
 enum { MESSAGE_MAX = 2048 };
 
+static bool reported; /* An error was printed. */
+
 void output_option_table(struct options *options, const char **format)
 {
     static const char *const formats[] = {"table", "json", NULL};
@@ -43,6 +45,7 @@ void output_message(enum log_level level, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     utf8_plain(text);
+    if (level == LOG_ERROR) { reported = true; }
     if (log_is_json()) {
         log_write(level, "%s", text);
     } else {
@@ -50,10 +53,14 @@ void output_message(enum log_level level, const char *format, ...)
     }
 }
 
-int output_end(void)
+int output_end(int exit_code)
 {
-    if (fflush(stdout) == 0) { return TN_EXIT_OK; }
-    output_message(LOG_ERROR, "cannot write to stdout: %s", strerror(errno));
+    errno = 0;
+    const bool written = fflush(stdout) == 0 && ferror(stdout) == 0;
+    const bool is_only_problem = exit_code == TN_EXIT_OK || (exit_code == TN_EXIT_IO && !reported);
+    if (written || !is_only_problem) { return exit_code; }
+    output_message(LOG_ERROR, "cannot write to stdout%s%s", errno != 0 ? ": " : "",
+                   errno != 0 ? strerror(errno) : "");
     return TN_EXIT_IO;
 }
 
@@ -64,5 +71,5 @@ int output_json(json_t *object, size_t flags)
     const bool written = text != NULL && puts(text) != EOF;
     free(text);
     json_decref(object);
-    return written ? output_end() : TN_EXIT_IO;
+    return output_end(written ? TN_EXIT_OK : TN_EXIT_IO);
 }

@@ -52,7 +52,8 @@ class BadInput(Cli):
     def test_output_cannot_be_written(self):
         """A full device is an error with a message, whatever the format."""
         self.succeeds("run", "--local", QUICK, "--dir", "run", "-q")
-        for command in (["help"], ["status", "run"], ["status", "run", "-o", "json"], ["checkpoints", "list", "run"]):
+        for command in (["help"], ["status", "run"], ["status", "run", "-o", "json"], ["checkpoints", "list", "run"],
+                        ["run", QUICK, "--local", "-q"], ["run", QUICK, "--local", "-q", "-o", "json"], ["version"]):
             with open("/dev/full", "w", encoding="ascii") as full:
                 result = subprocess.run([PROGRAM, *command], cwd=self.folder, stdout=full, stderr=subprocess.PIPE,
                                         text=True, timeout=60, check=False)
