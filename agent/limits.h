@@ -1,6 +1,6 @@
 /*
  * agent/limits.h: whether the limits of this process, which its children inherit, leave them enough
- * open files, and files that are large enough.
+ * open files and threads, and files that are large enough.
  *
  * Threads: any. Blocking: no.
  */
