@@ -1,9 +1,11 @@
 #include "chaos/attack.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chaos/harness.h"
@@ -64,14 +66,19 @@ static enum tn_status draw(struct attack *attack, struct error *error)
 
 static enum tn_status create_history(struct attack *attack, struct error *error)
 {
-    char folder[TARGET_PATH_MAX], path[TARGET_PATH_MAX + 16];
+    char folder[TARGET_PATH_MAX];
     snprintf(folder, sizeof folder, "%.1000s/round-0001", attack->config->dir);
-    snprintf(path, sizeof path, "%s/history.jsonl", folder);
-    if (access(path, F_OK) == 0) {
-        return error_set(error, TN_EEXIST, "%s exists already: give another folder", path);
+    enum tn_status status = files_make_folders(attack->config->dir, error);
+    if (status != TN_OK) { return status; }
+    /* The attack that creates it has the folder, if several start at once. */
+    if (mkdir(folder, 0700) != 0) {
+        if (errno != EEXIST) { return files_error(error, errno, "make the folder", folder); }
+        return error_set(error, TN_EEXIST,
+                         "%s exists already, of another attack: give another folder", folder);
     }
-    enum tn_status status = files_make_folders(folder, error);
-    return status == TN_OK ? harness_create_history(&attack->harness, folder, error) : status;
+    status = harness_create_history(&attack->harness, folder, error);
+    if (status != TN_OK) { (void)rmdir(folder); }
+    return status;
 }
 
 static enum tn_status begin(struct attack *attack, struct error *error)

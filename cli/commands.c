@@ -10,8 +10,11 @@
 #include "cli/subcommands.h"
 #include "common/base/mapping_fault.h"
 #include "common/base/nearest.h"
+#include "common/base/utf8.h"
 #include "common/job/job.h"
 #include "tanist/status.h"
+
+enum { SHOWN_MAX = 256 };
 
 static int command_version(int argc, char **argv);
 static int command_help(int argc, char **argv);
@@ -139,7 +142,10 @@ static int refuse_option(const char *option)
 {
     static const char *const known[] = {"--help", "--version"};
     const char *near = nearest_word(option, known, sizeof known / sizeof *known);
-    fprintf(stderr, "tanist: unknown option %s: ", option);
+    char shown[SHOWN_MAX];
+    (void)snprintf(shown, sizeof shown, "%s", option);
+    utf8_plain(shown);
+    fprintf(stderr, "tanist: unknown option %s: ", shown);
     if (near != NULL) {
         fprintf(stderr, "did you mean %s?\n", near);
     } else {
@@ -163,8 +169,7 @@ int cli_main(int argc, char **argv)
     }
     int code = subcommands_run(&commands, argc, argv);
     /* Output that could not be written (a full disk, a closed pipe) is a failure. */
-    if (fflush(stdout) != 0 && code == TN_EXIT_OK) { code = TN_EXIT_IO; }
-    return code;
+    return output_end(code);
 }
 
 int command_failed(const struct error *error)

@@ -10,9 +10,11 @@
 
 #include "common/base/minmax.h"
 #include "common/base/nearest.h"
+#include "common/base/utf8.h"
 #include "tanist/status.h"
 
 enum { NAME_MAX_BYTES = 64, CHOICES_TEXT_MAX = 128, SECONDS_MOST = 86400 };
+enum { WRONG_MAX = 2048 };
 enum { HELP_AT = 28, HELP_COLUMNS = 100 }; /* The texts of options in --help. */
 
 struct cursor {
@@ -201,9 +203,11 @@ static void print_help(const struct options *options)
 
 static void print_wrong(const struct options *options, const char *format, va_list arguments)
 {
-    fprintf(stderr, "tanist %s: ", options->command);
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, " (see `tanist %s --help`)\n", options->command);
+    char text[WRONG_MAX];
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    utf8_plain(text);
+    fprintf(stderr, "tanist %s: %s (see `tanist %s --help`)\n", options->command, text,
+            options->command);
 }
 
 __attribute__((format(printf, 2, 3))) static bool wrong(const struct options *options,
@@ -272,12 +276,21 @@ static bool take_number(const struct options *options, const struct option *opti
                  option->name, text, option->least, option->most);
 }
 
+/* An empty text is never a folder: `--dir "$DIR"` with an unset variable. */
+static bool take_text(const struct options *options, const struct option *option, const char *text)
+{
+    *option->value.text = text;
+    if (*text != '\0' || strcmp(option->name, "dir") != 0) { return true; }
+    return wrong(options, "--dir is \"\": give %s",
+                 option == options->folder ? "the folder of a run" : "a folder");
+}
+
 static bool take_value(const struct options *options, const struct option *option, const char *text)
 {
     struct option_texts *texts = option->value.texts;
     switch (option->type) {
     case OPTION_FLAG: *option->value.flag = true; return true;
-    case OPTION_TEXT: *option->value.text = text; return true;
+    case OPTION_TEXT: return take_text(options, option, text);
     case OPTION_CHOICE: return take_choice(options, option, text);
     case OPTION_NUMBER: return take_number(options, option, text);
     case OPTION_TEXTS:
@@ -371,9 +384,6 @@ static bool check_folders(const struct options *options)
     const struct option *folder = options->folder;
     if (folder == NULL) { return true; }
     const bool many = folder->type == OPTION_TEXTS;
-    if (!many && *folder->value.text != NULL && **folder->value.text == '\0') {
-        return wrong(options, "--dir is \"\": give the folder of a run");
-    }
     const size_t count = many ? folder->value.texts->count : *folder->value.text != NULL;
     if (count < options->folders_least) {
         return wrong(options, "the folder of %s run is missing; usage: tanist %s %s",

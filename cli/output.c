@@ -1,13 +1,19 @@
 #include "cli/output.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json_reals.h"
+#include "common/base/utf8.h"
 #include "tanist/status.h"
 
 enum { MESSAGE_MAX = 2048 };
+
+static bool reported; /* An error was printed. */
 
 void output_option_table(struct options *options, const char **format)
 {
@@ -38,6 +44,8 @@ void output_message(enum log_level level, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    utf8_plain(text);
+    if (level == LOG_ERROR) { reported = true; }
     if (log_is_json()) {
         log_write(level, "%s", text);
     } else {
@@ -45,10 +53,23 @@ void output_message(enum log_level level, const char *format, ...)
     }
 }
 
+int output_end(int exit_code)
+{
+    errno = 0;
+    const bool written = fflush(stdout) == 0 && ferror(stdout) == 0;
+    const bool is_only_problem = exit_code == TN_EXIT_OK || (exit_code == TN_EXIT_IO && !reported);
+    if (written || !is_only_problem) { return exit_code; }
+    output_message(LOG_ERROR, "cannot write to stdout%s%s", errno != 0 ? ": " : "",
+                   errno != 0 ? strerror(errno) : "");
+    return TN_EXIT_IO;
+}
+
 int output_json(json_t *object, size_t flags)
 {
-    bool written = object != NULL && json_dumpf(object, stdout, flags) == 0 &&
-                   putchar('\n') != EOF && fflush(stdout) == 0;
+    char *text = object != NULL ? json_dumps(object, flags) : NULL;
+    if (text != NULL) { json_reals_shorten(text); }
+    const bool written = text != NULL && puts(text) != EOF;
+    free(text);
     json_decref(object);
-    return written ? TN_EXIT_OK : TN_EXIT_IO;
+    return output_end(written ? TN_EXIT_OK : TN_EXIT_IO);
 }

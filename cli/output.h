@@ -25,6 +25,11 @@ bool output_is_json(const char *format);
 void output_message(enum log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* At the end of a command: flush stdout. If it could not be written, and no other error was the
+ * reason of `exit_code`, that is reported on stderr. Returns the exit code: TN_EXIT_IO in this
+ * case, else `exit_code`. */
+int output_end(int exit_code);
+
 /* Print `object` and a line end, and flush. Takes the reference; NULL means that there was not
  * enough memory to make the object. `flags` are those of json_dumpf(). Returns the exit code:
  * TN_EXIT_OK, or TN_EXIT_IO when the object could not be made or written. */

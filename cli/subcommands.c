@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "common/base/nearest.h"
+#include "common/base/utf8.h"
 #include "tanist/status.h"
+
+enum { SHOWN_MAX = 256 };
 
 static void print_heading(const struct subcommands *commands, const char *name, FILE *out)
 {
@@ -41,7 +44,10 @@ int subcommands_unknown(const struct subcommands *commands, const char *name)
     assert(commands->count <= SUBCOMMANDS_MAX);
     for (size_t i = 0; i < commands->count; i++) { names[i] = commands->list[i].name; }
     const char *near = nearest_word(name, names, commands->count);
-    fprintf(stderr, "tanist: unknown command \"%s%s\": ", commands->prefix, name);
+    char shown[SHOWN_MAX];
+    (void)snprintf(shown, sizeof shown, "%s", name);
+    utf8_plain(shown);
+    fprintf(stderr, "tanist: unknown command \"%s%s\": ", commands->prefix, shown);
     if (near != NULL) {
         fprintf(stderr, "did you mean \"%s\"?\n", near);
     } else {

@@ -26,6 +26,7 @@ struct listing {
     size_t count;
     /* One array for each checkpoint. Owned. NULL: only listed. */
     struct shard_conclusion **verdicts;
+    bool is_incomplete; /* A manifest cannot be read. */
 };
 
 struct checkpoints_options {
@@ -62,6 +63,7 @@ static enum tn_status read_folder(const char *folder, struct listing *out, struc
             store_list(folder, out->manifests, room, &out->count, warnings, sizeof warnings, error);
     } while (status == TN_OK && out->count == room);
     if (*warnings) { fprintf(stderr, "%s\n", warnings); }
+    out->is_incomplete = *warnings != '\0';
     return status;
 }
 
@@ -320,6 +322,7 @@ static enum tn_status read_and_verify(const struct checkpoints_options *given,
 static int exit_code_of(const struct listing *listing)
 {
     int exit_code = TN_EXIT_OK;
+    if (listing->verdicts != NULL && listing->is_incomplete) { return TN_EXIT_IO; }
     for (size_t i = 0; listing->verdicts != NULL && i < listing->count; i++) {
         const enum shard_verdict worst = worst_of(listing, i)->verdict;
         if (worst == SHARD_VERDICT_DAMAGED) { return TN_EXIT_IO; }

@@ -2,9 +2,17 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/run_folder.h"
 #include "common/base/clock.h"
+
+static void add_record(struct error *error, const struct error *problem)
+{
+    const size_t used = strnlen(error->text, sizeof error->text - 1);
+    (void)snprintf(error->text + used, sizeof error->text - used,
+                   "; its last state cannot be shown: %s", problem->text);
+}
 
 enum tn_status recorded_read(const struct target_options *given, enum tn_status status,
                              struct run_record *out, struct error *error)
@@ -16,9 +24,12 @@ enum tn_status recorded_read(const struct target_options *given, enum tn_status 
     if (active && !run_folder_is_local(given->dir)) { return status; }
     struct error problem = {0};
     enum tn_status found = run_record_read(given->dir, out, &problem);
-    /* For a run of a cluster, the error of `status` contains the remedy. */
-    const bool explained = found == TN_ENOENT || !run_folder_is_local(given->dir);
-    if (found != TN_OK && explained) { return status; }
+    if (found == TN_ENOENT) { return status; }
+    if (found != TN_OK && !run_folder_is_local(given->dir)) {
+        /* The error of `status` contains the remedy. */
+        if (error != NULL) { add_record(error, &problem); }
+        return status;
+    }
     if (found != TN_OK) {
         if (error != NULL) { *error = problem; }
         return found;

@@ -145,10 +145,24 @@ static enum tn_status predict_all(struct predicting *predicting, struct error *e
     return prediction_writer_close(&predicting->writer, status, error);
 }
 
+/* Rows of stdin are read from a file without a name. */
+static void name_stdin(struct error *error)
+{
+    static const char prefix[] = "/proc/self/fd/", name[] = "stdin";
+    char *at = strstr(error->text, prefix);
+    if (at == NULL) { return; }
+    const char *rest = at + sizeof prefix - 1;
+    rest += strspn(rest, "0123456789");
+    memcpy(at, name, sizeof name - 1);
+    memmove(at + sizeof name - 1, rest, strlen(rest) + 1);
+}
+
 static int work(struct predicting *predicting)
 {
     struct error error = {0};
     const enum tn_status status = predict_all(predicting, &error);
+    const bool from_stdin = predicting->data != NULL && strcmp(predicting->data, "-") == 0;
+    if (status != TN_OK && from_stdin) { name_stdin(&error); }
     prediction_rows_close(predicting->rows);
     free(predicting->batch.inputs);
     free(predicting->batch.input_bytes);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/output.h"
 #include "common/base/files.h"
 #include "common/job/variable_order.h"
 #include "data/source/index.h"
@@ -58,6 +59,10 @@ static enum tn_status find_listed(struct saved_model *saved, bool best, struct e
                       saved->checkpoints);
     }
     if (status == TN_OK) { saved->manifest = list[at]; }
+    if (status == TN_OK && *warnings) {
+        output_message(LOG_WARN, "checkpoint %" PRIu64 " is used, but others cannot be read: %s",
+                       wanted, warnings);
+    }
     free(list);
     return status;
 }

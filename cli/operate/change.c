@@ -2,7 +2,6 @@
  * between their rows, or another strategy, in a running job; for `tanist scale` another fixed
  * number of workers (S14). */
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,13 +13,13 @@
 #include "cli/commands.h"
 #include "cli/operate/balance.h"
 #include "cli/operate/change.h"
+#include "cli/operate/change_wanted.h"
 #include "cli/output.h"
 #include "cli/run_folder.h"
 #include "cli/target.h"
 #include "cli/wait_notice.h"
 #include "common/base/clock.h"
 #include "common/base/minmax.h"
-#include "common/base/nearest.h"
 #include "common/cluster/change_request.h"
 #include "common/job/job_resume.h"
 #include "common/job/strategy.h"
@@ -44,89 +43,6 @@ struct change {
     uint64_t timeout_ms;
 };
 
-/* - the wanted layout */
-
-/* The number behind "ps=" or "members=". */
-static enum tn_status read_count(const char *word, uint32_t least, uint32_t most, uint32_t *out,
-                                 struct error *error)
-{
-    char *end = NULL;
-    const char *text = strchr(word, '=') + 1;
-    errno = 0;
-    const unsigned long value = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
-    if (end != NULL && *end == '\0' && errno == 0 && value >= least && value <= most) {
-        *out = (uint32_t)value;
-        return TN_OK;
-    }
-    const int name = (int)(text - 1 - word);
-    return error_set(error, TN_EINVAL, "%.60s: give a number of %.*s from %" PRIu32 " to %" PRIu32,
-                     word, name, word, least, most);
-}
-
-/* "ps=5", or nothing */
-static enum tn_status read_resize(const struct options *options, struct change_request *wanted,
-                                  struct error *error)
-{
-    if (options->argument_count == 0) { return TN_OK; }
-    const char *text = options->arguments[0];
-    if (strncmp(text, "ps=", 3) == 0) { return read_count(text, 1, PS_MAX, &wanted->ps, error); }
-    return error_set(error, TN_EINVAL, "\"%.60s\": give ps=N, the new number of ps", text);
-}
-
-static enum tn_status read_word(const char *word, struct change_request *wanted,
-                                struct error *error)
-{
-    const bool in_group = wanted->strategy == CHANGE_TO_GROUP;
-    if (wanted->strategy == CHANGE_TO_MIRROR) {
-        return error_set(error, TN_EINVAL, "\"%.60s\": strategy mirror has no ps: leave it out",
-                         word);
-    }
-    if (strncmp(word, "ps=", 3) == 0) { return read_count(word, 1, PS_MAX, &wanted->ps, error); }
-    if (in_group && strncmp(word, "members=", 8) == 0) {
-        return read_count(word, 2, GROUP_TASKS_MAX, &wanted->members, error);
-    }
-    return error_set(error, TN_EINVAL, "\"%.60s\": give ps=N, the number of ps%s", word,
-                     in_group ? ", or members=N, that of the workers that act as one" : "");
-}
-
-static enum tn_status refuse_strategy(const char *name, struct error *error)
-{
-    static const char *const names[] = {"ps", "mirror", "group"};
-    const char *near = nearest_word(name, names, sizeof names / sizeof *names);
-    if (near != NULL) {
-        return error_set(error, TN_EINVAL, "unknown strategy \"%.60s\": did you mean \"%s\"?", name,
-                         near);
-    }
-    const bool is_local = strcmp(name, "local") == 0;
-    return error_set(error, TN_EINVAL, "%s strategy \"%.60s\"%s: give ps, mirror or group",
-                     is_local ? "a cluster cannot change to" : "unknown", name,
-                     is_local ? ", a run in one process" : "");
-}
-
-/* "mirror", "ps", "ps ps=5", "group ps=4 members=2" */
-static enum tn_status read_strategy(const struct options *options, struct change_request *wanted,
-                                    struct error *error)
-{
-    static const struct {
-        const char *name;
-        enum change_strategy strategy;
-    } names[] = {
-        {"ps", CHANGE_TO_PS},
-        {"mirror", CHANGE_TO_MIRROR},
-        {"group", CHANGE_TO_GROUP},
-    };
-    const char *name = options->arguments[0];
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(name, names[i].name) == 0) { wanted->strategy = names[i].strategy; }
-    }
-    if (wanted->strategy == CHANGE_BY_PS) { return refuse_strategy(name, error); }
-    enum tn_status status = TN_OK;
-    for (size_t i = 1; i < options->argument_count && status == TN_OK; i++) {
-        status = read_word(options->arguments[i], wanted, error);
-    }
-    return status;
-}
-
 /* A number that is not given: as many ps as before, as far as the strategy allows. */
 static void settle(struct change *change)
 {
@@ -135,9 +51,13 @@ static void settle(struct change *change)
     if (wanted->workers > 0) { wanted->ps = present; }
     if (wanted->strategy == CHANGE_TO_MIRROR || wanted->workers > 0 || wanted->ps > 0) { return; }
     wanted->ps = present > 0 ? present : PS_DEFAULT;
-    if (wanted->strategy != CHANGE_TO_GROUP) { return; }
-    const uint32_t members = wanted->members > 0 ? wanted->members : change->job.strategy.members;
-    wanted->ps = u32_max(wanted->ps, members);
+    if (wanted->strategy == CHANGE_TO_GROUP) {
+        const uint32_t given = wanted->members;
+        wanted->ps = u32_max(wanted->ps, given > 0 ? given : change->job.strategy.members);
+    }
+    if (wanted->ps == present || wanted->strategy == CHANGE_BY_PS) { return; }
+    (void)fprintf(stderr, "%s: ps=N is not given: the run gets %" PRIu32 " ps\n",
+                  change->target.cluster, wanted->ps);
 }
 
 /* The agent checks the rest. */
@@ -247,13 +167,21 @@ static enum tn_status read_request(struct change *change, int32_t *version, stru
 static enum tn_status withdraw(struct change *change, int32_t version, struct error *error)
 {
     const struct zk_write write = {.kind = ZK_DELETE, .path = change->path, .version = version};
+    char setting[CHANGE_SETTING_MAX];
     enum tn_status status = zk_sync_write(change->sync, &write, 1, error);
     if (status != TN_OK) { return status; }
+    if (change->target.dir != NULL && !target_agent_is_gone(&change->target)) {
+        return error_set(error, TN_EUNHEALTHY,
+                         "the agent of the run in %s did not take the request within %d s, and it "
+                         "was withdrawn: the agent is frozen (SIGSTOP), or ZooKeeper does not "
+                         "answer it; see its messages, then give the command again",
+                         change->target.dir, ACCEPT_MS / 1000);
+    }
     return error_set(error, TN_EUNHEALTHY,
                      "no agent of `tanist run` takes the request, and it was withdrawn. Nodes that "
                      "`tanist agent` or other programs have started are changed between two runs: "
                      "`tanist stop`, then start them all with --resume --set %s%s",
-                     change_setting(&change->request),
+                     change_setting(&change->request, setting),
                      change->request.workers > 0 ? ", or with a range, such as 1-N, which "
                                                    "`tanist scale` changes at any time"
                                                  : "");
@@ -262,6 +190,7 @@ static enum tn_status withdraw(struct change *change, int32_t version, struct er
 static enum tn_status fail_agent_gone(const struct change *change, struct error *error)
 {
     const char *dir = change->target.dir;
+    char setting[CHANGE_SETTING_MAX];
     struct run last;
     if (cluster_read_ended(dir, &last)) {
         return error_set(error, TN_EUNHEALTHY,
@@ -273,7 +202,7 @@ static enum tn_status fail_agent_gone(const struct change *change, struct error 
                      "the agent of the run in %s ended before it reported the change: `tanist run "
                      "JOB.json --dir %s --resume --set %s` continues the run with this change, "
                      "whether it was made before or not",
-                     dir, dir, change_setting(&change->request));
+                     dir, dir, change_setting(&change->request, setting));
 }
 
 static enum tn_status fail_late(const struct change *change, struct error *error)
@@ -434,7 +363,7 @@ static int command(struct options *options, int argc, char **argv,
     target_options_add(options, &given);
     options_seconds(options, "timeout", &timeout_s, 0,
                     "How long to wait until training continues; default 120.");
-    const bool resizes = read == read_resize;
+    const bool resizes = read == change_read_resize;
     if (resizes) {
         options_flag(options, 0, "balance", &balances,
                      "Move the borders between the rows of tables on the ps, so that each ps has "
@@ -475,7 +404,7 @@ int command_resize(int argc, char **argv)
                     "  tanist resize ps=4 --balance --dir runs/ctr -o json\n",
         .arguments_least = 0,
         .arguments_most = 1};
-    return command(&options, argc, argv, read_resize);
+    return command(&options, argc, argv, change_read_resize);
 }
 
 int command_strategy(int argc, char **argv)
@@ -492,5 +421,5 @@ int command_strategy(int argc, char **argv)
                     "  tanist strategy group members=2 --dir runs/group\n",
         .arguments_least = 1,
         .arguments_most = 3};
-    return command(&options, argc, argv, read_strategy);
+    return command(&options, argc, argv, change_read_strategy);
 }

@@ -64,11 +64,12 @@ static bool ends_early(const struct job *job, const struct run *now)
 static enum tn_status check_phase(const struct job *job, const struct change_request *request,
                                   const struct run *now, struct error *error)
 {
+    char setting[CHANGE_SETTING_MAX];
     if (run_is_over(now) || now->phase == RUN_STOPPING || ends_early(job, now)) {
         return error_set(error, TN_EUNHEALTHY,
                          "the run ends (phase %s): make the change when it continues, with `tanist "
                          "run --resume --set %s`",
-                         run_phase_name(now->phase), change_setting(request));
+                         run_phase_name(now->phase), change_setting(request, setting));
     }
     if (now->phase == RUN_FORMING || now->generation == 0) {
         return error_set(error, TN_EUNHEALTHY,

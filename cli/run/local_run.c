@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "agent/limits.h"
 #include "agent/observe/run_note.h"
 #include "cli/cluster_read.h"
 #include "cli/output.h"
@@ -359,20 +360,22 @@ static enum tn_status explain(const struct local_run *run, enum tn_status status
 static enum tn_status work(struct local_run *run, struct error *error)
 {
     char job_file[RUN_PATH_MAX], checkpoints[RUN_PATH_MAX];
-    enum tn_status status = TN_OK;
+    enum tn_status status;
     struct run_note before;
     assert(run->folder.lock >= 0);
     assert(run->own_ensemble == !*run->connect);
     if (run_note_read(run->folder.dir, &before, NULL) == TN_OK) {
         run->cluster_made_ms = before.cluster_made_ms;
     }
-    if (run->own_ensemble) { status = prepare_ensemble(run, error); }
+    if (run->task_count == 0) { all_tasks(run); }
+    const uint32_t servers = run->own_ensemble ? run->job.zookeeper.servers : 0;
+    status = limits_check((uint32_t)run->task_count + servers, servers > 0, error);
+    if (status == TN_OK && run->own_ensemble) { status = prepare_ensemble(run, error); }
     if (status == TN_OK) { status = write_note(run, error); }
     run_folder_path(&run->folder, "job.json", job_file);
     run_folder_path(&run->folder, "checkpoints", checkpoints);
     if (status == TN_OK) { status = files_make_folders(checkpoints, error); }
     if (status != TN_OK) { return status; }
-    if (run->task_count == 0) { all_tasks(run); }
     const struct agent_config config = {.job = &run->job,
                                         .dir = run->folder.dir,
                                         .job_file = job_file,

@@ -134,10 +134,11 @@ static int report_end(const struct local_run *run, const char *json)
     return TN_EXIT_OK;
 }
 
-static bool print_text(const char *text, bool line_end)
+/* Returns the exit code. */
+static int print_text(const char *text, bool line_end, int exit_code)
 {
-    if (text == NULL) { return true; }
-    return fputs(text, stdout) >= 0 && (!line_end || putchar('\n') != EOF) && fflush(stdout) == 0;
+    if (text != NULL) { (void)printf("%s%s", text, line_end ? "\n" : ""); }
+    return output_end(exit_code);
 }
 
 /* Print the result. Returns the exit code. */
@@ -154,8 +155,7 @@ static int conclude(void *ctx, struct local_run *run)
     char *json = result->has_run ? result_json(&run->result, &result->run, status) : NULL;
     char *text = result->has_run ? result_text(&run->result, &result->run, status) : NULL;
     int exit_code = report_end(run, json);
-    const bool printed = print_text(wants_json ? json : text, wants_json);
-    if (!printed && exit_code == TN_EXIT_OK) { exit_code = TN_EXIT_IO; }
+    exit_code = print_text(wants_json ? json : text, wants_json, exit_code);
     free(json);
     free(text);
     return exit_code;

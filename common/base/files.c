@@ -28,6 +28,8 @@ enum tn_status files_status_of(int system_errno)
     case EFBIG: return TN_ENOSPC;
     case EEXIST: return TN_EEXIST;
     case ENOMEM: return TN_ENOMEM;
+    case ENAMETOOLONG:
+    case ELOOP: return TN_EINVAL;
     default: return TN_EIO;
     }
 }

@@ -5,8 +5,8 @@
  * Threads: any; nothing is shared. Blocking: on the disk.
  *
  * Errors of all functions: TN_ENOENT: a folder of the path is missing; TN_ENOSPC: the device or the
- * quota is full; TN_EIO: any other failure (read-only, no permission, a failing disk). The error
- * names the path and the system's message.
+ * quota is full; TN_EINVAL: a name is too long, or its links form a loop; TN_EIO: any other failure
+ * (read-only, no permission, a failing disk). The error names the path and the system's message.
  */
 #ifndef COMMON_BASE_FILES_H
 #define COMMON_BASE_FILES_H

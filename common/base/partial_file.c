@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/files.h"
@@ -15,6 +16,10 @@ enum tn_status partial_file_open(struct partial_file *file, const char *path, st
     int length = snprintf(file->partial, sizeof file->partial, "%s.partial", path);
     if (length < 0 || (size_t)length >= sizeof file->partial) {
         return error_set(error, TN_EINVAL, "%.200s...: the path is too long", path);
+    }
+    struct stat found;
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode)) {
+        return error_set(error, TN_EINVAL, "%s is a folder: give the name of a file", path);
     }
     memcpy(file->path, path, strlen(path) + 1);
     file->file = fopen(file->partial, "wbe");

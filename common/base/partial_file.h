@@ -20,7 +20,7 @@ struct partial_file {
     char path[PATH_MAX], partial[PATH_MAX];
 };
 
-/* TN_EINVAL: the path is too long. */
+/* TN_EINVAL: the path is too long, or is a folder. */
 MUST_CHECK enum tn_status partial_file_open(struct partial_file *file, const char *path,
                                             struct error *error);
 

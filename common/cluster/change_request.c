@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "common/base/json_codec.h"
+#include "common/base/text.h"
 #include "common/base/utf8.h"
 #include "common/cluster/row_borders.h"
 
@@ -48,16 +49,35 @@ const char *change_state_name(enum change_state state)
     return state_names[state];
 }
 
-const char *change_setting(const struct change_request *request)
+static void add_number(struct text *text, const char *key, uint32_t number)
 {
-    if (request->workers > 0) { return "cluster.workers=N"; }
-    switch (request->strategy) {
-    case CHANGE_TO_PS: return "strategy.type=ps --set cluster.ps=N";
-    case CHANGE_TO_MIRROR: return "strategy.type=mirror";
-    case CHANGE_TO_GROUP: return "strategy.type=group --set cluster.ps=N";
-    case CHANGE_BY_PS: break;
+    if (number == 0) { return; } /* It stays as it is. */
+    if (text->used > 0) { text_add(text, " --set "); }
+    text_add(text, key);
+    text_add_number(text, number);
+}
+
+const char *change_setting(const struct change_request *request,
+                           char setting[static CHANGE_SETTING_MAX])
+{
+    static const char *const types[] = {
+        [CHANGE_BY_PS] = "",
+        [CHANGE_TO_PS] = "strategy.type=ps",
+        [CHANGE_TO_MIRROR] = "strategy.type=mirror",
+        [CHANGE_TO_GROUP] = "strategy.type=group",
+    };
+    struct text text = text_begin(setting, CHANGE_SETTING_MAX);
+    assert(request->strategy < sizeof types / sizeof types[0]);
+    if (request->workers > 0) {
+        add_number(&text, "cluster.workers=", request->workers);
+        return setting;
     }
-    return "cluster.ps=N";
+    text_add(&text, types[request->strategy]);
+    if (request->strategy != CHANGE_TO_MIRROR) { add_number(&text, "cluster.ps=", request->ps); }
+    if (request->strategy == CHANGE_TO_GROUP) {
+        add_number(&text, "strategy.members=", request->members);
+    }
+    return setting;
 }
 
 void change_request_path(char path[static 256], const char *cluster)

@@ -62,9 +62,12 @@ struct change_request {
 /* "wanted", "accepted", ... Static storage. */
 const char *change_state_name(enum change_state state);
 
-/* The keys, for --set, with which a start with --resume makes the same change: "cluster.ps=N".
- * Static storage. */
-const char *change_setting(const struct change_request *request);
+enum { CHANGE_SETTING_MAX = 128 };
+
+/* The keys, for --set, with which a start with --resume makes the same change: "cluster.ps=3".
+ * Returns `setting`. */
+const char *change_setting(const struct change_request *request,
+                           char setting[static CHANGE_SETTING_MAX]);
 
 /* The znode: at most one change is made at a time. */
 void change_request_path(char path[static 256], const char *cluster);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "common/base/files.h"
+#include "common/base/json_reals.h"
 #include "common/base/utf8.h"
 #include "common/cluster/row_borders.h"
 #include "common/job/job_data.h"
@@ -129,16 +131,30 @@ static bool names_key(const json_t *root, const char *full, const char *key)
            json_object_get(json_object_get(root, "model"), key) != NULL;
 }
 
+static enum tn_status refuse_json(const char *source, const json_error_t *where,
+                                  struct error *error)
+{
+    if (json_error_code(where) == json_error_numeric_overflow) {
+        return error_set(error, TN_EINVAL,
+                         "%s: line %d, column %d: a number is out of range (%s): whole numbers end "
+                         "at %" PRId64 ", others at 1.7e308",
+                         source, where->line, where->column, where->text, INT64_MAX);
+    }
+    return error_set(error, TN_EINVAL, "%s: line %d, column %d: not valid JSON: %s", source,
+                     where->line, where->column, where->text);
+}
+
 enum tn_status job_read_text(struct job *job, const char *text, size_t size, const char *source,
                              struct error *error)
 {
     assert(text != NULL && source != NULL);
+    static const char order_mark[] = "\xef\xbb\xbf"; /* Some editors begin a file with it. */
+    const size_t mark = sizeof order_mark - 1;
+    const bool marked = size >= mark && memcmp(text, order_mark, mark) == 0;
     json_error_t where;
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
-    if (root == NULL) {
-        return error_set(error, TN_EINVAL, "%s: line %d, column %d: not valid JSON: %s", source,
-                         where.line, where.column, where.text);
-    }
+    json_t *root = json_loadb(marked ? text + mark : text, marked ? size - mark : size,
+                              JSON_REJECT_DUPLICATES, &where);
+    if (root == NULL) { return refuse_json(source, &where, error); }
     struct job read = *job;
     enum tn_status status = json_codec_read(&job_keys, root, "", &read, error);
     if (status == TN_OK) { status = check_name(&read, error); }
@@ -161,7 +177,7 @@ enum tn_status job_read_text(struct job *job, const char *text, size_t size, con
 static enum tn_status errno_status(int number)
 {
     if (number == ENOENT || number == ENOTDIR) { return TN_ENOENT; }
-    return number == EACCES || number == EISDIR ? TN_EINVAL : TN_EIO;
+    return number == EACCES || number == EISDIR ? TN_EINVAL : files_status_of(number);
 }
 
 enum tn_status job_read_file(struct job *job, const char *path, struct error *error)
@@ -338,7 +354,9 @@ static char *to_json(const struct job *job, unsigned tags, size_t flags)
 
 char *job_to_json(const struct job *job)
 {
-    return to_json(job, 0, JSON_INDENT(2));
+    char *text = to_json(job, 0, JSON_INDENT(2));
+    if (text != NULL) { json_reals_shorten(text); }
+    return text;
 }
 
 uint64_t job_hash(const struct job *job)

@@ -86,7 +86,8 @@ static enum tn_status check_all(struct svm *svm, struct error *error)
 {
     uint32_t needed = 1;
     size_t size;
-    for (size_t at = 0; at < svm->size; at += size + 1) {
+    const bool has_mark = svm->size >= 3 && memcmp(svm->bytes, "\xef\xbb\xbf", 3) == 0;
+    for (size_t at = has_mark ? 3 : 0; at < svm->size; at += size + 1) {
         struct libsvm_line line;
         size = line_size(svm, at);
         if (!libsvm_begin(svm->bytes + at, size, &line)) { continue; }

@@ -7,7 +7,7 @@ TANIST_PROGRAM: the program.
 import json
 import unittest
 
-from case import Cli
+from case import Cli, patience
 
 PLAN = {
     "name": "all-ways", "about": "Each fault that needs no access to the hosts, once.",
@@ -55,6 +55,17 @@ class Attack(Cli):
         self.assertTrue((self.folder / "report/report.html").stat().st_size > 1000)
         self.wait_step(self.wait_step()["step"] + 1)
         self.refused(3, ["exists already"], "chaos", "attack", "--dir", "run", "--report", "report")
+
+    def test_two_attacks_with_one_report(self):
+        """If two start at once, one has the folder; the other is refused, and injects nothing."""
+        self.begin("--allow-chaos")
+        plan = self.folder / "plan.json"
+        plan.write_text(json.dumps({**PLAN, "faults": PLAN["faults"][:1]}))
+        attacks = [self.spawn("chaos", "attack", "--plan", str(plan), "--dir", "run", "--report", "report", "-q")
+                   for _ in range(2)]
+        errors = [attack.communicate(timeout=patience(120))[1] for attack in attacks]
+        self.assertEqual(sorted(attack.returncode for attack in attacks), [0, 3], errors)
+        self.assertIn("exists already", "".join(errors))
 
     def test_cluster_with_credentials(self):
         """The attack reads the znodes of a cluster that requires credentials. Without them, all commands are refused."""

@@ -5,6 +5,7 @@ Real processes and a real ensemble of one server; every wait is bounded. TANIST_
 """
 
 import json
+import resource
 import socket
 import subprocess
 import sys
@@ -16,6 +17,60 @@ from case import FASHION, PROGRAM, QUICK, Cli
 class BadInput(Cli):
     def test_broken_json(self):
         self.refused(3, ["job.json", "line 2, column"], "run", self.job('{\n "seed": 1,,\n}'))
+
+    def test_byte_order_mark(self):
+        """Some editors begin a file with it; the job is read without it."""
+        (self.folder / "job.json").write_text('{"train": {"step": 5}}', encoding="utf-8-sig")
+        self.refused(3, ["unknown key \"train.step\""], "run", "job.json")
+
+    def test_huge_number(self):
+        """The error gives the bounds of the numbers that JSON can have here."""
+        for number in ("9" * 30, "1e999"):
+            self.refused(3, ["job.json: line 1, column", "out of range", "9223372036854775807"], "run",
+                         self.job('{"train": {"steps": %s}}' % number))
+
+    def test_control_characters(self):
+        """The terminal gets spaces, whatever the job, an option or a command contains."""
+        escape = "\x1b[31mred\x07"
+        for code, arguments in ((3, ["run", self.job(json.dumps({"name": escape}))]), (3, ["run", escape]),
+                                (128, ["status", "--" + escape]), (128, [escape]), (128, ["--" + escape])):
+            result = self.tanist(*arguments)
+            self.assertEqual(result.returncode, code, result.stderr)
+            self.assertIn(" [31mred ", result.stderr)
+            self.assertNotRegex(result.stderr, "[\x00-\x09\x0b-\x1f\x7f]")
+
+    def test_long_names(self):
+        """A file system that allows no such name is not a failing one."""
+        name = "a" * 300
+        for command in (["run", name], ["run", QUICK, "--dir", name], ["status", name]):
+            self.refused(3, ["File name too long"], *command)
+
+    def test_empty_folder(self):
+        for command in (["run", QUICK], ["run", QUICK, "--local"], ["chaos", "run"], ["status"]):
+            self.refused(128, ['--dir is "": give'], *command, "--dir", "")
+
+    def test_output_cannot_be_written(self):
+        """A full device is an error with a message, whatever the format."""
+        self.succeeds("run", "--local", QUICK, "--dir", "run", "-q")
+        for command in (["help"], ["status", "run"], ["status", "run", "-o", "json"], ["checkpoints", "list", "run"],
+                        ["run", QUICK, "--local", "-q"], ["run", QUICK, "--local", "-q", "-o", "json"], ["version"]):
+            with open("/dev/full", "w", encoding="ascii") as full:
+                result = subprocess.run([PROGRAM, *command], cwd=self.folder, stdout=full, stderr=subprocess.PIPE,
+                                        text=True, timeout=60, check=False)
+            self.assertEqual(result.returncode, 6, result.stderr)
+            self.assertIn("tanist: cannot write to stdout: No space left on device", result.stderr)
+
+    def test_export_to_a_folder(self):
+        self.succeeds("run", "--local", QUICK, "--dir", "run", "-q")
+        (self.folder / "model.npz").mkdir()
+        self.refused(3, ["model.npz is a folder"], "export", "run", "--to", "model.npz")
+
+    def test_low_limits(self):
+        """The error names the limit and the remedy, before anything is started."""
+        for limit, value, text in ((resource.RLIMIT_NOFILE, 24, "ulimit -n"), (resource.RLIMIT_FSIZE, 1 << 20, "ulimit -f")):
+            self.refused(3, [text], "run", QUICK, "--dir", "run", preexec_fn=lambda limit=limit, value=value:
+                         resource.setrlimit(limit, (value, value)))
+            self.assertEqual(list(self.folder.glob("run/*")), [])
 
     def test_unknown_key(self):
         self.refused(3, ["train.step", 'did you mean "train.steps"'], "run",

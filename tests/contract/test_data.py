@@ -168,6 +168,19 @@ class Data(Cli):
                    for order in ("permutation", "none", '{"block": 32, "window": 4}')}
         self.assertEqual(len(digests), 3)
 
+    def test_stdin_is_named(self):
+        """An error about rows of stdin names it, not the file to which they were copied."""
+        self.succeeds("run", self.path(), "--local", "--dir", "run", "-q")
+        result = self.tanist("predict", "run", "--data", "-", input="a,b\n1,2\n")
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn(" stdin has no column '", result.stderr)
+
+    def test_libsvm_with_a_byte_order_mark(self):
+        (self.folder / "a.svm").write_text("1 1:2\n0 2:1\n", encoding="utf-8-sig")
+        job = self.job(json.dumps({"model": {"type": "linear", "outputs": 1},
+                                   "data": {"format": "libsvm", "train": "a.svm", "test": "a.svm", "label": "label"}}))
+        self.assertIn("training examples: 2\n", self.succeeds("data", "check", job))
+
     def test_bad_rows_name_their_place(self):
         train = self.folder / "d/shops-train-1.csv"
         line = train.read_text(encoding="utf-8").count("\n") + 1

@@ -312,6 +312,24 @@ class Damage(Local):
             self.assertEqual(result.returncode, 6, result.stderr)
             self.assertIn(expected, result.stderr.splitlines()[-1])
 
+    def test_damaged_manifest(self):
+        """`verify` fails although the other checkpoints are intact; a command that uses another one names it."""
+        self.succeeds("run", "--local", QUICK, "--dir", "run", "--quiet")
+        (self.folder / "run/checkpoints/0000000003/manifest.json").write_text("{")
+        result = self.tanist("checkpoints", "verify", "run")
+        self.assertEqual(result.returncode, 6, result.stdout)
+        self.assertIn("0000000003/manifest.json: not JSON", result.stderr)
+        result = self.tanist("evaluate", "run")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("checkpoint 2 is used, but others cannot be read", result.stderr)
+        self.assertIn("0000000003/manifest.json", result.stderr)
+
+    def test_numbers_are_short(self):
+        """The job file of the folder, and the plan, have the numbers as they were given."""
+        self.succeeds("run", "--local", QUICK, "--dir", "run", "--quiet", "--set", "train.learning_rate=0.005")
+        self.assertIn('"learning_rate": 0.005,', (self.folder / "run/job.json").read_text())
+        self.assertIn('"learning_rate": 0.005,', self.succeeds("status", "run", "-o", "json"))
+
     def test_damaged_record_is_named(self):
         """`status` names the file and the remedy; a run that continues writes it again."""
         self.succeeds("run", "--local", QUICK, "--dir", "run", "--quiet")

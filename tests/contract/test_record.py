@@ -77,7 +77,7 @@ class Record(Cli):
         run.kill()
         run.communicate(timeout=patience(120))
         (self.folder / "run/record.json").write_text("{")
-        self.refused(5, ["is not active", "continue it"], "status", "--dir", "run")
+        self.refused(5, ["is not active", "continue it", "run/record.json: it is damaged"], "status", "--dir", "run")
 
 
 if __name__ == "__main__":

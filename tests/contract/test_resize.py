@@ -389,6 +389,17 @@ class Refusals(Live):
             self.assertEqual(self.change("resize", f"ps={count}")["ps"], count)
         self.end_as_local(run, 4, ("loss",))
 
+    def test_a_frozen_agent_is_named(self):
+        """The agent of the folder does not answer: the error is about it, not about agents of other hosts."""
+        run = self.begin(*ps(1))
+        self.freeze(run.pid)
+        try:
+            self.refused(5, ["the agent of the run in run did not take the request", "frozen", "again"],
+                         "resize", "ps=2", *self.target)
+        finally:
+            os.kill(run.pid, signal.SIGCONT)
+        self.end(run)
+
     def test_agents_of_many_hosts(self):
         """No agent has all nodes: the request is withdrawn."""
         zk = ["--zk", self.start_ensemble()]
@@ -396,7 +407,7 @@ class Refusals(Live):
                    "coordinator:0-1,ps:0,worker:0-1", *ps(1), *zk)
         target = ["--cluster", "quick", *zk]
         self.wait_step(target=target)
-        self.refused(5, ["no agent of `tanist run`", "--resume --set cluster.ps=N"], "resize", "ps=2", *target)
+        self.refused(5, ["no agent of `tanist run`", "--resume --set cluster.ps=2"], "resize", "ps=2", *target)
         self.wait_step(target=target)
 
 

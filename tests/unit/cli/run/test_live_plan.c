@@ -57,10 +57,10 @@ static void a_run_that_ends_names_the_setting(void **state)
         struct change_request request;
         const char *setting;
     } cases[] = {
-        {{.ps = 3}, "--set cluster.ps=N`"},
-        {{.ps = 2, .workers = 6}, "--set cluster.workers=N`"},
+        {{.ps = 3}, "--set cluster.ps=3`"},
+        {{.ps = 2, .workers = 6}, "--set cluster.workers=6`"},
         {{.strategy = CHANGE_TO_MIRROR}, "--set strategy.type=mirror`"},
-        {{.strategy = CHANGE_TO_PS, .ps = 2}, "--set strategy.type=ps --set cluster.ps=N`"},
+        {{.strategy = CHANGE_TO_PS, .ps = 2}, "--set strategy.type=ps --set cluster.ps=2`"},
     };
     static const struct run ends = {.phase = RUN_STOPPING, .generation = 1};
     (void)state;

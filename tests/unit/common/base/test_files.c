@@ -182,6 +182,8 @@ static void errno_becomes_a_status(void **state)
     (void)state;
     assert_int_equal(files_status_of(ENOSPC), TN_ENOSPC);
     assert_int_equal(files_status_of(EDQUOT), TN_ENOSPC);
+    assert_int_equal(files_status_of(ENAMETOOLONG), TN_EINVAL);
+    assert_int_equal(files_status_of(ELOOP), TN_EINVAL);
     assert_int_equal(files_status_of(EROFS), TN_EIO);
     assert_int_equal(files_status_of(EACCES), TN_EIO);
     assert_true(files_is_temporary_of(".manifest.json.tmp-7-1", "manifest.json"));

@@ -98,12 +98,24 @@ static void missing_folder_is_named(void **state)
     assert_int_equal(partial_file_close(&file, TN_ENOENT, &error), TN_ENOENT);
 }
 
+/* Before anything is written, and no file is left. */
+static void folder_is_refused(void **state)
+{
+    (void)state;
+    struct partial_file file;
+    struct error error = {0};
+    assert_int_equal(partial_file_open(&file, folder, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "is a folder"));
+    char beside[80];
+    (void)snprintf(beside, sizeof beside, "%s.partial", folder);
+    assert_int_not_equal(access(beside, F_OK), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(file_appears_at_the_end),
-        cmocka_unit_test(failure_leaves_the_old_file),
-        cmocka_unit_test(lost_piece_is_a_failure),
+        cmocka_unit_test(folder_is_refused),           cmocka_unit_test(file_appears_at_the_end),
+        cmocka_unit_test(failure_leaves_the_old_file), cmocka_unit_test(lost_piece_is_a_failure),
         cmocka_unit_test(missing_folder_is_named),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

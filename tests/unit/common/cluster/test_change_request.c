@@ -43,10 +43,15 @@ static void setting_is_that_of_the_change(void **state)
     const struct change_request group = {.strategy = CHANGE_TO_GROUP, .ps = 2, .members = 2};
     const struct change_request workers = {.ps = 2, .workers = 3};
     const struct change_request ps = {.ps = 3};
-    assert_string_equal(change_setting(&mirror), "strategy.type=mirror");
-    assert_string_equal(change_setting(&group), "strategy.type=group --set cluster.ps=N");
-    assert_string_equal(change_setting(&workers), "cluster.workers=N");
-    assert_string_equal(change_setting(&ps), "cluster.ps=N");
+    const struct change_request widest = {
+        .strategy = CHANGE_TO_GROUP, .ps = UINT32_MAX, .members = UINT32_MAX};
+    char text[CHANGE_SETTING_MAX];
+    assert_string_equal(change_setting(&mirror, text), "strategy.type=mirror");
+    assert_string_equal(change_setting(&group, text),
+                        "strategy.type=group --set cluster.ps=2 --set strategy.members=2");
+    assert_string_equal(change_setting(&workers, text), "cluster.workers=3");
+    assert_string_equal(change_setting(&ps, text), "cluster.ps=3");
+    assert_true(strlen(change_setting(&widest, text)) < sizeof text - 1);
 }
 
 static void check_damaged(const char *text)
