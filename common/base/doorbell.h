@@ -9,6 +9,9 @@
  *
  * The page may be shared with other processes. They may write anything into it, which can delay a
  * wake-up by them until the deadline of the wait, but none by threads of this process.
+ *
+ * Instead of at the page, the owner may sleep in an epoll set, together with descriptors. Only
+ * threads of this process wake it there.
  */
 #ifndef COMMON_BASE_DOORBELL_H
 #define COMMON_BASE_DOORBELL_H
@@ -32,11 +35,21 @@ struct doorbell {
     _Atomic uint32_t waiting; /* The same, out of reach of other processes. */
     struct doorbell_page own; /* The page of a doorbell that is not shared. */
     int fd;                   /* The shared page's; -1: it is not shared. */
+    int set;                  /* An epoll set in which the owner may sleep; -1: none. */
+    int bell;                 /* An eventfd in the set, by which this process wakes the owner. */
+    _Atomic bool in_set;      /* The owner sleeps in the set. */
 };
 
 /* False: `shared` was asked for and is not possible; the doorbell is not shared. */
 bool doorbell_open(struct doorbell *doorbell, bool shared);
 void doorbell_close(struct doorbell *doorbell);
+
+/* Make the epoll set `set`, in which the owner may sleep until one of its descriptors is ready.
+ * They are added with a `data.ptr` that is not NULL. False: not possible. */
+bool doorbell_open_set(struct doorbell *doorbell);
+/* Whether the owner sleeps in the set, where rings of other processes do not wake it. For the
+ * owner, after doorbell_announce(), and before it looks at its sources. */
+void doorbell_choose_set(struct doorbell *doorbell, bool in_set);
 
 /* Announce `who`, and take a ticket. Look at the sources after it. */
 uint32_t doorbell_announce(struct doorbell *doorbell, enum doorbell_waiter who);
@@ -47,6 +60,10 @@ void doorbell_sleep(struct doorbell *doorbell, uint32_t ticket, enum doorbell_wa
 /* `who` waits no longer. Look at the sources after it. */
 void doorbell_withdraw(struct doorbell *doorbell, enum doorbell_waiter who);
 
+/* The owner's last choice. */
+bool doorbell_is_in_set(struct doorbell *doorbell);
+/* Whether `who` of this process waits. */
+bool doorbell_is_awaited(struct doorbell *doorbell, enum doorbell_waiter who);
 /* Wake `who` of this process, if it waits. */
 void doorbell_wake(struct doorbell *doorbell, enum doorbell_waiter who);
 /* Ring the doorbell of any process: wakes its owner if that waits; otherwise its helper, but only

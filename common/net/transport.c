@@ -24,6 +24,7 @@
 #include "common/net/transport_address.h"
 #include "common/net/transport_connection.h"
 #include "common/net/transport_lanes.h"
+#include "common/net/transport_streams.h"
 
 enum {
     SLOT_BITS = 9,
@@ -114,32 +115,6 @@ static void accept_next(struct transport *transport)
     }
 }
 
-/* Peers that do not identify themselves cannot hold the slots of those that do: one that is too
- * many closes the one that has waited longest, of its own address if that one has too many. */
-static void bound_unknown(struct transport *transport, struct connection *newest)
-{
-    struct connection *oldest[2] = {NULL,
-                                    NULL}; /* Among all addresses; at the newest one's address. */
-    uint64_t ids[2] = {UINT64_MAX, UINT64_MAX}, id, peer, newest_peer;
-    unsigned counts[2] = {0, 0};
-    if (!connection_is_unknown(newest, &id, &newest_peer)) { return; }
-    for (unsigned i = 0; i < TRANSPORT_CONNECTIONS_MAX; i++) {
-        struct connection *connection = &transport->slots[i];
-        if (!connection_is_unknown(connection, &id, &peer)) { continue; }
-        for (unsigned set = 0; set < (peer == newest_peer ? 2 : 1); set++) {
-            counts[set]++;
-            if (id >= ids[set]) { continue; }
-            ids[set] = id;
-            oldest[set] = connection;
-        }
-    }
-    if (counts[1] > TRANSPORT_UNKNOWN_HOST_MAX) {
-        connection_close(oldest[1], ids[1]);
-    } else if (counts[0] > TRANSPORT_UNKNOWN_MAX) {
-        connection_close(oldest[0], ids[0]);
-    }
-}
-
 static void accept_stream(struct transport *transport, nng_stream *stream)
 {
     assert(stream != NULL);
@@ -151,7 +126,7 @@ static void accept_stream(struct transport *transport, nng_stream *stream)
         nng_stream_free(stream);
         return_slot(transport, connection);
     } else {
-        bound_unknown(transport, connection);
+        connection_bound_unknown(transport->slots, TRANSPORT_CONNECTIONS_MAX, connection);
     }
 }
 
@@ -181,6 +156,7 @@ static void shut_all(struct transport *transport)
 static void tick(struct transport *transport)
 {
     atomic_store(&transport->host.warnings_left, WARNINGS_PER_TICK);
+    streams_tick(transport->host.streams, transport->slots);
     for (unsigned i = 0; i < TRANSPORT_CONNECTIONS_MAX; i++) {
         connection_tick(&transport->slots[i]);
     }
@@ -316,6 +292,7 @@ static void release(struct transport *transport)
         connection_destroy(&transport->slots[i]);
     }
     free(transport->slots);
+    streams_close(transport->host.streams);
     lanes_close(transport->host.lanes);
     pthread_mutex_destroy(&transport->mutex);
     free(transport);
@@ -371,6 +348,7 @@ enum tn_status transport_open(const struct transport_config *config, struct tran
     enum tn_status status = start_listening(transport, error);
     if (status == TN_OK) {
         start_lanes(transport);
+        if (config->owner_polls) { transport->host.streams = streams_open(transport->host.lanes); }
         status = start_maintenance(transport, error);
     }
     if (status != TN_OK) {
@@ -405,12 +383,24 @@ void transport_close(struct transport *transport)
 
 bool transport_poll(struct transport *transport)
 {
-    return transport->host.lanes != NULL && lanes_poll(transport->host.lanes, false);
+    const bool done = transport->host.lanes != NULL && lanes_poll(transport->host.lanes, false);
+    return streams_poll(transport->host.streams) || done;
+}
+
+bool transport_polls_memory(struct transport *transport)
+{
+    return transport->host.lanes != NULL && lanes_are_polled(transport->host.lanes);
+}
+
+void transport_prepare_sleep(struct transport *transport)
+{
+    streams_prepare_sleep(transport->host.streams, transport->slots);
 }
 
 struct doorbell *transport_doorbell(struct transport *transport)
 {
-    return transport->host.lanes == NULL ? NULL : &transport->host.lanes->doorbell;
+    if (transport->host.lanes != NULL) { return &transport->host.lanes->doorbell; }
+    return transport->host.streams == NULL ? NULL : &transport->host.streams->own;
 }
 
 void transport_address(const struct transport *transport, char *text, size_t size)

@@ -134,12 +134,20 @@ void transport_close(struct transport *transport);
 
 struct transport_port transport_port_of(struct transport *transport);
 
-/* With `owner_polls`: deliver the frames that have arrived on lanes, and send those that wait for
- * space. True: something was done. The sink is called before it returns. */
+/* With `owner_polls`: deliver the frames that have arrived on lanes, and those on streams that are
+ * left to the owner, and send those that wait for space in a lane. True: something was done. The
+ * sink is called before it returns. */
 bool transport_poll(struct transport *transport);
 
+/* Whether transport_poll() only looks into memory. Then the owner may repeat it instead of
+ * sleeping. */
+bool transport_polls_memory(struct transport *transport);
+/* The owner will sleep at the doorbell. It calls this after doorbell_announce(), and looks at its
+ * sources afterwards. */
+void transport_prepare_sleep(struct transport *transport);
+
 /* Rings when transport_poll() has something to do. Borrowed; its owner is the thread that polls.
- * NULL: the transport has no lanes, and need not be polled. */
+ * NULL: the transport need not be polled. */
 struct doorbell *transport_doorbell(struct transport *transport);
 
 /* The address that peers dial, with the port that was picked: "tcp://127.0.0.1:40123"; `listen` as

@@ -6,6 +6,7 @@
 #include "common/net/transport_address.h"
 #include "common/net/transport_lanes.h"
 #include "common/net/transport_private.h"
+#include "common/net/transport_streams.h"
 
 _Static_assert((int)FRAME_WRITER_FRAMES_MAX == (int)TRANSPORT_QUEUE_MAX,
                "both bounds are the same queue's");
@@ -68,6 +69,7 @@ void connection_begin_closing(struct connection *connection, enum tn_status reas
     if (connection->phase == CONNECTION_CLOSING || connection->phase == CONNECTION_FREE) { return; }
     connection->phase = CONNECTION_CLOSING;
     connection->reason = reason;
+    streams_forget(connection);
     frame_writer_drop_waiting(&connection->writer);
     if (connection->stream != NULL) {
         nng_stream_close(connection->stream);
@@ -121,7 +123,7 @@ static int finish_now(struct connection *connection)
 void connection_continue_reading(struct connection *connection)
 {
     assert(connection->pending > 0);
-    if (connection->phase == CONNECTION_CLOSING) {
+    if (connection->phase == CONNECTION_CLOSING || streams_rest(connection)) {
         connection_end_operation(connection);
         return;
     }
@@ -130,10 +132,9 @@ void connection_continue_reading(struct connection *connection)
     nng_stream_recv(connection->stream, connection->read_aio);
 }
 
-/* Within a body, more bytes have probably arrived already. */
-static bool read_now(struct connection *connection)
+bool connection_read_now(struct connection *connection)
 {
-    if (connection->phase == CONNECTION_CLOSING || !connection->reader.in_body) { return false; }
+    if (connection->phase == CONNECTION_CLOSING) { return false; }
     struct iovec places[FRAME_READER_SPACES];
     set_pieces(connection->now_aio, places, frame_reader_space(&connection->reader, places));
     nng_stream_recv(connection->stream, connection->now_aio);
@@ -286,7 +287,7 @@ static void end_read(struct connection *connection)
         if (status != TN_OK) { connection_warn(connection, &error); }
         pthread_mutex_lock(&connection->mutex);
         if (status != TN_OK) { connection_begin_closing(connection, status); }
-    } while (status == TN_OK && read_now(connection));
+    } while (status == TN_OK && connection->reader.in_body && connection_read_now(connection));
     connection_continue_reading(connection);
     pthread_mutex_unlock(&connection->mutex);
 }

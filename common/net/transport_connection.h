@@ -46,6 +46,7 @@ enum {
 
 struct connection;
 struct lanes;
+struct streams;
 
 /* Shared by all connections of a transport. */
 struct connection_host {
@@ -54,7 +55,8 @@ struct connection_host {
     /* `connection` is CLOSING and nothing is pending: call connection_reap() on the maintenance
      * thread. May be called with the connection's mutex held; must not call back. */
     void (*on_closed)(struct connection_host *host, struct connection *connection);
-    struct lanes *lanes; /* NULL: none are offered. */
+    struct lanes *lanes;     /* NULL: none are offered. */
+    struct streams *streams; /* NULL: nng's threads read from all of them. */
 };
 
 enum connection_phase {
@@ -95,10 +97,14 @@ struct connection {
     bool accepted;
     bool announced; /* The sink knows the id, so it gets CLOSED. */
     bool dialing;   /* `read_aio` is used by the dial. */
+    bool resting;   /* No read is pending: the owner reads (common/net/transport_streams.h). */
+    bool reading;   /* It does so now. */
     bool writing;   /* `write_aio` sends what `writer` has in flight. */
     unsigned pending;
-    unsigned silent_ticks;   /* Since a byte was received. */
-    unsigned idle_ticks;     /* Since a byte was sent. */
+    unsigned small_reads;  /* In a row; none of them ended within a body. */
+    int fd;                /* The stream's, for streams_rest(). 0: not looked up; -1: not known. */
+    unsigned silent_ticks; /* Since a byte was received. */
+    unsigned idle_ticks;   /* Since a byte was sent. */
     unsigned greeting_ticks; /* Since the connection was accepted. */
     uint64_t peer;           /* Hash of the address that dialed us. */
     nng_stream_dialer *dialer;
@@ -125,6 +131,9 @@ MUST_CHECK enum tn_status connection_dial(struct connection *connection, uint64_
 MUST_CHECK enum tn_status connection_accept(struct connection *connection, uint64_t id,
                                             nng_stream *stream);
 
+/* Connections that were accepted and have sent no header must not hold the slots of the others:
+ * close one, if `newest` is one too many of them. `all`: an array of `count`. */
+void connection_bound_unknown(struct connection *all, unsigned count, struct connection *newest);
 /* Whether the peer dialed us and has not sent its first header; `id` and `peer` are then set. */
 bool connection_is_unknown(struct connection *connection, uint64_t *id, uint64_t *peer);
 

@@ -25,13 +25,21 @@ bool lanes_poll(struct lanes *lanes, bool ahead)
     return done;
 }
 
+bool lanes_are_polled(struct lanes *lanes)
+{
+    return atomic_load(&lanes->polled_count) > 0;
+}
+
 void lanes_add(struct lanes *lanes, struct connection *connection)
 {
     pthread_mutex_lock(&lanes->polling);
     assert(lanes->polled_count < TRANSPORT_CONNECTIONS_MAX);
-    lanes->polled[lanes->polled_count++] = connection;
+    lanes->polled[lanes->polled_count] = connection;
+    atomic_fetch_add(&lanes->polled_count, 1);
     pthread_mutex_unlock(&lanes->polling);
     (void)lanes_poll(lanes, false); /* The peer may have sent before. */
+    /* The owner may sleep where peers cannot wake it: streams_prepare_sleep() decides again. */
+    doorbell_wake(&lanes->doorbell, DOORBELL_OWNER);
 }
 
 void lanes_remove(struct lanes *lanes, struct connection *connection)
@@ -40,7 +48,7 @@ void lanes_remove(struct lanes *lanes, struct connection *connection)
     pthread_mutex_lock(&lanes->polling);
     for (unsigned i = 0; i < lanes->polled_count; i++) {
         if (lanes->polled[i] != connection) { continue; }
-        lanes->polled[i] = lanes->polled[--lanes->polled_count];
+        lanes->polled[i] = lanes->polled[atomic_fetch_sub(&lanes->polled_count, 1) - 1];
         break;
     }
     pthread_mutex_unlock(&lanes->polling);

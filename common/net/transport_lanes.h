@@ -38,7 +38,7 @@ struct lanes {
     unsigned request_count;
     pthread_mutex_t polling; /* Guards the rest. */
     struct connection *polled[TRANSPORT_CONNECTIONS_MAX];
-    unsigned polled_count;
+    atomic_uint polled_count;
 };
 
 /* `address`: where the node listens, "127.0.0.1:4000"; NULL: nowhere. NULL: `reason`. */
@@ -59,5 +59,7 @@ bool lanes_add_request(struct lanes *lanes, struct connection *connection, int f
 void lanes_add(struct lanes *lanes, struct connection *connection);
 void lanes_remove(struct lanes *lanes, struct connection *connection);
 bool lanes_poll(struct lanes *lanes, bool ahead); /* See connection_poll(). */
+/* Whether there is such a connection. Without the mutex. */
+bool lanes_are_polled(struct lanes *lanes);
 
 #endif

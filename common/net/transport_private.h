@@ -15,6 +15,8 @@ void connection_begin_closing(struct connection *connection, enum tn_status reas
 void connection_end_operation(struct connection *connection);
 /* The caller's count in `pending` passes to the read. */
 void connection_continue_reading(struct connection *connection);
+/* Read bytes that have arrived already. False: there are none, or the connection is closed. */
+bool connection_read_now(struct connection *connection);
 /* Send a header over the stream. */
 void connection_push_control(struct connection *connection, struct frame_header header);
 /* The dialed connection is OPEN; deliver that. Releases the mutex. */

@@ -26,15 +26,13 @@ enum {
 struct inbox {
     pthread_mutex_t lock;
     struct inbox_item *first, **last;
-    size_t frames;             /* Items that are frames. */
-    atomic_size_t bytes;       /* Size of their bodies; changed under the lock, read without. */
-    atomic_size_t count;       /* All items; changed under the lock, read without. */
-    struct doorbell *doorbell; /* Rings for the thread that takes. */
-    struct doorbell own;
-    bool (*poll)(void *ctx); /* NULL: there is nothing to poll. */
-    void *poll_ctx;
-    uint64_t usual_wait_ns; /* A moving average. */
-    unsigned polls_in_turn; /* While the inbox spins. */
+    size_t frames;              /* Items that are frames. */
+    atomic_size_t bytes;        /* Size of their bodies; changed under the lock, read without. */
+    atomic_size_t count;        /* All items; changed under the lock, read without. */
+    struct inbox_source source; /* Its doorbell rings for the thread that takes. */
+    struct doorbell own;        /* Without something to poll. */
+    uint64_t usual_wait_ns;     /* A moving average. */
+    unsigned polls_in_turn;     /* While the inbox spins. */
 };
 
 struct inbox *inbox_create(void)
@@ -45,7 +43,7 @@ struct inbox *inbox_create(void)
     inbox->polls_in_turn = POLLS_IN_TURN;
     pthread_mutex_init(&inbox->lock, NULL);
     (void)doorbell_open(&inbox->own, false);
-    inbox->doorbell = &inbox->own;
+    inbox->source.doorbell = &inbox->own;
     inbox->last = &inbox->first;
     return inbox;
 }
@@ -99,7 +97,8 @@ static bool put(struct inbox *inbox, struct inbox_item *item)
         atomic_fetch_add(&inbox->count, 1);
         *inbox->last = item;
         inbox->last = &item->next;
-        doorbell_wake(inbox->doorbell, DOORBELL_OWNER); /* Before inbox_poll_end() can return. */
+        doorbell_wake(inbox->source.doorbell,
+                      DOORBELL_OWNER); /* Before inbox_poll_end() can return. */
     }
     pthread_mutex_unlock(&inbox->lock);
     return accepted;
@@ -142,25 +141,23 @@ void inbox_put_leave(struct inbox *inbox, bool at_once)
     (void)put(inbox, new_item(at_once ? NODE_LEAVE : NODE_DRAIN, 0));
 }
 
-static void set_poll(struct inbox *inbox, struct doorbell *doorbell, bool (*poll)(void *ctx),
-                     void *ctx)
+static void set_source(struct inbox *inbox, const struct inbox_source *source)
 {
     pthread_mutex_lock(&inbox->lock);
-    inbox->doorbell = doorbell;
-    inbox->poll = poll;
-    inbox->poll_ctx = ctx;
+    inbox->source = *source;
     pthread_mutex_unlock(&inbox->lock);
 }
 
-void inbox_poll(struct inbox *inbox, struct doorbell *doorbell, bool (*poll)(void *ctx), void *ctx)
+void inbox_poll(struct inbox *inbox, const struct inbox_source *source)
 {
-    assert(doorbell != NULL && poll != NULL);
-    set_poll(inbox, doorbell, poll, ctx);
+    assert(source->doorbell != NULL && source->poll != NULL);
+    assert(source->is_fast != NULL && source->prepare_sleep != NULL);
+    set_source(inbox, source);
 }
 
 void inbox_poll_end(struct inbox *inbox)
 {
-    set_poll(inbox, &inbox->own, NULL, NULL);
+    set_source(inbox, &(struct inbox_source){.doorbell = &inbox->own});
 }
 
 /* put() counts an item before it looks whether the taker waits, and the taker announces that it
@@ -189,16 +186,20 @@ static struct inbox_item *take_first(struct inbox *inbox)
 
 static bool poll_now(struct inbox *inbox)
 {
-    return inbox->poll != NULL && inbox->poll(inbox->poll_ctx);
+    const struct inbox_source *source = &inbox->source;
+    return source->poll != NULL && source->poll(source->ctx);
 }
 
-/* Look for items without sleeping, if they usually come about as soon as a thread wakes up. Others
+/* Look for items without sleeping, if that needs no system call, and if they usually come about as
+ * soon as a thread wakes up. Others
  * that need the processor get it at each turn; if one of them keeps it, this wait was a long one,
  * and the next ones sleep. If the last offer was accepted, the processor has more to do than this
  * node, which then looks once in a turn: what it waits for may need the processor itself. */
 static bool spin(struct inbox *inbox)
 {
-    if (inbox->poll == NULL || inbox->usual_wait_ns > SHORT_WAIT_NS) { return false; }
+    const struct inbox_source *source = &inbox->source;
+    if (source->poll == NULL || inbox->usual_wait_ns > SHORT_WAIT_NS) { return false; }
+    if (!source->is_fast(source->ctx)) { return false; }
     uint64_t now_ns = clock_monotonic_ns();
     const uint64_t end_ns = now_ns + UINT64_C(2) * SHORT_WAIT_NS;
     do {
@@ -219,11 +220,13 @@ static void wait_item(struct inbox *inbox, uint64_t deadline_ns)
 {
     const uint64_t start_ns = clock_monotonic_ns();
     if (!spin(inbox)) {
-        const uint32_t ticket = doorbell_announce(inbox->doorbell, DOORBELL_OWNER);
+        const struct inbox_source *source = &inbox->source;
+        const uint32_t ticket = doorbell_announce(source->doorbell, DOORBELL_OWNER);
+        if (source->poll != NULL) { source->prepare_sleep(source->ctx); }
         if (!poll_now(inbox) && !has_items(inbox)) {
-            doorbell_sleep(inbox->doorbell, ticket, DOORBELL_OWNER, deadline_ns);
+            doorbell_sleep(source->doorbell, ticket, DOORBELL_OWNER, deadline_ns);
         }
-        doorbell_withdraw(inbox->doorbell, DOORBELL_OWNER);
+        doorbell_withdraw(source->doorbell, DOORBELL_OWNER);
     }
     const uint64_t waited_ns = clock_monotonic_ns() - start_ns;
     inbox->usual_wait_ns = inbox->usual_wait_ns - inbox->usual_wait_ns / 8 + waited_ns / 8;

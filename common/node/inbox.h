@@ -46,10 +46,20 @@ bool inbox_is_behind(struct inbox *inbox);
 void inbox_put_role(struct inbox *inbox, void *event, void (*release)(void *event));
 void inbox_put_leave(struct inbox *inbox, bool at_once);
 
-/* From now on inbox_take() also polls `poll`, which may put items and returns whether it did
- * anything; `doorbell` rings when there is something to poll. Both are borrowed. */
-void inbox_poll(struct inbox *inbox, struct doorbell *doorbell, bool (*poll)(void *ctx), void *ctx);
-/* No longer, and neither is used once it has returned. Not while another thread takes. */
+/* Something that inbox_take() polls. */
+struct inbox_source {
+    void *ctx;
+    struct doorbell *doorbell; /* Rings when there is something to poll. Borrowed. */
+    bool (*poll)(void *ctx);   /* May put items. True: it did something. */
+    /* Whether poll() is so fast at present that it may be repeated instead of a sleep. */
+    bool (*is_fast)(void *ctx);
+    /* The taker will sleep at the doorbell; it has announced itself there, and polls once more. */
+    void (*prepare_sleep)(void *ctx);
+};
+
+/* From now on inbox_take() also polls `source`. */
+void inbox_poll(struct inbox *inbox, const struct inbox_source *source);
+/* No longer, and the source is not used once it has returned. Not while another thread takes. */
 void inbox_poll_end(struct inbox *inbox);
 
 /* The oldest item, or NULL once the monotonic clock has reached `deadline_ms` (UINT64_MAX:

@@ -340,7 +340,7 @@ static void unknown_peers_take_no_slots(void **state)
     probe_send(client, member, 1, 8);
     WAIT_UNTIL(client, client->frames == 1);
     for (unsigned i = 0; i < PEERS; i++) { assert_closed_by_peer(peers[i]); }
-    assert_int_equal(server->opened, 1);
+    WAIT_UNTIL(server, server->opened == 1);
     probe_close(client);
     probe_close(server);
 }

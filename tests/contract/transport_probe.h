@@ -185,6 +185,7 @@ struct probe_options {
     size_t pool_limit_bytes;
     const struct loan_memory *loans;
     bool echo;
+    bool owner_polls;
 };
 
 static inline struct probe *probe_open(struct probe_options options)
@@ -204,6 +205,7 @@ static inline struct probe *probe_open(struct probe_options options)
         .pool = probe->pool,
         .lanes = probe_lanes,
         .loans = options.loans,
+        .owner_polls = options.owner_polls,
         .sink = probe_sink,
         .sink_ctx = probe,
         .is_behind = probe_is_behind,
