@@ -191,10 +191,10 @@ static bool poll_now(struct inbox *inbox)
 }
 
 /* Look for items without sleeping, if that needs no system call, and if they usually come about as
- * soon as a thread wakes up. Others
- * that need the processor get it at each turn; if one of them keeps it, this wait was a long one,
- * and the next ones sleep. If the last offer was accepted, the processor has more to do than this
- * node, which then looks once in a turn: what it waits for may need the processor itself. */
+ * soon as a thread wakes up. Others that need the processor get it at each turn; if one of them
+ * keeps it, this wait was a long one, and the next ones sleep. If the last offer was accepted, the
+ * processor has more to do than this node, which then looks once in a turn: what it waits for may
+ * need the processor itself. */
 static bool spin(struct inbox *inbox)
 {
     const struct inbox_source *source = &inbox->source;
