@@ -37,7 +37,7 @@ struct doorbell {
     int fd;                   /* The shared page's; -1: it is not shared. */
     int set;                  /* An epoll set in which the owner may sleep; -1: none. */
     int bell;                 /* An eventfd in the set, by which this process wakes the owner. */
-    _Atomic bool in_set;      /* The owner sleeps in the set. */
+    _Atomic bool in_set;      /* The owner's last choice: it sleeps in the set. */
 };
 
 /* False: `shared` was asked for and is not possible; the doorbell is not shared. */

@@ -50,6 +50,7 @@ struct transport {
     uint64_t refused; /* Dials that found no slot have the numbers refused_reported + 1 to */
     uint64_t refused_reported; /* `refused`; the maintenance thread delivers their CLOSED. */
     bool stopping;
+    unsigned ticks;    /* The maintenance thread's. */
     bool accept_later; /* Accepting failed, for example for lack of descriptors. */
 };
 
@@ -164,8 +165,10 @@ static void tick(struct transport *transport)
     if (transport->accept_later) { accept_next(transport); }
     bool stopping = transport->stopping;
     pthread_mutex_unlock(&transport->mutex);
-    /* A peer that died at the wrong moment has not rung the doorbell. */
-    if (transport->host.lanes != NULL) { (void)lanes_poll(transport->host.lanes, true); }
+    /* A peer that died at the wrong moment has not rung the doorbell. Others would close the
+     * connection if nothing was read for some intervals (T4), however busy the owner is. */
+    const size_t behind_max = ++transport->ticks % TICKS_PER_INTERVAL == 0 ? LANE_RING_BYTES : 0;
+    if (transport->host.lanes != NULL) { (void)lanes_poll(transport->host.lanes, behind_max); }
     /* A dial may have taken its slot before we closed all, and have started after. */
     if (stopping) { shut_all(transport); }
 }
@@ -383,13 +386,14 @@ void transport_close(struct transport *transport)
 
 bool transport_poll(struct transport *transport)
 {
-    const bool done = transport->host.lanes != NULL && lanes_poll(transport->host.lanes, false);
+    const bool done = transport->host.lanes != NULL && lanes_poll(transport->host.lanes, SIZE_MAX);
     return streams_poll(transport->host.streams) || done;
 }
 
 bool transport_polls_memory(struct transport *transport)
 {
-    return transport->host.lanes != NULL && lanes_are_polled(transport->host.lanes);
+    return transport->host.lanes != NULL && lanes_are_polled(transport->host.lanes) &&
+           !streams_rest_now(transport->host.streams);
 }
 
 void transport_prepare_sleep(struct transport *transport)

@@ -107,8 +107,9 @@ struct transport_config {
     struct buffer_pool *pool; /* Bodies are received into its buffers. */
     transport_sink sink;
     void *sink_ctx;
-    /* Whether so many frames wait for the owner that other threads should not receive more from
-     * lanes: their peers keep them until the owner polls. From any thread. NULL: never. */
+    /* Whether so many frames wait for the owner that other threads should only receive from
+     * lanes what keeps the connections (T4): the peers have the rest until the owner polls. From
+     * any thread. NULL: never. */
     bool (*is_behind)(void *sink_ctx);
 };
 

@@ -310,7 +310,7 @@ static void on_read(void *arg)
     if (connection->lane.state == CONNECTION_LANE_ACTIVE) {
         /* Frames that the peer published before it closed are delivered, as on a stream. */
         pthread_mutex_unlock(&connection->mutex);
-        (void)lanes_poll(connection->host->lanes, false);
+        (void)lanes_poll(connection->host->lanes, SIZE_MAX);
         pthread_mutex_lock(&connection->mutex);
     }
     connection_begin_closing(connection, status_of_stream(result));

@@ -153,10 +153,10 @@ void connection_tick(struct connection *connection);
 
 /* The peer's listener has answered on `fd`, or has not in time. Takes `fd`. */
 void connection_lane_answered(struct connection *connection, int fd);
-/* Deliver the frames that have arrived on the lane, and send those that wait for space. `ahead`: in
- * place of the owner, and none while the owner is behind. True: something was done. One thread at a
- * time, without the mutex. */
-bool connection_poll(struct connection *connection, bool ahead);
+/* Deliver the frames that have arrived on the lane, and send those that wait for space. True:
+ * something was done. One thread at a time, without the mutex. `behind_max`: how many bytes are
+ * received although the owner is behind; SIZE_MAX if the owner polls, or the peer has closed. */
+bool connection_poll(struct connection *connection, size_t behind_max);
 
 /* After `on_closed`, on the maintenance thread: wait for all callbacks, deliver CLOSED and free the
  * stream; the connection is FREE then. */

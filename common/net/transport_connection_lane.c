@@ -228,13 +228,14 @@ static bool is_behind(const struct connection *connection)
     return config->is_behind != NULL && config->is_behind(config->sink_ctx);
 }
 
-/* Deliver the frames that have arrived. `ahead`: unless more than enough wait for the owner. */
-static enum tn_status receive(struct connection *connection, bool ahead, bool *done,
+/* Deliver the frames that have arrived. */
+static enum tn_status receive(struct connection *connection, size_t behind_max, bool *done,
                               struct error *error)
 {
     struct connection_lane *lane = &connection->lane;
+    size_t sum = 0;
     for (unsigned i = 0; i < READS_PER_POLL && ring_has_bytes(&lane->lane.in); i++) {
-        if (ahead && is_behind(connection)) { return TN_OK; }
+        if (sum >= behind_max && is_behind(connection)) { return TN_OK; }
         struct iovec places[FRAME_READER_SPACES];
         const unsigned count = frame_reader_space(&lane->reader, places);
         size_t received;
@@ -246,19 +247,20 @@ static enum tn_status receive(struct connection *connection, bool ahead, bool *d
          * update, which begins once this frame is delivered. */
         lane_collect_loans(&lane->lane);
         frame_reader_received(&lane->reader, received);
+        sum += received;
         enum tn_status status = connection_deliver(connection, &lane->reader, error);
         if (status != TN_OK) { return status; }
     }
     return TN_OK;
 }
 
-bool connection_poll(struct connection *connection, bool ahead)
+bool connection_poll(struct connection *connection, size_t behind_max)
 {
     struct connection_lane *lane = &connection->lane;
     bool done = false;
     if (lane->broken) { return false; }
     struct error error;
-    enum tn_status status = receive(connection, ahead, &done, &error);
+    enum tn_status status = receive(connection, behind_max, &done, &error);
     if (status != TN_OK) {
         lane->broken = true;
         connection_warn(connection, &error);

@@ -14,12 +14,12 @@ enum { POLLED_MAX = 1 + 1 + LANE_CLIENTS_MAX + LANE_REQUESTS_MAX };
 
 /* --------------------------------------------------------------- polling */
 
-bool lanes_poll(struct lanes *lanes, bool ahead)
+bool lanes_poll(struct lanes *lanes, size_t behind_max)
 {
     bool done = false;
     pthread_mutex_lock(&lanes->polling);
     for (unsigned i = 0; i < lanes->polled_count; i++) {
-        done = connection_poll(lanes->polled[i], ahead) || done;
+        done = connection_poll(lanes->polled[i], behind_max) || done;
     }
     pthread_mutex_unlock(&lanes->polling);
     return done;
@@ -37,7 +37,7 @@ void lanes_add(struct lanes *lanes, struct connection *connection)
     lanes->polled[lanes->polled_count] = connection;
     atomic_fetch_add(&lanes->polled_count, 1);
     pthread_mutex_unlock(&lanes->polling);
-    (void)lanes_poll(lanes, false); /* The peer may have sent before. */
+    (void)lanes_poll(lanes, 0); /* The peer may have sent before. */
     /* The owner may sleep where peers cannot wake it: streams_prepare_sleep() decides again. */
     doorbell_wake(&lanes->doorbell, DOORBELL_OWNER);
 }
@@ -60,7 +60,7 @@ static void *run_helper(void *arg)
     const enum doorbell_waiter who = lanes->helper_waits_as;
     while (!atomic_load(&lanes->stopping)) {
         const uint32_t ticket = doorbell_announce(&lanes->doorbell, who);
-        if (!atomic_load(&lanes->stopping) && !lanes_poll(lanes, true)) {
+        if (!atomic_load(&lanes->stopping) && !lanes_poll(lanes, 0)) {
             doorbell_sleep(&lanes->doorbell, ticket, who, UINT64_MAX);
         }
         doorbell_withdraw(&lanes->doorbell, who);

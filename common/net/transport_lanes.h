@@ -58,7 +58,7 @@ bool lanes_add_request(struct lanes *lanes, struct connection *connection, int f
 /* Poll a connection from now on, and no longer after the second returns (NULL is allowed). */
 void lanes_add(struct lanes *lanes, struct connection *connection);
 void lanes_remove(struct lanes *lanes, struct connection *connection);
-bool lanes_poll(struct lanes *lanes, bool ahead); /* See connection_poll(). */
+bool lanes_poll(struct lanes *lanes, size_t behind_max); /* See connection_poll(). */
 /* Whether there is such a connection. Without the mutex. */
 bool lanes_are_polled(struct lanes *lanes);
 

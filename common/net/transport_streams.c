@@ -63,8 +63,8 @@ static bool is_socket_of(int fd, const nng_sockaddr *local, const nng_sockaddr *
            getpeername(fd, (struct sockaddr *)&peer, &peer_size) == 0 && is_address(&peer, remote);
 }
 
-/* The descriptor of a stream that is open; -1: not found. No other socket of this host has the same
- * two addresses. */
+/* The descriptor of a stream that is open; -1: not found. No other socket of this process has the
+ * same two addresses. */
 static int find_descriptor(nng_stream *stream)
 {
     nng_sockaddr local, remote;
@@ -193,13 +193,18 @@ static void read_resting(struct connection *connection)
     pthread_mutex_unlock(&connection->mutex);
 }
 
+bool streams_rest_now(struct streams *streams)
+{
+    return streams != NULL && atomic_load(&streams->resting) > 0;
+}
+
 bool streams_poll(struct streams *streams)
 {
     if (streams == NULL) { return false; }
     /* Only the owner changes it. */
     const unsigned polls = atomic_load_explicit(&streams->polls, memory_order_relaxed);
     atomic_store_explicit(&streams->polls, polls + 1, memory_order_relaxed);
-    if (atomic_load(&streams->resting) == 0) { return false; }
+    if (!streams_rest_now(streams)) { return false; }
     struct epoll_event events[EVENTS_PER_POLL];
     const int count = epoll_wait(streams->doorbell->set, events, EVENTS_PER_POLL, 0);
     bool done = false;

@@ -48,6 +48,8 @@ void streams_forget(struct connection *connection);
 
 /* ---- Without it. */
 
+/* Whether there are streams that rest. */
+bool streams_rest_now(struct streams *streams);
 /* For the owner: read from the streams that rest. True: something was done. */
 bool streams_poll(struct streams *streams);
 /* For the owner: it has announced itself at the doorbell. `all`: TRANSPORT_CONNECTIONS_MAX. */

@@ -16,7 +16,7 @@
 
 enum {
     INBOX_FRAMES_MAX = 16384,
-    INBOX_BEHIND_BYTES = 8 * 1024 * 1024, /* Bodies of this size keep a busy owner busy. */
+    INBOX_BEHIND_BYTES = 8 * 1024 * 1024, /* Bodies with so many keep the owner busy. */
 };
 
 struct inbox;

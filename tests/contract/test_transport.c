@@ -136,6 +136,18 @@ static void close_reaches_both_sides(void **state)
     probe_close(server);
 }
 
+/* Twice the time after which `client` closes a silent connection: two such ones close. */
+static void wait_for_silence(struct probe *client)
+{
+    struct probe *deaf =
+        probe_open((struct probe_options){.listen = LOOPBACK, .heartbeat_ms = 60000});
+    for (unsigned lives = 1; lives <= 2; lives++) {
+        probe_dial(client, deaf->address);
+        WAIT_UNTIL(client, client->closed == lives);
+    }
+    probe_close(deaf);
+}
+
 /* Heartbeats keep an idle connection open and never reach the sink. */
 static void idle_connection_is_kept(void **state)
 {
@@ -145,20 +157,13 @@ static void idle_connection_is_kept(void **state)
     struct probe *client = probe_open(options);
     conn_id conn = probe_dial(client, server->address);
     WAIT_UNTIL(server, server->opened == 1);
-    /* When a silent connection with the same limits is closed, enough time has passed. */
-    struct probe *deaf =
-        probe_open((struct probe_options){.listen = LOOPBACK, .heartbeat_ms = 60000});
-    for (unsigned lives = 1; lives <= 2; lives++) {
-        probe_dial(client, deaf->address);
-        WAIT_UNTIL(client, client->closed == lives);
-    }
+    wait_for_silence(client);
     assert_int_equal(server->closed, 0);
     assert_int_equal(server->frames, 0);
     probe_send(client, conn, 1, 8);
     WAIT_UNTIL(server, server->frames == 1);
     probe_close(client);
     probe_close(server);
-    probe_close(deaf);
 }
 
 /* 500 connections with traffic are opened and closed at any moment, by either side. */
@@ -209,8 +214,9 @@ static void frames_wait_for_the_owner(void **state)
 {
     (void)state;
     enum { FRAMES = 40, BODY_BYTES = 300000 };
-    struct probe *server = probe_open((struct probe_options){.listen = LOOPBACK});
-    struct probe *client = probe_open((struct probe_options){0});
+    struct probe_options options = {.listen = LOOPBACK, .heartbeat_ms = 60000};
+    struct probe *server = probe_open(options);
+    struct probe *client = probe_open(options);
     conn_id conn = probe_dial(client, server->address);
     WAIT_UNTIL(server, server->opened == 1);
     atomic_store(&server->behind, true);
@@ -221,6 +227,27 @@ static void frames_wait_for_the_owner(void **state)
     pthread_mutex_unlock(&server->mutex);
     atomic_store(&server->behind, false);
     probe_send(client, conn, FRAMES, BODY_BYTES);
+    WAIT_UNTIL(server, server->frames == FRAMES);
+    probe_close(client);
+    probe_close(server);
+}
+
+/* A peer that sends much to an owner that is behind for long does not close the connection
+ * because nothing is read (T4). */
+static void busy_owner_keeps_its_peers(void **state)
+{
+    (void)state;
+    enum { FRAMES = 40, BODY_BYTES = 300000 };
+    struct probe_options options = {.listen = LOOPBACK, .heartbeat_ms = 150};
+    struct probe *server = probe_open(options);
+    struct probe *client = probe_open(options);
+    conn_id conn = probe_dial(client, server->address);
+    WAIT_UNTIL(server, server->opened == 1);
+    atomic_store(&server->behind, true);
+    for (uint64_t i = 1; i <= FRAMES; i++) { probe_send(client, conn, i, BODY_BYTES); }
+    wait_for_silence(client);
+    assert_int_equal(server->closed, 0);
+    atomic_store(&server->behind, false);
     WAIT_UNTIL(server, server->frames == FRAMES);
     probe_close(client);
     probe_close(server);
@@ -239,6 +266,7 @@ int main(void)
         cmocka_unit_test(connections_close_under_traffic),
         cmocka_unit_test(transports_close_under_traffic),
         cmocka_unit_test(frames_wait_for_the_owner),
+        cmocka_unit_test(busy_owner_keeps_its_peers),
     };
     int failed = cmocka_run_group_tests_name("over TCP", tests, NULL, NULL);
     probe_lanes = true;
