@@ -1,6 +1,7 @@
 #include "common/base/json_reals.h"
 
 #include <assert.h>
+#include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,8 @@ static char *copy_number(char *to, const char *from, size_t length)
 void json_reals_shorten(char *text)
 {
     assert(text != NULL);
+    /* A program with its own model may have set a locale, which strtod() and snprintf() follow. */
+    if (strcmp(localeconv()->decimal_point, ".") != 0) { return; }
     char *to = text;
     bool quoted = false;
     for (const char *from = text; *from != '\0';) {
