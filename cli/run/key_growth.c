@@ -32,5 +32,5 @@ uint64_t key_growth_at(const struct key_growth *growth, uint64_t examples)
     const double last = exponent(growth->distinct[1], all);
     const double factor = former > last ? last / former : 1;
     const double sum = doublings > 0 ? sum_of(last * factor, factor, doublings) : last * doublings;
-    return (uint64_t)ceil((double)all * exp2(sum));
+    return (uint64_t)double_min(ceil((double)all * exp2(sum)), (double)(UINT64_MAX / 4));
 }

@@ -7,7 +7,7 @@
 #include "cli/cluster_read.h"
 #include "cli/run/cluster_create.h"
 #include "cli/run/live_plan.h"
-#include "cli/run/memory_plan.h"
+#include "cli/run/memory_check.h"
 #include "cli/run/validate.h"
 #include "common/base/clock.h"
 #include "common/cluster/bootstrap.h"
@@ -44,16 +44,12 @@ static enum tn_status make_wanted(const struct local_run *run, const struct chan
 static enum tn_status check_wanted(const struct local_run *run, struct wanted *wanted,
                                    struct error *error)
 {
-    struct memory_plan plan;
-    const struct memory_data *data = &run->memory_data;
     enum tn_status status =
         variable_table_check_ps(&wanted->variables, strategy_shards(&wanted->job), error);
     if (status == TN_OK) { status = validate_placement(&wanted->job, &wanted->variables, error); }
     if (status != TN_OK) { return status; }
-    status = memory_plan_make(&wanted->job, &wanted->variables, data, &plan, error);
-    if (status != TN_OK) { return status; }
-    return memory_plan_check(&wanted->job, &wanted->variables, data, &plan, memory_of_machine(),
-                             error);
+    return memory_plan_check(&wanted->job, &wanted->variables, &run->memory_data,
+                             memory_of_machine(), error);
 }
 
 enum tn_status live_change_check(const struct local_run *run, const struct change_request *request,

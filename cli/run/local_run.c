@@ -75,6 +75,20 @@ static void all_tasks(struct local_run *run)
     }
 }
 
+/* The processes that begin: workers of a range beyond its least number begin later, if at all. */
+static uint32_t count_processes(const struct local_run *run)
+{
+    const struct job *job = &run->job;
+    uint32_t count = run->own_ensemble ? job->zookeeper.servers : 0, workers = 0;
+    for (uint32_t i = 0; i < (uint32_t)run->task_count; i++) {
+        const bool works = run->tasks[i].role == ROLE_WORKER;
+        workers += works && run->tasks[i].index < job_workers_least(job);
+        count += !works;
+    }
+    const uint32_t each = job->cluster.workers_per_process;
+    return count + (workers + each - 1) / each;
+}
+
 /* ------------------------------------------------------------- the cluster */
 
 /* A shared ZooKeeper may hold an earlier run of the same name whose files are not in our folder. It
@@ -368,8 +382,7 @@ static enum tn_status work(struct local_run *run, struct error *error)
         run->cluster_made_ms = before.cluster_made_ms;
     }
     if (run->task_count == 0) { all_tasks(run); }
-    const uint32_t servers = run->own_ensemble ? run->job.zookeeper.servers : 0;
-    status = limits_check((uint32_t)run->task_count + servers, servers > 0, error);
+    status = limits_check(count_processes(run), run->own_ensemble, error);
     if (status == TN_OK && run->own_ensemble) { status = prepare_ensemble(run, error); }
     if (status == TN_OK) { status = write_note(run, error); }
     run_folder_path(&run->folder, "job.json", job_file);

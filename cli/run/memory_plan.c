@@ -9,6 +9,7 @@
 
 #include "cli/run/memory_plan_tables.h"
 #include "common/base/files.h"
+#include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/cluster/slices.h"
 #include "common/job/strategy.h"
@@ -209,7 +210,7 @@ static bool values_are_shared(const struct job *job, const struct variable_table
     return false;
 }
 
-static void find_largest(struct memory_plan *plan)
+void memory_plan_find_largest(struct memory_plan *plan)
 {
     assert(plan->members >= 1 && plan->members <= GROUP_TASKS_MAX);
     plan->worker = plan->member[0];
@@ -252,7 +253,7 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
             .values = bytes * copies, .shared = shared ? bytes : 0, .gradients = bytes * most};
     }
     if (plan->ps_count == 0) { plan_replicas(job, variables, arrays, least_all, plan); }
-    find_largest(plan);
+    memory_plan_find_largest(plan);
     for (uint32_t p = 0; p < plan->ps_count; p++) {
         uint64_t count = variable_table_shard(variables, plan->ps_count, p).count;
         const bool places =
@@ -363,7 +364,7 @@ enum tn_status memory_plan_make(const struct job *job, const struct variable_tab
                                : plan_whole(job, model, &plan->member[0], error);
     model_close(model);
     memory_plan_add_data(job, variables, data, plan);
-    find_largest(plan);
+    memory_plan_find_largest(plan);
     return status;
 }
 
@@ -389,100 +390,4 @@ uint64_t memory_of_all(const struct memory_plan *plan)
     }
     for (uint32_t p = 0; p < plan->ps_count; p++) { bytes += memory_of_ps(&plan->ps[p]); }
     return bytes;
-}
-
-/* ----------------------------------------------------------- this machine */
-
-uint64_t memory_of_machine(void)
-{
-    char *text = NULL;
-    size_t size = 0;
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
-    if (files_read("/sys/fs/cgroup/memory.max", 64, &text, &size, NULL) != TN_OK) { return bytes; }
-    const uint64_t limit = strtoull(text, NULL, 10); /* "max": 0. */
-    free(text);
-    return limit > 0 && (bytes == 0 || limit < bytes) ? limit : bytes;
-}
-
-static uint64_t largest_ps(const struct memory_plan *plan)
-{
-    uint64_t most = 0;
-    for (uint32_t p = 0; p < plan->ps_count; p++) {
-        most = u64_max(most, memory_of_ps(&plan->ps[p]));
-    }
-    return most;
-}
-
-static double gib(uint64_t bytes)
-{
-    return (double)bytes / (1024.0 * MIB);
-}
-
-/* The plan of the job with another number of ps and equal ranges, which needs the same programs. */
-static void plan_other(const struct job *job, const struct variable_table *variables,
-                       const struct memory_data *data, const struct memory_plan *plan,
-                       struct memory_plan *out)
-{
-    memory_plan_parameters(job, variables, out);
-    for (uint32_t m = 0; m < out->members; m++) {
-        out->member[m].programs = plan->member[m].programs;
-        /* Slices that are computed in one run need no gradients of their own. */
-        if (out->members == 1) { out->member[m].gradients = plan->member[m].gradients; }
-    }
-    memory_plan_add_data(job, variables, data, out);
-    find_largest(out);
-}
-
-/* The smallest number of ps with which all tasks fit, or, `apart`, each of them alone. 0: none. */
-static uint32_t least_ps(const struct job *job, const struct variable_table *variables,
-                         const struct memory_data *data, const struct memory_plan *plan,
-                         uint64_t available, bool apart)
-{
-    struct variable_table any = *variables;
-    struct job other = *job;
-    any.shard_count = 0; /* Ranges, which are the most even. */
-    other.placement.rows = (struct row_borders){.count = 0};
-    if (apart) { other.transport.lane = LANE_TCP; }
-    for (uint32_t count = strategy_members(job); count <= PS_MAX; count++) {
-        struct memory_plan found;
-        other.cluster.ps = count;
-        if (variable_table_check_ps(&any, count, NULL) != TN_OK) { return 0; }
-        plan_other(&other, &any, data, plan, &found);
-        uint64_t needed = memory_of_all(&found);
-        if (apart) { needed = u64_max(largest_ps(&found), memory_of_worker(&found.worker)); }
-        if (needed <= available) { return count; }
-    }
-    return 0;
-}
-
-enum tn_status memory_plan_check(const struct job *job, const struct variable_table *variables,
-                                 const struct memory_data *data, const struct memory_plan *plan,
-                                 uint64_t available, struct error *error)
-{
-    char remedy[256] = "no number of ps fits, not even on hosts of their own: make the model "
-                       "smaller";
-    if (available == 0 || memory_of_all(plan) <= available) { return TN_OK; }
-    const bool has_ps = plan->ps_count > 0;
-    const uint32_t here = has_ps ? least_ps(job, variables, data, plan, available, false) : 0;
-    const uint32_t apart = has_ps ? least_ps(job, variables, data, plan, available, true) : 0;
-    if (!has_ps) {
-        (void)snprintf(remedy, sizeof remedy,
-                       "lower cluster.workers, or give strategy.type=ps, whose workers hold no "
-                       "optimizer state");
-    } else if (here > 0) {
-        (void)snprintf(remedy, sizeof remedy,
-                       "the smallest number that fits is cluster.ps=%" PRIu32, here);
-    } else if (apart > 0) {
-        (void)snprintf(remedy, sizeof remedy,
-                       "no number of ps fits here; with hosts like this one for each task "
-                       "(`tanist agent`), cluster.ps=%" PRIu32 " is the smallest that fits",
-                       apart);
-    }
-    return error_set(error, TN_EINVAL,
-                     "the job needs %.1f GiB of memory (%" PRIu32 " ps of up to %.1f GiB, %" PRIu32
-                     " workers of up to %.1f GiB), but this machine has %.1f GiB: %s; see "
-                     "`tanist plan`",
-                     gib(memory_of_all(plan)), plan->ps_count, gib(largest_ps(plan)), plan->workers,
-                     gib(memory_of_worker(&plan->worker)), gib(available), remedy);
 }

@@ -81,23 +81,14 @@ MUST_CHECK enum tn_status memory_plan_make(const struct job *job,
                                            const struct memory_data *data, struct memory_plan *plan,
                                            struct error *error);
 
+/* Sets `worker` after a change of `member`. */
+void memory_plan_find_largest(struct memory_plan *plan);
+
 /* The resident memory of a process with all that is listed. */
 uint64_t memory_of_ps(const struct ps_memory *ps);
 uint64_t memory_of_worker(const struct worker_memory *worker);
 /* All processes of the job on one machine, with their lanes. Shared pages count once, and one
  * worker evaluates. */
 uint64_t memory_of_all(const struct memory_plan *plan);
-
-/* The memory of this machine, or of the control group that limits this process. 0: unknown. */
-uint64_t memory_of_machine(void);
-
-/* Whether all tasks of the job fit into a machine with `available` bytes; `plan` is that of the job
- * with `data`. TN_EINVAL: they do not; the error has the sizes and names the smallest number of ps
- * with which they fit, or with which each task fits a machine of its own. */
-MUST_CHECK enum tn_status memory_plan_check(const struct job *job,
-                                            const struct variable_table *variables,
-                                            const struct memory_data *data,
-                                            const struct memory_plan *plan, uint64_t available,
-                                            struct error *error);
 
 #endif

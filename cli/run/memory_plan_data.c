@@ -3,12 +3,16 @@
 #include <assert.h>
 
 #include "cli/run/validate.h"
+#include "common/base/clock.h"
 #include "common/base/minmax.h"
 #include "model/distinct_keys.h"
 #include "model/training.h"
 #include "worker/compute.h"
 
-enum { BLOCK = 256 };
+enum {
+    BLOCK = 256,
+    READ_MS = 10000, /* Data that are slow to read, such as pictures beside keys. */
+};
 
 static uint64_t bytes_of(const struct dataset *data)
 {
@@ -69,8 +73,12 @@ static enum tn_status list_keys(struct sample *sample, uint32_t tables, struct k
     static const struct {
         uint64_t first, step;
     } marks[KEY_MARKS] = {{0, 4}, {2, 4}, {1, 2}};
+    const uint64_t end_ms = clock_monotonic_ms() + READ_MS;
     for (uint32_t m = 0; m < KEY_MARKS; m++) {
         for (uint64_t b = marks[m].first; b < sample->blocks; b += marks[m].step) {
+            if (clock_monotonic_ms() >= end_ms) {
+                return error_set(error, TN_ETIMEDOUT, "the data are slow to read");
+            }
             enum tn_status status = list_block(sample, b, error);
             if (status != TN_OK) { return status; }
         }

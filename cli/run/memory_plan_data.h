@@ -3,8 +3,8 @@
  * bytes of examples, and how many different keys of tables they have.
  *
  * Keys are read of at most PLANNED_EXAMPLES examples of each split, in blocks from all over it;
- * cli/run/key_growth.h continues their number. Keys that cannot be read count as none: `tanist data
- * check` finds faults of data.
+ * cli/run/key_growth.h continues their number. Keys that cannot be read, or not within some
+ * seconds, count as none: `tanist data check` finds faults of data.
  *
  * Threads: any. Blocking: on the disk.
  */
@@ -22,7 +22,8 @@ enum { PLANNED_EXAMPLES = 32768 };
 /* Zeroed: it is unknown. */
 struct memory_data {
     bool known;
-    uint64_t bytes;              /* The examples that a worker has in memory. */
+    bool certain;   /* Only keys that were read count; their number is not continued. */
+    uint64_t bytes; /* The examples that a worker has in memory. */
     uint64_t trained, evaluated; /* Examples. */
     /* By table of the model. */
     struct key_growth trained_keys[ROW_TABLES_MAX], evaluated_keys[ROW_TABLES_MAX];

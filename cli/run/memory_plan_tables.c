@@ -26,6 +26,12 @@ static uint64_t product(uint64_t a, uint64_t b)
 
 /* ------------------------------------------------------------ numbers of rows */
 
+static uint64_t keys_of(const struct memory_data *data, const struct key_growth *growth,
+                        uint64_t examples)
+{
+    return key_growth_at(growth, data->certain ? u64_min(examples, growth->examples) : examples);
+}
+
 /* The different examples that all steps train. */
 static uint64_t trained_examples(const struct job *job, const struct memory_data *data)
 {
@@ -54,10 +60,11 @@ static struct table_rows rows_of(const struct job *job, const struct row_table_s
     rows.most = u64_min(rows.most, product(trained, table->keys));
     if (growth == NULL) { return rows; }
     const uint64_t counted = product(rule.admit_within_steps + SLOW_STEPS, job->train.batch);
-    rows.expected = u64_min(rows.most, key_growth_at(growth, live));
-    rows.step = u64_min(limit, key_growth_at(growth, u64_min(trained, job->train.batch)));
+    rows.expected = u64_min(rows.most, keys_of(data, growth, live));
+    rows.step = u64_min(limit, keys_of(data, growth, u64_min(trained, job->train.batch)));
     if (after == 1) { return rows; }
-    rows.counts = u64_min(limit, key_growth_at(growth, u64_min(trained, counted)));
+    if (data->certain) { rows.expected = 0; } /* Each key may be used less often. */
+    rows.counts = u64_min(limit, keys_of(data, growth, u64_min(trained, counted)));
     return rows;
 }
 
@@ -124,8 +131,8 @@ static void plan_workers(const struct job *job, const struct variable_table *var
     for (uint32_t t = 0; t < variables->row_table_count; t++) {
         const struct row_table_shape *table = &variables->row_tables[t];
         const uint64_t gradient = KEY_BYTES + table->width * sizeof(float);
-        const uint64_t trained = key_growth_at(&data->trained_keys[t], examples);
-        const uint64_t tested = key_growth_at(&data->evaluated_keys[t], data->evaluated);
+        const uint64_t trained = keys_of(data, &data->trained_keys[t], examples);
+        const uint64_t tested = keys_of(data, &data->evaluated_keys[t], data->evaluated);
         const uint64_t lookup = row_lookup_bytes_of(table->width, trained);
         worker->rows += lookup + trained * gradient * (plan->sums + 1);
         worker->evaluated += row_lookup_bytes_of(table->width, u64_max(tested, trained)) - lookup;

@@ -9,7 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/run/memory_plan.h"
+#include "cli/run/memory_check.h"
 #include "cli/run/plan_tables.h"
 #include "cli/run/validate.h"
 #include "cli/table.h"

@@ -9,7 +9,7 @@
 #include "cli/model/evaluate.h"
 #include "cli/output.h"
 #include "cli/run/local_options.h"
-#include "cli/run/memory_plan.h"
+#include "cli/run/memory_check.h"
 #include "cli/run/one_process.h"
 #include "cli/run/stored_digest.h"
 #include "cli/run/validate.h"
@@ -223,14 +223,21 @@ static enum tn_status run_in_one_process(const struct run_options *given, struct
 
 /* --------------------------------------------------------------- a cluster */
 
-/* By the plan of `tanist plan`. `data` NULL: without what depends on them. */
 static enum tn_status check_memory(const struct local_run *run, const struct memory_data *data,
                                    struct error *error)
 {
+    return memory_plan_check(&run->job, &run->variables, data, memory_of_machine(), error);
+}
+
+/* The plan has all activations, which are on the GPUs if there are some. */
+static enum tn_status warn_of_memory(const struct local_run *run, struct error *error)
+{
     struct memory_plan plan;
-    enum tn_status status = memory_plan_make(&run->job, &run->variables, data, &plan, error);
-    if (status != TN_OK) { return status; }
-    return memory_plan_check(&run->job, &run->variables, data, &plan, memory_of_machine(), error);
+    if (job_has_gpus(&run->job)) { return TN_OK; }
+    enum tn_status status =
+        memory_plan_make(&run->job, &run->variables, &run->memory_data, &plan, error);
+    if (status == TN_OK) { memory_plan_warn(&plan, memory_of_machine()); }
+    return status;
 }
 
 /* Before anything is allocated, and before the data are loaded. */
@@ -251,6 +258,7 @@ static enum tn_status run_on_cluster(const struct run_options *given, struct loc
     if (status != TN_OK) { return status; }
     status = validate_job(&run->job, &run->variables, &run->columns, &run->memory_data, error);
     if (status == TN_OK) { status = check_memory(run, &run->memory_data, error); }
+    if (status == TN_OK) { status = warn_of_memory(run, error); }
     if (status == TN_OK) { status = local_options_read_zk(&given->local, run, error); }
     if (status == TN_OK && given->networks != NULL) {
         status = networks_read(&run->networks, given->networks, error);
