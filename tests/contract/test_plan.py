@@ -193,15 +193,6 @@ class Plan(Cli):
         short = self.plan("--set", 'train.tables=[{"match": "*", "expire_after_steps": 5}]')
         self.assertLess(short["shards"][0]["memory"]["rows"], plan["shards"][0]["memory"]["rows"] // 2)
 
-    def test_run_refuses_rows_that_do_not_fit(self):
-        """Rows of the keys that were read are certain."""
-        self.many_keys(width=4096, steps=10**6)
-        plan = self.plan()["memory"]
-        self.assertGreater(plan["all_tasks"], plan["machine"])
-        self.refused(3, ["the job needs at least", "GiB of memory (2 ps of up to", "but this machine has"],
-                     "run", "job.json", "--dir", "run")
-        self.assertFalse((self.folder / "run").exists())
-
     def test_run_warns_of_rows_that_may_not_fit(self):
         """The number of keys that were not read is an estimate, for which no job is refused."""
         self.many_keys(width=128, steps=10**6)

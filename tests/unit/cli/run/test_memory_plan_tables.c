@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "cli/run/memory_check.h"
 #include "worker/row_lookup.h"
 
 enum { WIDTH = 16, ROW_BYTES = 227, EXAMPLES = 100000 };
@@ -137,6 +138,21 @@ static void test_one_worker_evaluates(void **state)
     assert_int_equal(memory_of_all(&more) - all, memory_of_worker(worker) - worker->evaluated);
 }
 
+/* No job is refused for rows of keys that were not read. */
+static void test_only_certain_rows_are_refused(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    memory_plan_parameters(&job, &variables, &plan);
+    const uint64_t available = memory_of_all(&plan) + (8 << 20);
+    make_plan();
+    assert_true(memory_of_all(&plan) > available);
+    assert_int_equal(memory_plan_check(&job, &variables, &data, available, NULL), TN_OK);
+    data.trained_keys[0] = (struct key_growth){EXAMPLES, {EXAMPLES / 4, EXAMPLES / 2, EXAMPLES}};
+    assert_int_equal(memory_plan_check(&job, &variables, &data, available, &error), TN_EINVAL);
+    assert_non_null(strstr(error.text, "the job needs at least"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +162,7 @@ int main(void)
         cmocka_unit_test_setup(test_limit_and_borders, set_up),
         cmocka_unit_test_setup(test_unknown_data, set_up),
         cmocka_unit_test_setup(test_one_worker_evaluates, set_up),
+        cmocka_unit_test_setup(test_only_certain_rows_are_refused, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
