@@ -10,53 +10,12 @@
 #include "common/cluster/row_body.h"
 #include "worker/row_lookup_private.h"
 
-enum { LEAST_ROOM = 256, ROOM_WITH_REPEATED = 4096, SECTION_BYTES = 8 };
+enum { SECTION_BYTES = 8 };
 enum { NEAR_ROWS = 8 }; /* So many are compared one by one. */
 
 static_assert(PS_MAX <= UINT8_MAX, "the owner of a row is a byte");
 
 /* ---------------------------------------------------------------------------- adding */
-
-static bool grow(struct wanted *wanted)
-{
-    const uint64_t larger = u64_max(2 * wanted->capacity, LEAST_ROOM);
-    struct sparse_place *places = realloc(wanted->places, larger * sizeof *places);
-    if (places != NULL) { wanted->places = places; }
-    struct sparse_place *spare = realloc(wanted->spare, larger * sizeof *spare);
-    if (spare != NULL) { wanted->spare = spare; }
-    if (places == NULL || spare == NULL) { return false; }
-    wanted->capacity = larger;
-    return true;
-}
-
-/* Sort the keys that were added, and remove the repeated ones. */
-static void remove_repeated(struct wanted *wanted)
-{
-    struct sparse_place *sorted = sparse_sort(wanted->added, wanted->places, wanted->spare);
-    uint64_t unique = 0;
-    for (uint64_t i = 0; i < wanted->added; i++) {
-        if (unique > 0 && sorted[unique - 1].key == sorted[i].key) { continue; }
-        sorted[unique++] = sorted[i];
-    }
-    if (sorted != wanted->places) {
-        wanted->spare = wanted->places;
-        wanted->places = sorted;
-    }
-    wanted->added = unique;
-}
-
-/* For one more key. Above ROOM_WITH_REPEATED, memory is for different keys, not for all that were
- * added: an evaluation adds those of each row of the test set. At least half of the memory is free
- * afterwards, so that a key is sorted twice on average. False: out of memory. */
-static bool make_room(struct wanted *wanted)
-{
-    if (wanted->added < wanted->capacity) { return true; }
-    if (wanted->capacity >= ROOM_WITH_REPEATED) {
-        remove_repeated(wanted);
-        if (wanted->added <= wanted->capacity / 2) { return true; }
-    }
-    return grow(wanted);
-}
 
 static enum tn_status no_memory(const struct row_lookup *lookup, uint32_t table, uint64_t rows,
                                 struct error *error)
@@ -73,8 +32,9 @@ static enum tn_status add(void *ctx, uint32_t table, const uint64_t *keys, uint6
     struct wanted *wanted = &lookup->tables[table];
     for (uint64_t i = 0; i < count; i++) {
         if (keys[i] == SPARSE_KEY_NONE) { continue; }
-        if (!make_room(wanted)) { return no_memory(lookup, table, wanted->added + 1, error); }
-        wanted->places[wanted->added++] = (struct sparse_place){.key = keys[i]};
+        if (!key_list_add(&wanted->added, keys[i])) {
+            return no_memory(lookup, table, wanted->added.count + 1, error);
+        }
     }
     return TN_OK;
 }
@@ -99,7 +59,7 @@ static bool reserve_rows(struct wanted *wanted, uint64_t rows)
     return true;
 }
 
-/* Sort the rows of a table by their ps. The keys were copied: `places` gets the numbers of rows. */
+/* Sort the rows of a table by their ps. The keys were copied: `added` gets the numbers of rows. */
 static void group_rows(struct wanted *wanted, uint32_t ps_count, const uint64_t *counts)
 {
     uint64_t next = 0;
@@ -109,7 +69,7 @@ static void group_rows(struct wanted *wanted, uint32_t ps_count, const uint64_t 
     }
     assert(next == wanted->count);
     for (uint64_t i = 0; i < wanted->count; i++) {
-        wanted->places[wanted->ends[wanted->owners[i]]++].key = i;
+        wanted->added.places[wanted->ends[wanted->owners[i]]++].key = i;
     }
 }
 
@@ -118,12 +78,12 @@ static bool settle(struct row_lookup *lookup, uint32_t table)
 {
     struct wanted *wanted = &lookup->tables[table];
     uint64_t counts[PS_MAX] = {0};
-    remove_repeated(wanted);
-    if (!reserve_rows(wanted, wanted->added)) { return false; }
-    wanted->count = wanted->added;
+    key_list_sort(&wanted->added);
+    if (!reserve_rows(wanted, wanted->added.count)) { return false; }
+    wanted->count = wanted->added.count;
     const struct row_hash hash = row_hash_of(table);
     for (uint64_t i = 0; i < wanted->count; i++) {
-        const uint64_t key = wanted->places[i].key;
+        const uint64_t key = wanted->added.places[i].key;
         wanted->keys[i] = key;
         wanted->owners[i] = lookup->owners[row_hash_bucket(hash, key)];
         wanted->askers[i] = ROW_FREE;
@@ -147,7 +107,7 @@ void row_lookup_begin(struct row_lookup *lookup, uint64_t generation, uint64_t s
     lookup->step = step;
     for (uint32_t t = 0; t < lookup->variables->row_table_count; t++) {
         struct wanted *wanted = &lookup->tables[t];
-        wanted->added = wanted->count = 0;
+        wanted->added.count = wanted->count = 0;
         memset(wanted->ends, 0, sizeof wanted->ends);
     }
 }
@@ -197,7 +157,9 @@ enum tn_status row_lookup_settle(struct row_lookup *lookup, uint64_t *ps_set, st
     memset(lookup->missing, 0, sizeof lookup->missing);
     memset(lookup->free, 0, sizeof lookup->free);
     for (uint32_t t = 0; t < lookup->variables->row_table_count; t++) {
-        if (!settle(lookup, t)) { return no_memory(lookup, t, lookup->tables[t].added, error); }
+        if (!settle(lookup, t)) {
+            return no_memory(lookup, t, lookup->tables[t].added.count, error);
+        }
     }
     row_sharing_lock(lookup);
     lookup->settled = true;
@@ -356,22 +318,17 @@ uint64_t row_lookup_bytes(const struct row_lookup *lookup)
         const struct wanted *wanted = &lookup->tables[t];
         const uint64_t row = sizeof *wanted->keys + sizeof *wanted->owners +
                              sizeof *wanted->askers + wanted->width * sizeof *wanted->values;
-        bytes += wanted->capacity * (sizeof *wanted->places + sizeof *wanted->spare) +
-                 wanted->values_capacity * row;
+        bytes += key_list_bytes(&wanted->added) + wanted->values_capacity * row;
     }
     return bytes;
 }
 
-/* As make_room() and reserve_rows() get it: at least as many keys are free as there are. */
 uint64_t row_lookup_bytes_of(uint32_t width, uint64_t rows)
 {
     const struct wanted *wanted = NULL;
     const uint64_t row = sizeof *wanted->keys + sizeof *wanted->owners + sizeof *wanted->askers +
                          width * sizeof *wanted->values;
-    uint64_t room = LEAST_ROOM;
-    if (rows == 0) { return 0; }
-    while (room < 2 * rows) { room *= 2; }
-    return room * (sizeof *wanted->places + sizeof *wanted->spare) + rows * row;
+    return key_list_bytes_of(rows) + rows * row;
 }
 
 const struct row_sink *row_lookup_sink(const struct row_lookup *lookup)
@@ -431,8 +388,7 @@ void row_lookup_close(struct row_lookup *lookup)
     row_sharing_part(lookup);
     for (uint32_t t = 0; t < lookup->variables->row_table_count; t++) {
         struct wanted *wanted = &lookup->tables[t];
-        free(wanted->places);
-        free(wanted->spare);
+        key_list_free(&wanted->added);
         free(wanted->keys);
         free(wanted->owners);
         free(wanted->askers);

@@ -7,6 +7,7 @@
 
 #include "common/cluster/row_owner.h"
 #include "common/cluster/task.h"
+#include "kernels/sparse/key_list.h"
 #include "worker/row_lookup.h"
 
 /* The asker of a row: the place of the member that has asked for it, or one of these. */
@@ -18,17 +19,15 @@ enum {
 /* The rows of one table. */
 struct wanted {
     uint32_t width;
-    uint64_t added, capacity; /* Keys that were added, without some repeated ones. */
-    /* They; positions are not used. Of the settled lookup: `key` is the number of a row, and those
-     * of a ps follow one another, in ascending order. [capacity] */
-    struct sparse_place *places;
-    struct sparse_place *spare; /* [capacity] */
-    uint64_t ends[PS_MAX];      /* In `places`, behind the rows of each ps. */
-    uint64_t count;             /* Rows of the settled lookup. */
-    uint64_t *keys;             /* Their keys, ascending. */
-    uint8_t *owners;            /* The ps that have their rows. */
-    uint8_t *askers;            /* Their askers. */
-    float *values;              /* The values of the rows that have arrived. */
+    /* The keys that were added. Of the settled lookup: a key is the number of a row, and those of a
+     * ps follow one another, in ascending order. */
+    struct key_list added;
+    uint64_t ends[PS_MAX]; /* In `added`, behind the rows of each ps. */
+    uint64_t count;        /* Rows of the settled lookup. */
+    uint64_t *keys;        /* Their keys, ascending. */
+    uint8_t *owners;       /* The ps that have their rows. */
+    uint8_t *askers;       /* Their askers. */
+    float *values;         /* The values of the rows that have arrived. */
     uint64_t values_capacity;
 };
 
@@ -70,7 +69,8 @@ static inline struct row_group row_group_of(const struct wanted *wanted, uint32_
     const uint64_t first = ps > 0 ? wanted->ends[ps - 1] : 0;
     assert(wanted->ends[ps] >= first && wanted->ends[ps] <= wanted->count);
     if (wanted->count == 0) { return (struct row_group){.count = 0}; }
-    return (struct row_group){.rows = wanted->places + first, .count = wanted->ends[ps] - first};
+    return (struct row_group){.rows = wanted->added.places + first,
+                              .count = wanted->ends[ps] - first};
 }
 
 static inline void row_set_asker(struct row_lookup *lookup, struct wanted *wanted, uint64_t row,

@@ -14,7 +14,7 @@
 
 enum { KEY_MARKS = 3 };
 
-/* Zeroed: there are no keys. */
+/* All zero: a table without keys. */
 struct key_growth {
     uint64_t examples;            /* The examples of the part; above 0 if there are keys. */
     uint64_t distinct[KEY_MARKS]; /* In a quarter of them, in half of them, and in all. */

@@ -1,15 +1,9 @@
 #include "cli/run/memory_plan.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/run/memory_plan_tables.h"
-#include "common/base/files.h"
-#include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/cluster/slices.h"
 #include "common/job/strategy.h"

@@ -11,19 +11,6 @@
 
 static_assert((int)PRODUCT_TILE == (int)ATTENTION_BLOCK, "tiles are blocks of queries");
 
-/* A matrix [rows][columns] of each head; or the transposed one. */
-static struct cuda_operand rows_of(const float *data, size_t rows, size_t columns)
-{
-    const struct cuda_operand operand = {data, rows * columns, columns, 1};
-    return operand;
-}
-
-static struct cuda_operand columns_of(const float *data, size_t rows, size_t columns)
-{
-    const struct cuda_operand operand = {data, rows * columns, 1, columns};
-    return operand;
-}
-
 /* out[m][n] = a b for each head. */
 static void multiply_heads(const struct cuda_attention *task, product_function *multiply, size_t m,
                            size_t n, size_t k, struct cuda_operand a, struct cuda_operand b,
@@ -48,11 +35,12 @@ CUDA_EXPORT void attention_run(const struct cuda_attention *task, product_functi
 {
     const size_t queries = task->queries, keys = task->keys;
     const struct cuda_softmax softmax = softmax_of(task);
-    multiply_heads(task, multiply, queries, keys, task->width, rows_of(q, queries, task->width),
-                   columns_of(k, keys, task->width), PRODUCT_ALL, p);
+    multiply_heads(task, multiply, queries, keys, task->width,
+                   product_rows(q, queries, task->width), product_columns(k, keys, task->width),
+                   PRODUCT_ALL, p);
     softmax_run(&softmax, p, p);
-    multiply_heads(task, multiply, queries, task->value_width, keys, rows_of(p, queries, keys),
-                   rows_of(v, keys, task->value_width), PRODUCT_TO_ROW, out);
+    multiply_heads(task, multiply, queries, task->value_width, keys, product_rows(p, queries, keys),
+                   product_rows(v, keys, task->value_width), PRODUCT_TO_ROW, out);
 }
 
 /* dp = dout v', then ds in its place; dq = ds k, dk = ds' q, dv = p' dout. */
@@ -64,15 +52,16 @@ CUDA_EXPORT void attention_run_gradient(const struct cuda_attention *task,
     const size_t queries = task->queries, keys = task->keys;
     const struct cuda_softmax softmax = softmax_of(task);
     multiply_heads(task, multiply, queries, keys, task->value_width,
-                   rows_of(dout, queries, task->value_width),
-                   columns_of(v, keys, task->value_width), PRODUCT_ALL, ds);
+                   product_rows(dout, queries, task->value_width),
+                   product_columns(v, keys, task->value_width), PRODUCT_ALL, ds);
     softmax_run_gradient(&softmax, p, ds, ds);
-    multiply_heads(task, multiply, queries, task->width, keys, rows_of(ds, queries, keys),
-                   rows_of(k, keys, task->width), PRODUCT_TO_ROW, dq);
-    multiply_heads(task, multiply, keys, task->width, queries, columns_of(ds, queries, keys),
-                   rows_of(q, queries, task->width), PRODUCT_FROM_ROW, dk);
-    multiply_heads(task, multiply, keys, task->value_width, queries, columns_of(p, queries, keys),
-                   rows_of(dout, queries, task->value_width), PRODUCT_FROM_ROW, dv);
+    multiply_heads(task, multiply, queries, task->width, keys, product_rows(ds, queries, keys),
+                   product_rows(k, keys, task->width), PRODUCT_TO_ROW, dq);
+    multiply_heads(task, multiply, keys, task->width, queries, product_columns(ds, queries, keys),
+                   product_rows(q, queries, task->width), PRODUCT_FROM_ROW, dk);
+    multiply_heads(task, multiply, keys, task->value_width, queries,
+                   product_columns(p, queries, keys),
+                   product_rows(dout, queries, task->value_width), PRODUCT_FROM_ROW, dv);
 }
 
 static void run_attention(const struct cuda_attention *task, const float *q, const float *k,

@@ -165,16 +165,6 @@ static size_t pixels_of(const struct cuda_conv *c)
     return c->batch * c->height * c->width;
 }
 
-static struct cuda_operand rows_of(const float *data, size_t columns)
-{
-    return (struct cuda_operand){.data = data, .row = columns, .column = 1};
-}
-
-static struct cuda_operand columns_of(const float *data, size_t rows)
-{
-    return (struct cuda_operand){.data = data, .row = 1, .column = rows};
-}
-
 static void run_forward(const struct cuda_conv *conv, const float *x, const float *weights,
                         const float *bias, bool relu, float *y)
 {
@@ -182,8 +172,8 @@ static void run_forward(const struct cuda_conv *conv, const float *x, const floa
                                      .m = pixels_of(conv),
                                      .n = conv->filters,
                                      .k = conv->channels,
-                                     .a = rows_of(x, conv->channels),
-                                     .b = rows_of(weights, conv->filters),
+                                     .a = product_rows(x, pixels_of(conv), conv->channels),
+                                     .b = product_rows(weights, conv->channels, conv->filters),
                                      .out = y,
                                      .bias = bias,
                                      .relu = relu};
@@ -201,8 +191,8 @@ static void run_backward_data(const struct cuda_conv *conv, const float *dy, con
                                      .m = pixels_of(conv),
                                      .n = conv->channels,
                                      .k = conv->filters,
-                                     .a = rows_of(dy, conv->filters),
-                                     .b = columns_of(weights, conv->filters),
+                                     .a = product_rows(dy, pixels_of(conv), conv->filters),
+                                     .b = product_columns(weights, conv->channels, conv->filters),
                                      .out = dx};
     if (is_product(conv)) {
         run_matmul(&task);
@@ -218,8 +208,8 @@ static void run_backward_weights(const struct cuda_conv *conv, const float *x, c
                                      .m = conv->channels,
                                      .n = conv->filters,
                                      .k = pixels_of(conv),
-                                     .a = columns_of(x, conv->channels),
-                                     .b = rows_of(dy, conv->filters),
+                                     .a = product_columns(x, pixels_of(conv), conv->channels),
+                                     .b = product_rows(dy, pixels_of(conv), conv->filters),
                                      .out = dw};
     if (is_product(conv)) {
         run_matmul(&task);

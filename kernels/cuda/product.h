@@ -14,6 +14,19 @@ enum product_places {
     PRODUCT_FROM_ROW, /* r to the last one */
 };
 
+/* A row-major matrix [rows][columns] of each pair; or its transposed one. */
+static inline struct cuda_operand product_rows(const float *data, size_t rows, size_t columns)
+{
+    const struct cuda_operand operand = {data, rows * columns, columns, 1};
+    return operand;
+}
+
+static inline struct cuda_operand product_columns(const float *data, size_t rows, size_t columns)
+{
+    const struct cuda_operand operand = {data, rows * columns, 1, columns};
+    return operand;
+}
+
 CUDA_EXPORT void product_run(const struct cuda_matmul *task, enum product_places places);
 
 /* The products of attention by any function that has the results of product_run(), which may also

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The end of runs and commands: while ZooKeeper does not answer, while there is no chief, and at signals during the start.
+"""Ends of runs and commands: if ZooKeeper does not answer, without a chief, and after signals during the start.
 
 Real processes and a real ensemble of one server. TANIST_PROGRAM: the program.
 """

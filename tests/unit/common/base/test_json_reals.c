@@ -39,7 +39,7 @@ static void all_else_stays(void **state)
     check(text, text);
 }
 
-/* Every value reads back as itself, and its text is no longer than before. */
+/* Each value is the same when it is read back, and no text becomes longer. */
 static void values_read_back(void **state)
 {
     (void)state;
