@@ -235,6 +235,7 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
         .ps_count = job->cluster.ps,
         .workers = job->cluster.workers,
         .members = members,
+        .workers_per_process = job->cluster.workers_per_process,
         .pushes = all,
         .sums = most,
         .others = job->cluster.coordinators + job->zookeeper.servers,
@@ -374,13 +375,24 @@ uint64_t memory_of_worker(const struct worker_memory *worker)
            worker->rows + worker->evaluated;
 }
 
+/* Those with the tasks of this member of groups. */
+static uint64_t processes_of(const struct memory_plan *plan)
+{
+    const uint32_t tasks = plan->workers / plan->members, each = plan->workers_per_process;
+    assert(each >= 1);
+    return (tasks + each - 1) / each;
+}
+
 uint64_t memory_of_all(const struct memory_plan *plan)
 {
     uint64_t bytes = plan->others_bytes + plan->lanes_bytes;
     for (uint32_t m = 0; m < plan->members; m++) {
         const struct worker_memory *member = &plan->member[m];
-        const uint64_t each = memory_of_worker(member) - member->shared - member->evaluated;
-        bytes += plan->workers / plan->members * each + member->evaluated;
+        const uint64_t process = PROCESS_BYTES + member->data;
+        const uint64_t each =
+            memory_of_worker(member) - process - member->shared - member->evaluated;
+        bytes += plan->workers / plan->members * each + processes_of(plan) * process;
+        bytes += member->evaluated;
     }
     for (uint32_t p = 0; p < plan->ps_count; p++) { bytes += memory_of_ps(&plan->ps[p]); }
     return bytes;

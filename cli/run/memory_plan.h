@@ -54,6 +54,7 @@ struct table_rows {
     uint64_t most;     /* An upper bound. */
     uint64_t counts;   /* Keys that are counted (A18); expected. */
     uint64_t step;     /* That a step trains; expected. */
+    uint64_t push;     /* That a push of a step has; expected. */
 };
 
 struct memory_plan {
@@ -61,7 +62,8 @@ struct memory_plan {
     uint64_t others_bytes;
     uint64_t lanes_bytes; /* One for each worker and ps, which share it; 0: they use TCP. */
     struct ps_memory ps[PS_MAX];
-    uint32_t members; /* Worker tasks that are one worker: 1, or those of a group. */
+    uint32_t members;             /* Worker tasks that are one worker: 1, or those of a group. */
+    uint32_t workers_per_process; /* They share the data. */
     struct worker_memory member[GROUP_TASKS_MAX]; /* By member. */
     struct worker_memory worker;                  /* The member that needs most. */
     uint32_t pushes;                              /* The pushes of a step, by all workers. */
@@ -87,8 +89,8 @@ void memory_plan_find_largest(struct memory_plan *plan);
 /* The resident memory of a process with all that is listed. */
 uint64_t memory_of_ps(const struct ps_memory *ps);
 uint64_t memory_of_worker(const struct worker_memory *worker);
-/* All processes of the job on one machine, with their lanes. Shared pages count once, and one
- * worker evaluates. */
+/* All processes of the job on one machine, with their lanes. Shared pages and the data of workers
+ * of one process count once, and one worker evaluates. */
 uint64_t memory_of_all(const struct memory_plan *plan);
 
 #endif

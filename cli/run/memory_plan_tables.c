@@ -49,7 +49,8 @@ static uint64_t live_examples(const struct job *job, const struct job_table_rule
 }
 
 static struct table_rows rows_of(const struct job *job, const struct row_table_shape *table,
-                                 const struct memory_data *data, const struct key_growth *growth)
+                                 const struct memory_data *data, const struct key_growth *growth,
+                                 uint32_t pushes)
 {
     const struct job_table_rule rule = table_rule_of(job, table);
     const uint64_t trained = trained_examples(job, data);
@@ -61,7 +62,10 @@ static struct table_rows rows_of(const struct job *job, const struct row_table_s
     if (growth == NULL) { return rows; }
     const uint64_t counted = product(rule.admit_within_steps + SLOW_STEPS, job->train.batch);
     rows.expected = u64_min(rows.most, keys_of(data, growth, live));
-    rows.step = u64_min(limit, keys_of(data, growth, u64_min(trained, job->train.batch)));
+    const uint64_t step = u64_min(trained, job->train.batch);
+    rows.step = u64_min(limit, keys_of(data, growth, step));
+    const uint64_t push = pushes > 0 ? (step + pushes - 1) / pushes : 0;
+    rows.push = u64_min(rows.step, keys_of(data, growth, push));
     if (after == 1) { return rows; }
     if (data->certain) { rows.expected = 0; } /* Each key may be used less often. */
     rows.counts = u64_min(limit, keys_of(data, growth, u64_min(trained, counted)));
@@ -89,7 +93,7 @@ static uint64_t pushed_on_ps(const struct row_table_shape *table, const struct t
                              uint32_t pushes, uint64_t buckets)
 {
     const uint64_t row = KEY_BYTES + table->width * sizeof(float);
-    return rows->step * row * (pushes + 1) * buckets / ROW_BUCKETS;
+    return (rows->push * pushes + rows->step) * row * buckets / ROW_BUCKETS;
 }
 
 static void plan_ps(const struct job *job, const struct variable_table *variables,
@@ -146,8 +150,8 @@ void memory_plan_add_data(const struct job *job, const struct variable_table *va
     plan->has_data = known;
     for (uint32_t m = 0; m < plan->members && known; m++) { plan->member[m].data = data->bytes; }
     for (uint32_t t = 0; t < variables->row_table_count; t++) {
-        plan->tables[t] =
-            rows_of(job, &variables->row_tables[t], data, known ? &data->trained_keys[t] : NULL);
+        plan->tables[t] = rows_of(job, &variables->row_tables[t], data,
+                                  known ? &data->trained_keys[t] : NULL, plan->pushes);
     }
     if (!known) { return; }
     plan_ps(job, variables, plan);

@@ -155,6 +155,20 @@ static void test_idle_workers_count(void **state)
                          UINT64_C(2) * lane_used_bytes(32 * MIB));
 }
 
+/* Workers of a process have one copy of the data. */
+static void test_workers_of_a_process_share_data(void **state)
+{
+    (void)state;
+    struct memory_plan apart, together;
+    job.cluster.workers = 5;
+    memory_plan_parameters(&job, &variables, &apart);
+    job.cluster.workers_per_process = 2;
+    memory_plan_parameters(&job, &variables, &together);
+    apart.member[0].data = together.member[0].data = 10 * MIB;
+    const uint64_t process = memory_of_worker(&(struct worker_memory){.data = 10 * MIB});
+    assert_int_equal(memory_of_all(&apart) - memory_of_all(&together), 2 * process);
+}
+
 static void check_refused(uint64_t available, const char *remedy)
 {
     struct error error = {0};
@@ -202,6 +216,7 @@ int main(void)
         cmocka_unit_test_setup(test_values_may_be_those_of_the_ps, set_up),
         cmocka_unit_test_setup(test_lanes_count_once_for_each_pair, set_up),
         cmocka_unit_test_setup(test_idle_workers_count, set_up),
+        cmocka_unit_test_setup(test_workers_of_a_process_share_data, set_up),
         cmocka_unit_test_setup(test_kept_sums_count, set_up),
         cmocka_unit_test_setup(test_refusals_name_the_number_of_ps, set_up),
     };

@@ -111,6 +111,20 @@ static void test_limit_and_borders(void **state)
     assert_in_range(plan.ps[0].rows, 1 << 20, 3 << 19);
 }
 
+/* A push has the rows of its own examples. */
+static void test_pushes_have_their_own_rows(void **state)
+{
+    (void)state;
+    make_plan();
+    assert_int_equal(plan.pushes, 2);
+    assert_in_range(plan.tables[0].step, 100, 101); /* Rounded up. */
+    assert_in_range(plan.tables[0].push, 50, 51);
+    job.train.slices = 1;
+    make_plan();
+    assert_int_equal(plan.pushes, 1);
+    assert_in_range(plan.tables[0].push, 100, 101);
+}
+
 /* Without data the rows are unknown, and only the bound by the job is left. */
 static void test_unknown_data(void **state)
 {
@@ -160,6 +174,7 @@ int main(void)
         cmocka_unit_test_setup(test_limits_of_rows, set_up),
         cmocka_unit_test_setup(test_admission, set_up),
         cmocka_unit_test_setup(test_limit_and_borders, set_up),
+        cmocka_unit_test_setup(test_pushes_have_their_own_rows, set_up),
         cmocka_unit_test_setup(test_unknown_data, set_up),
         cmocka_unit_test_setup(test_one_worker_evaluates, set_up),
         cmocka_unit_test_setup(test_only_certain_rows_are_refused, set_up),
