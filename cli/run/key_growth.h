@@ -1,9 +1,12 @@
 /*
  * cli/run/key_growth.h: how many different keys of a table more examples will have, as a part of
  * them shows. The growth of the part from its first quarter to its half and from there to its end
- * is continued: from each doubling to the next one, the exponent of the growth falls by the same
- * factor, or stays. Keys whose frequencies follow a power law have fewer in the end, so the
- * estimate is rather too large for them.
+ * is continued: each doubling of the examples multiplies the keys by 2 to the power of an exponent,
+ * which is 1 while all keys are new. By how much it falls short of 1 grows by the same factor with
+ * each doubling. So it does with keys that are used equally often (the factor is 2 at first) and
+ * with an unlimited number of keys whose frequencies follow a power law (the factor is 1). Of 24
+ * computed distributions of 10^4 to 10^7 keys, with frequencies of equal size or by powers up to
+ * 1.5, 32,768 examples show the keys of 300 times as many within 0.6 to 2.5 times.
  *
  * Pure. Threads: any.
  */
