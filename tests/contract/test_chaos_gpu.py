@@ -78,7 +78,7 @@ class Campaigns(Cli):
         _, log = self.round_of("errors", [
             {"fault": "gpu-error", "selector": "worker:0", "at_point": "gpu.mid_kernel", "after_s": 0.1, "pass": 50},
             {"fault": "gpu-error", "selector": "worker:1", "at_point": "gpu.wait", "after_s": 0.3, "pass": 20}])
-        self.assertEqual(log.count("exit code 14 (the GPU failed)"), 2, log)
+        self.assertEqual(log.count("exit code 14 (the GPU failed); restarting"), 2, log)
         lines, log = self.round_of("memory", [{"fault": "gpu-memory", "selector": "worker:0", "at_progress": 0.2, "for_s": 0.4}])
         self.assertNotIn("; 0 calls", kinds(lines, "undo")[0]["text"])
         self.assertIn("exit code 1 (error)", log)
