@@ -287,7 +287,14 @@ static void job_continues(struct supervisor *supervisor)
     }
 }
 
-/* S4: kills processes whose member znode has been missing for too long. */
+/* S4: when a process whose member znode is missing is treated as frozen. One that was asked to
+ * leave may have closed its session, and takes long to exit if it has much memory. */
+static uint64_t frozen_at_ms(const struct supervised *child)
+{
+    if (child->member_lost_ms == 0) { return UINT64_MAX; }
+    return child->member_lost_ms + (child->drained ? SUPERVISOR_GRACE_MS : SUPERVISOR_FROZEN_MS);
+}
+
 static void kill_frozen(struct supervisor *supervisor, uint64_t now_ms,
                         struct supervisor_actions *out)
 {
@@ -295,8 +302,7 @@ static void kill_frozen(struct supervisor *supervisor, uint64_t now_ms,
     if (supervisor->phase > SUPERVISOR_DRAINING) { return; }
     for (uint32_t i = 0; i < supervisor->count; i++) {
         struct supervised *child = &supervisor->children[i];
-        if (child->member_lost_ms != 0 && now_ms >= child->member_lost_ms + SUPERVISOR_FROZEN_MS &&
-            supervisor_kill(supervisor, i, out)) {
+        if (now_ms >= frozen_at_ms(child) && supervisor_kill(supervisor, i, out)) {
             child->member_lost_ms = 0;
         }
     }
@@ -459,9 +465,7 @@ uint64_t supervisor_deadline_ms(const struct supervisor *supervisor)
         if (child->unwanted && child->drained && child->state == CHILD_ALIVE && !child->killed) {
             deadline_ms = u64_min(deadline_ms, child->drained_ms + SUPERVISOR_UNWANTED_MS);
         }
-        if (child->member_lost_ms != 0 && !child->killed) {
-            deadline_ms = u64_min(deadline_ms, child->member_lost_ms + SUPERVISOR_FROZEN_MS);
-        }
+        if (!child->killed) { deadline_ms = u64_min(deadline_ms, frozen_at_ms(child)); }
     }
     if (supervisor->phase == SUPERVISOR_DRAINING) {
         deadline_ms = u64_min(deadline_ms, supervisor->drain_until_ms);

@@ -18,6 +18,7 @@
  *      fault: a GPU that has disappeared may come back.
  *  S4  A process that runs although its member znode, seen before, has been absent for
  *      SUPERVISOR_FROZEN_MS was frozen for longer than its session: it is killed and restarted.
+ *      One that was asked to leave has SUPERVISOR_GRACE_MS to exit.
  *  S5  When the job has ended, nothing is started. Nodes leave by themselves; they get SIGTERM
  *      after SUPERVISOR_LEAVE_MS, and SIGKILL SUPERVISOR_GRACE_MS later. When none runs, the
  *      sessions of the dead are closed, for SUPERVISOR_SESSIONS_MS in all; then servers get

@@ -275,6 +275,21 @@ static void second_signal_ends_a_drain(void **state)
     assert_false(supervisor.drained);
 }
 
+/* S4: a node that was asked to leave closes its session, and may need seconds to exit. */
+static void leaving_process_has_time_to_exit(void **state)
+{
+    (void)state;
+    assert_string_equal(drain(5000, 30000), "drain 1, drain 2");
+    for (uint32_t i = 1; i <= 2; i++) {
+        assert_string_equal(step(SUPERVISOR_MEMBER_SEEN, i, 5500, 0, 0), "");
+        assert_string_equal(step(SUPERVISOR_MEMBER_LOST, i, 6000, 0, 0), "");
+    }
+    assert_int_equal(supervisor_deadline_ms(&supervisor), 11000);
+    assert_string_equal(tick(10999), "");
+    assert_string_equal(exited(1, 10999, 0), "reap 1");
+    assert_string_equal(tick(11000), "kill 2"); /* It is frozen. */
+}
+
 /* S6: a ps that dies while it is drained does not restart, and the drain is not complete. */
 static void death_of_a_ps_spoils_the_drain(void **state)
 {
@@ -427,6 +442,7 @@ int main(void)
         cmocka_unit_test_setup(nodes_are_drained_in_order, setup),
         cmocka_unit_test_setup(drain_has_a_deadline, setup),
         cmocka_unit_test_setup(second_signal_ends_a_drain, setup),
+        cmocka_unit_test_setup(leaving_process_has_time_to_exit, setup),
         cmocka_unit_test_setup(death_of_a_ps_spoils_the_drain, setup),
         cmocka_unit_test_setup(silent_servers_are_killed, setup),
         cmocka_unit_test_setup(second_stop_abandons_sessions, setup),
