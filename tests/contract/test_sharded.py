@@ -7,6 +7,7 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 
 import json
 import os
+import shutil
 import signal
 import unittest
 
@@ -81,6 +82,40 @@ class Sharded(Cli):
             self.succeeds("checkpoints", "verify", "--dir", "run")
         expected = self.alone(QUICK, "local", *ADAM, "--set", "train.steps=500")["parameters_digest"]
         self.assertEqual((result["steps"], result["parameters_digest"]), (500, expected))
+
+
+class Hosts(Cli):
+    """Three agents, as on three hosts: each starts a ps and a worker, and has the files of its ps."""
+
+    def host(self, index, *options):
+        tasks = f"ps:{index},worker:{index}" + (",coordinator:0-1" if index == 0 else "")
+        return self.spawn("agent", QUICK, "--tasks", tasks, "--dir", f"host{index}", "--zk", self.zookeeper, *STEADY, *SHARDED,
+                          *ADAM, *options)
+
+    def test_lost_hosts(self):
+        """An agent that dies takes the state of a range with it, also what it kept for its ps: all load, with the same bits."""
+        self.zookeeper = self.start_ensemble()
+        self.target = ("--zk", self.zookeeper, "--cluster", "quick")
+        hosts = [self.host(index, *LONG) for index in range(3)]
+        for lost in ((1,), (2, 1)):
+            self.wait_tasks()
+            self.check_it_continues()
+            before = self.status()["generation"]
+            for index in lost:
+                hosts[index].kill()
+                hosts[index].communicate()
+            for index in lost:
+                hosts[index] = self.host(index, *LONG)
+            self.wait_status("a load", lambda status: status["generation"] > before)
+        self.check_it_continues()
+        self.succeeds("stop", *self.target, "--wait", "60")
+        for agent in hosts:
+            self.assertEqual(agent.wait(timeout=patience(120)), 0)
+        for index in (1, 2):
+            shutil.copytree(self.folder / f"host{index}/checkpoints", self.folder / "host0/checkpoints", dirs_exist_ok=True)
+        found = json.loads(self.succeeds("export", "host0", "--to", "all.safetensors", "-o", "json"))
+        expected = self.alone(QUICK, "local", *ADAM, "--set", f"train.steps={self.status()['step']}", *FEW)
+        self.assertEqual(found["digest"], expected["parameters_digest"])
 
 
 class Memory(Cli):
