@@ -139,7 +139,8 @@ class Memory(Cli):
         self.wait_for("a checkpoint", lambda: self.newest_checkpoint() > 1)
         peak = max(self.memory_peak(f"worker:{host}") + self.memory_peak(f"ps:{host}") for host in range(3))
         self.end(run)
-        self.assertLess(abs(peak - sharded["host"]), 0.2 * sharded["host"], f"{peak}, planned: {sharded}")
+        # Over TCP, chunks wait in memory while other processes keep the processors busy.
+        self.assertLess(abs(peak - sharded["host"]), 0.35 * sharded["host"], f"{peak}, planned: {sharded}")
 
 
 if __name__ == "__main__":
