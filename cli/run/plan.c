@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/run/memory_check.h"
+#include "cli/run/memory_sharded.h"
 #include "cli/run/plan_tables.h"
 #include "cli/run/validate.h"
 #include "cli/table.h"
@@ -26,6 +27,7 @@ struct view {
     uint32_t arrays;                  /* The values, and the optimizer's state. */
     struct memory_data data;
     struct memory_plan memory;
+    struct sharded_memory sharded; /* A ps beside each worker of a job without ps. */
 };
 
 /* The part of a variable that lies in a shard; 0: none. */
@@ -125,7 +127,15 @@ static int print_replicas(const struct view *view)
     int written = printf("%" PRIu64 " parameters, which each of the %s workers has, with the state "
                          "of the optimizer; the job runs no ps\n\n",
                          view->variables->parameter_count, workers);
-    return written < 0 ? TN_EXIT_IO : print_memory(&view->job, &view->memory);
+    if (written < 0 || print_memory(&view->job, &view->memory) != TN_EXIT_OK) { return TN_EXIT_IO; }
+    const struct sharded_memory *sharded = &view->sharded;
+    if (sharded->ps == 0 || sharded->host >= memory_of_worker(&view->memory.worker)) {
+        return TN_EXIT_OK;
+    }
+    written = printf("with --set strategy.type=ps --set cluster.ps=%" PRIu32
+                     " a worker and a ps need %.1f MiB: each ps has 1/%" PRIu32 " of the state\n",
+                     sharded->ps, mib(sharded->host), sharded->ps);
+    return written < 0 ? TN_EXIT_IO : TN_EXIT_OK;
 }
 
 static int print_shards(const struct view *view)
@@ -178,14 +188,18 @@ static json_t *ps_json(const struct ps_memory *ps)
                      (json_int_t)ps->saving, "rows", (json_int_t)ps->rows);
 }
 
-static json_t *memory_json(const struct memory_plan *memory)
+static json_t *memory_json(const struct memory_plan *memory, const struct sharded_memory *sharded)
 {
     json_t *members = memory->members > 1 ? json_array() : NULL;
     for (uint32_t m = 0; m < memory->members && members != NULL; m++) {
         json_array_append_new(members, worker_json(&memory->member[m]));
     }
-    return json_pack("{s:o, s:o*, s:I, s:I, s:I}", "worker", worker_json(&memory->worker),
-                     "members", members, "lanes", (json_int_t)memory->lanes_bytes, "all_tasks",
+    json_t *beside = sharded->ps == 0 ? NULL
+                                      : json_pack("{s:i, s:I}", "ps", (int)sharded->ps, "host",
+                                                  (json_int_t)sharded->host);
+    return json_pack("{s:o, s:o*, s:o*, s:I, s:I, s:I}", "worker", worker_json(&memory->worker),
+                     "members", members, "sharded", beside, "lanes",
+                     (json_int_t)memory->lanes_bytes, "all_tasks",
                      (json_int_t)memory_of_all(memory), "machine", (json_int_t)memory_of_machine());
 }
 
@@ -217,14 +231,14 @@ static int print_json(const struct view *view)
         has_rows ? json_pack("{s:f}", "imbalance", plan_tables_imbalance(&view->job)) : json_null();
     json_t *gpus =
         job_has_gpus(&view->job) ? json_integer((json_int_t)view->job.train.gpus) : json_null();
-    return output_json(json_pack("{s:i, s:s, s:s, s:I, s:f, s:o, s:o, s:o, s:o, s:o}", "version", 1,
-                                 "job", view->job.name, "strategy",
-                                 placement_strategy_name(view->job.placement.strategy),
-                                 "parameters", (json_int_t)view->variables->parameter_count,
-                                 "imbalance", imbalance(view), "shards", shards, "tables",
-                                 plan_tables_json(&view->job, view->variables, &view->memory),
-                                 "rows", rows, "gpus", gpus, "memory", memory_json(&view->memory)),
-                       JSON_INDENT(2));
+    return output_json(
+        json_pack("{s:i, s:s, s:s, s:I, s:f, s:o, s:o, s:o, s:o, s:o}", "version", 1, "job",
+                  view->job.name, "strategy", placement_strategy_name(view->job.placement.strategy),
+                  "parameters", (json_int_t)view->variables->parameter_count, "imbalance",
+                  imbalance(view), "shards", shards, "tables",
+                  plan_tables_json(&view->job, view->variables, &view->memory), "rows", rows,
+                  "gpus", gpus, "memory", memory_json(&view->memory, &view->sharded)),
+        JSON_INDENT(2));
 }
 
 /* A job in one process ignores its number of ps, which may be more than a cluster could have.
@@ -249,7 +263,9 @@ static enum tn_status read_job(struct view *view, const char *path,
     view->arrays = optimizer_of_job(&view->job, view->variables).arrays;
     status = memory_data_open(&view->job, &view->data, error);
     if (status != TN_OK) { return status; }
-    return memory_plan_make(&view->job, view->variables, &view->data, &view->memory, error);
+    status = memory_plan_make(&view->job, view->variables, &view->data, &view->memory, error);
+    if (status != TN_OK) { return status; }
+    return memory_sharded_make(&view->job, view->variables, &view->data, &view->sharded, error);
 }
 
 int command_plan(int argc, char **argv)

@@ -98,6 +98,8 @@ MUTANTS = [
      "    s->saving[s->saves].checkpoint = s->save_checkpoint;\n",
      "    s->saved_checkpoint = s->save_checkpoint;\n    s->saved_step = s->save_step;\n"
      "    s->saving[s->saves].checkpoint = s->save_checkpoint;\n"),
+    ("a ps saves its state as that of another range", "ps/checkpoint_client.c",
+     "        .shard = client->index,", "        .shard = (client->index + 1) % client->shards,"),
     ("a shard is saved at any step", "ps/step.c",
      "    if (missed || busy) {", "    if (busy) {"),
     ("the arrays of a checkpoint that must not be skipped are not kept", "ps/step.c",

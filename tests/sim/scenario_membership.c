@@ -113,6 +113,47 @@ void scenario_mirror(struct sim_setup *setup, struct random *random)
                     KINDS, setup->job.zookeeper.session_timeout_ms, setup->faults);
 }
 
+/* A ps and a worker of one host, or the ps alone. */
+static void add_host_fault(struct sim_setup *setup, struct random *random)
+{
+    static const enum fault_kind kinds[] = {FAULT_KILL, FAULT_AGENT, FAULT_HOST, FAULT_FREEZE};
+    const uint32_t count = setup->job.cluster.ps;
+    const uint32_t ps = SCENARIO_COORDINATORS + (uint32_t)random_below(random, count);
+    const enum fault_kind kind = kinds[random_below(random, sizeof kinds / sizeof kinds[0])];
+    const uint64_t at_ms = scenario_between(random, 500, 7000);
+    const uint64_t duration_ms = scenario_between(random, 20, 4000);
+    assert(setup->job.cluster.workers == count);
+    scenario_add(setup, kind, at_ms, ps)->duration_ms = duration_ms;
+    if (random_below(random, 4) == 0) { return; }
+    scenario_add(setup, kind, at_ms, ps + count)->duration_ms = duration_ms;
+}
+
+/* A sharded state: each worker has a ps on its host, which has the state of one range. Hosts die
+ * and freeze while chiefs die and nodes are separated. */
+void scenario_sharded(struct sim_setup *setup, struct random *random)
+{
+    enum {
+        KINDS = 1 << FAULT_KILL | 1 << FAULT_RESET | 1 << FAULT_CUT_PEERS |
+                1 << FAULT_CUT_ZOOKEEPER | 1 << FAULT_DROP_SESSION | 1 << FAULT_SERVER |
+                1 << FAULT_RESIGN,
+    };
+    struct job *job = &setup->job;
+    setup->ledger = false;
+    setup->keeps_memory = random_below(random, 2) == 0;
+    job->train.mode = TRAIN_SYNC;
+    job->train.learning_rate = 0.0625;
+    job->placement.strategy = PLACEMENT_RANGES;
+    job->placement.rule_count = 0;
+    job->checkpoint.every_steps = scenario_between(random, 4, 20);
+    job->cluster.ps = job->cluster.workers = (uint32_t)scenario_between(random, 2, 4);
+    setup->fault_count =
+        faults_draw(random, (uint32_t)scenario_between(random, 1, 6), 500, setup->faults_until_ms,
+                    KINDS, job->zookeeper.session_timeout_ms, setup->faults);
+    for (uint64_t i = 0, hosts = scenario_between(random, 1, 6); i < hosts; i++) {
+        add_host_fault(setup, random);
+    }
+}
+
 /* Workers and coordinators are killed, but never the first worker: no step is made again. */
 void scenario_mirror_survivor(struct sim_setup *setup, struct random *random)
 {

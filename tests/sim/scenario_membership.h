@@ -14,6 +14,7 @@ void scenario_move_rows(struct sim_setup *setup, struct random *random);
 void scenario_switch_strategy(struct sim_setup *setup, struct random *random);
 void scenario_mirror(struct sim_setup *setup, struct random *random);
 void scenario_mirror_survivor(struct sim_setup *setup, struct random *random);
+void scenario_sharded(struct sim_setup *setup, struct random *random);
 void scenario_mirror_keep_none(struct sim_setup *setup, struct random *random);
 void scenario_mirror_stop(struct sim_setup *setup, struct random *random);
 void scenario_mirror_drain_stop(struct sim_setup *setup, struct random *random);

@@ -392,6 +392,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"mirror-drain-stop", scenario_mirror_drain_stop, is_stopped_in_order},
     {"mirror-drain-alone", scenario_mirror_drain_alone, no_step_is_lost},
     {"mirror-drain-paused", scenario_mirror_drain_paused, commands_are_carried_out},
+    {"sharded", scenario_sharded, keeps_the_rules},
     {"mirror-straggler", scenario_mirror_straggler, straggler_is_left_behind},
     {"group", scenario_group, keeps_the_rules},
     {"group-kills", scenario_group_kills, no_step_is_lost},
