@@ -408,20 +408,19 @@ enum tn_status program_create_joined(const struct tn_graph *graph,
 enum tn_status program_find_backend(const char *name, const struct backend **out,
                                     struct error *error)
 {
-    uint32_t gpu;
     if (name == NULL || strcmp(name, "portable") == 0) {
         return backend_portable(NULL, out, error);
     }
     if (strcmp(name, "openblas") == 0) { return backend_openblas(out, error); }
-    if (backend_cuda_parse(name, "cuda", &gpu)) { return backend_cuda(gpu, out, error); }
-    if (backend_cuda_parse(name, "cublas", &gpu)) { return backend_cublas(gpu, out, error); }
+    if (backend_cuda_knows(name)) { return backend_cuda_named(name, out, error); }
     if (strcmp(name, "reference") == 0) {
         *out = backend_reference();
         return TN_OK;
     }
     return error_set(error, TN_ENOENT,
                      "unknown kernels '%s': one of 'portable', 'cuda', 'cuda:0' to 'cuda:%d', "
-                     "'cublas', 'cublas:0' to 'cublas:%d', 'openblas', 'reference'",
+                     "'cublas', 'cublas:0' to 'cublas:%d', 'cublas-tf32', 'cublas-bf16', "
+                     "'openblas', 'reference'",
                      name, CUDA_GPUS_MAX - 1, CUDA_GPUS_MAX - 1);
 }
 

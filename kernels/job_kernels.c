@@ -13,6 +13,12 @@ static const struct {
     [JOB_KERNELS_CUBLAS] = {"portable", "cublas", "portable"},
 };
 
+static const char *const by_cublas[] = {
+    [JOB_PRECISION_FLOAT32] = "cublas",
+    [JOB_PRECISION_TF32] = "cublas-tf32",
+    [JOB_PRECISION_BF16] = "cublas-bf16",
+};
+
 const char *job_kernels(const struct job *job)
 {
     assert((size_t)job->train.kernels < sizeof names / sizeof names[0]);
@@ -22,7 +28,8 @@ const char *job_kernels(const struct job *job)
 const char *job_programs(const struct job *job)
 {
     assert((size_t)job->train.kernels < sizeof names / sizeof names[0]);
-    return names[job->train.kernels].programs;
+    return job->train.kernels == JOB_KERNELS_CUBLAS ? by_cublas[job->train.precision]
+                                                    : names[job->train.kernels].programs;
 }
 
 const char *job_programs_on_cpu(const struct job *job)

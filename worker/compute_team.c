@@ -49,24 +49,37 @@ struct compute_team {
 
 /* ------------------------------------------------------------ the choice of GPUs */
 
+#define NUMBERED(name)                                                                             \
+    {                                                                                              \
+        name, name ":0", name ":1", name ":2", name ":3", name ":4", name ":5", name ":6",         \
+            name ":7", name ":8", name ":9", name ":10", name ":11", name ":12", name ":13",       \
+            name ":14", name ":15"                                                                 \
+    }
+
+enum { NAMES = 16 };
+
+/* The kernels of a GPU by its number, behind those of the first one; NULL: others. */
+static const char *const *find_names(const char *programs)
+{
+    static const char *const names[][1 + NAMES] = {
+        NUMBERED("cuda"),
+        NUMBERED("cublas"),
+        NUMBERED("cublas-tf32"),
+        NUMBERED("cublas-bf16"),
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i][0], programs) == 0) { return names[i] + 1; }
+    }
+    return NULL;
+}
+
 enum tn_status compute_team_programs(const struct compute_config *config, uint32_t member,
                                      const char **programs, struct error *error)
 {
-    static const char *const cuda[] = {
-        "cuda:0", "cuda:1", "cuda:2",  "cuda:3",  "cuda:4",  "cuda:5",  "cuda:6",  "cuda:7",
-        "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15",
-    };
-    static const char *const cublas[] = {
-        "cublas:0",  "cublas:1",  "cublas:2",  "cublas:3",  "cublas:4",  "cublas:5",
-        "cublas:6",  "cublas:7",  "cublas:8",  "cublas:9",  "cublas:10", "cublas:11",
-        "cublas:12", "cublas:13", "cublas:14", "cublas:15",
-    };
-    enum { NAMES = sizeof cuda / sizeof cuda[0] };
-    static_assert((int)NAMES == (int)(sizeof cublas / sizeof cublas[0]), "the same numbers");
-    const bool by_cublas = strcmp(config->programs, "cublas") == 0;
+    const char *const *names = find_names(config->programs);
     uint32_t count = 0;
     *programs = config->programs;
-    if (!by_cublas && strcmp(config->programs, "cuda") != 0) { return TN_OK; }
+    if (names == NULL) { return TN_OK; }
     /* An error is found again, and explained, when the first GPU is opened. */
     if (gpu_devices_count(&count, NULL) != TN_OK || count == 0) { return TN_OK; }
     if (config->gpus > count) {
@@ -77,7 +90,7 @@ enum tn_status compute_team_programs(const struct compute_config *config, uint32
                          config->gpus, count, count == 1 ? "" : "s", count);
     }
     count = u32_min(count, NAMES);
-    *programs = (by_cublas ? cublas : cuda)[(config->first_gpu + member) % count];
+    *programs = names[(config->first_gpu + member) % count];
     return TN_OK;
 }
 

@@ -13,7 +13,8 @@ static void identify_inputs(struct training_parts *parts)
     parts->inputs.data[1] = data.high;
 }
 
-/* With "cublas", the fingerprint also names the library and the type of the GPUs. */
+/* With "cublas", the fingerprint also names the library, the type of the GPUs and the precision,
+ * unless it is float32. */
 static enum tn_status identify_kernels(struct training_parts *parts, const struct job *job,
                                        uint32_t worker, struct error *error)
 {
@@ -23,7 +24,9 @@ static enum tn_status identify_kernels(struct training_parts *parts, const struc
     const enum tn_status status =
         cublas_identity(worker * job->train.gpus, job->train.gpus, gpus, sizeof gpus, error);
     const size_t length = strlen(text);
-    (void)snprintf(text + length, sizeof parts->inputs.fingerprint - length, "; %s", gpus);
+    const bool is_float = job->train.precision == JOB_PRECISION_FLOAT32;
+    (void)snprintf(text + length, sizeof parts->inputs.fingerprint - length, "; %s%s%s", gpus,
+                   is_float ? "" : ", ", is_float ? "" : precision_name(job->train.precision));
     return status;
 }
 

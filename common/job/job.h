@@ -61,6 +61,8 @@ enum job_kernels {
     JOB_KERNELS_CUDA,
     JOB_KERNELS_CUBLAS
 };
+/* The operands of matrix products by cuBLAS; in the order of enum cuda_precision. */
+enum job_precision { JOB_PRECISION_FLOAT32, JOB_PRECISION_TF32, JOB_PRECISION_BF16 };
 enum { JOB_GPUS_MAX = 8 };
 /* The way of frames between workers and ps. */
 enum transport_lane {
@@ -220,6 +222,7 @@ struct job {
     struct {
         enum train_mode mode;
         enum job_kernels kernels;
+        enum job_precision precision;
         uint32_t gpus; /* The number that each worker uses. */
         uint64_t steps;
         uint32_t batch;  /* Global. */
@@ -348,6 +351,7 @@ const char *optimizer_name(enum optimizer_kind kind);
 /* False: no optimizer has this name; `kind` is unchanged. */
 bool optimizer_of_name(const char *name, enum optimizer_kind *kind);
 const char *schedule_name(enum schedule_type type);
+const char *precision_name(enum job_precision precision);
 const char *placement_strategy_name(enum placement_strategy strategy);
 
 /* The number of values that a label may have; 0: the model predicts numbers, targets. */

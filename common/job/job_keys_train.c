@@ -6,6 +6,12 @@
 
 static const char *const modes[] = {"sync", "async", NULL};
 static const char *const kernels[] = {"portable", "openblas", "cuda", "cublas", NULL};
+static const char *const precisions[] = {
+    [JOB_PRECISION_FLOAT32] = "float32",
+    [JOB_PRECISION_TF32] = "tf32",
+    [JOB_PRECISION_BF16] = "bf16",
+    NULL,
+};
 #define OPTIMIZERS                                                                                 \
     [OPTIMIZER_SGD] = "sgd", [OPTIMIZER_MOMENTUM] = "momentum", [OPTIMIZER_NESTEROV] = "nesterov", \
     [OPTIMIZER_ADAGRAD] = "adagrad", [OPTIMIZER_RMSPROP] = "rmsprop", [OPTIMIZER_ADAM] = "adam",   \
@@ -187,6 +193,10 @@ static const struct json_field fields[] = {
          "processors of one type; convolutions and attention are slow. `cuda`: on the "
          "[GPU](gpu.md) of each worker, with the bits of `portable`. `cublas`: on GPUs, with "
          "products by [cuBLAS](gpu.md#matrix-products-by-cublas)."),
+    NAME(FIELD_ENUM, "train.precision", train.precision, precisions, FIXED,
+         "With `train.kernels` `cublas`: the [format to which the operands of matrix products are "
+         "rounded](gpu.md#tf32-and-bf16). Sums, parameters, gradients and updates are in float32 "
+         "in any case. Other kernels support `float32` only."),
     NUMBER(FIELD_UINT, "train.gpus", train.gpus, 1, JOB_GPUS_MAX, CHANGEABLE,
            "With `train.kernels` `cuda` or `cublas`: the number of [GPUs](gpu.md#several-gpus) of "
            "each worker, which compute slices of a step at the same time. The number does not "
@@ -352,6 +362,12 @@ bool optimizer_of_name(const char *name, enum optimizer_kind *kind)
         return true;
     }
     return false;
+}
+
+const char *precision_name(enum job_precision precision)
+{
+    assert(precision <= JOB_PRECISION_BF16);
+    return precisions[precision];
 }
 
 const char *schedule_name(enum schedule_type type)

@@ -187,9 +187,23 @@ static enum tn_status check_gpus(const struct job *job, struct error *error)
                      job->train.gpus, reason);
 }
 
+/* Products with rounded operands are those of cuBLAS. */
+static enum tn_status check_precision(const struct job *job, struct error *error)
+{
+    if (job->train.precision == JOB_PRECISION_FLOAT32 || job->train.kernels == JOB_KERNELS_CUBLAS) {
+        return TN_OK;
+    }
+    return error_set(error, TN_EINVAL,
+                     "train.precision is %s, but train.kernels is not cublas, and the other "
+                     "kernels compute in float32: give --set train.kernels=cublas, or --set "
+                     "train.precision=float32",
+                     precision_name(job->train.precision));
+}
+
 enum tn_status job_check_strategy(const struct job *job, struct error *error)
 {
     enum tn_status status = check_type(job, error);
     if (status == TN_OK) { status = check_gpus(job, error); }
+    if (status == TN_OK) { status = check_precision(job, error); }
     return status == TN_OK ? job_check_workers_per_process(job, error) : status;
 }

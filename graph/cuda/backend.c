@@ -93,16 +93,50 @@ enum tn_status backend_cuda(uint32_t gpu, const struct backend **out, struct err
     return status;
 }
 
-enum tn_status backend_cublas(uint32_t gpu, const struct backend **out, struct error *error)
+enum tn_status backend_cublas(uint32_t gpu, enum cuda_precision precision,
+                              const struct backend **out, struct error *error)
 {
-    static struct backend backends[CUDA_GPUS_MAX]; /* Each is always filled with the same. */
+    /* Each is always filled with the same. */
+    static struct backend all[CUDA_PRECISIONS][CUDA_GPUS_MAX];
     const struct cuda_library *library = NULL;
-    assert(out != NULL && gpu < CUDA_GPUS_MAX);
-    *out = &backends[gpu];
-    enum tn_status status = cuda_library_open_cublas(gpu, &library, error);
-    if (status == TN_OK) { status = backend_cuda_over(library, &backends[gpu], error); }
-    backends[gpu].name = "cublas";
-    backends[gpu].joins = false;
-    backends[gpu].device.number = gpu;
+    assert(out != NULL && gpu < CUDA_GPUS_MAX && precision < CUDA_PRECISIONS);
+    struct backend *backend = &all[precision][gpu];
+    *out = backend;
+    enum tn_status status = cuda_library_open_cublas(gpu, precision, &library, error);
+    if (status == TN_OK) { status = backend_cuda_over(library, backend, error); }
+    backend->name = "cublas";
+    backend->joins = false;
+    backend->device.number = gpu;
     return status;
+}
+
+static bool find_precision(const char *name, enum cuda_precision *precision, uint32_t *gpu)
+{
+    static const char *const names[CUDA_PRECISIONS] = {
+        [CUDA_FLOAT32] = "cublas",
+        [CUDA_TF32] = "cublas-tf32",
+        [CUDA_BF16] = "cublas-bf16",
+    };
+    for (int i = 0; i < CUDA_PRECISIONS; i++) {
+        *precision = (enum cuda_precision)i;
+        if (backend_cuda_parse(name, names[i], gpu)) { return true; }
+    }
+    return false;
+}
+
+bool backend_cuda_knows(const char *name)
+{
+    enum cuda_precision precision;
+    uint32_t gpu;
+    return backend_cuda_parse(name, "cuda", &gpu) || find_precision(name, &precision, &gpu);
+}
+
+enum tn_status backend_cuda_named(const char *name, const struct backend **out, struct error *error)
+{
+    enum cuda_precision precision;
+    uint32_t gpu;
+    if (backend_cuda_parse(name, "cuda", &gpu)) { return backend_cuda(gpu, out, error); }
+    const bool is_known = find_precision(name, &precision, &gpu);
+    assert(is_known);
+    return backend_cublas(gpu, precision, out, error);
 }

@@ -8,6 +8,7 @@
 
 #include "graph/core/backend.h"
 #include "kernels/cuda/gpus.h"
+#include "kernels/cuda/kernels.h"
 
 struct cuda_library;
 
@@ -20,11 +21,17 @@ bool backend_cuda_parse(const char *name, const char *kernels, uint32_t *gpu);
 MUST_CHECK enum tn_status backend_cuda(uint32_t gpu, const struct backend **out,
                                        struct error *error);
 
-/* The backend "cublas": the same with products by cuBLAS. A row of a product may have other bits if
- * there are more rows, so slices are never computed together. Errors as cuda_library_open_cublas().
+/* The backend "cublas", "cublas-tf32" or "cublas-bf16": the same with products by cuBLAS. A row of
+ * a product may have other bits if there are more rows, so slices are never computed together.
+ * Errors as cuda_library_open_cublas().
  */
-MUST_CHECK enum tn_status backend_cublas(uint32_t gpu, const struct backend **out,
-                                         struct error *error);
+MUST_CHECK enum tn_status backend_cublas(uint32_t gpu, enum cuda_precision precision,
+                                         const struct backend **out, struct error *error);
+
+/* Whether `name` is one of these four backends, of any GPU; and the backend of such a name. */
+bool backend_cuda_knows(const char *name);
+MUST_CHECK enum tn_status backend_cuda_named(const char *name, const struct backend **out,
+                                             struct error *error);
 
 /* "cuda" over any library, which is valid as long as the backend is; for tests. */
 MUST_CHECK enum tn_status backend_cuda_over(const struct cuda_library *library,

@@ -1,6 +1,12 @@
 /* graph/cuda/matmul.c: matrix products. */
 #include "graph/cuda/table.h"
 
+/* The workspace of the products of slices that are added up. */
+static uint64_t bytes_by_slice(const struct kernel_call *call)
+{
+    return call->slices > 1 ? call->slices * elements_of(&call->out[0]) * sizeof(float) : 0;
+}
+
 /* One product for each slice's part of k, side by side in the workspace, and their sum over the
  * tree of slices. */
 static void multiply_by_slice(const struct kernel_call *call, struct cuda_matmul *task)
@@ -34,6 +40,7 @@ static void multiply_matrices(const struct kernel_call *call, const float *bias,
         .out = OUT(0),
         .bias = bias,
         .relu = relu,
+        .rounding = rounding_behind(call, bytes_by_slice(call)),
     };
     const bool is_one = !add_up || (turned_a && !turned_b);
     if (add_up && is_one) { task.k *= count; }
@@ -70,15 +77,18 @@ static struct kernel_needs needs_products(const struct kernel_call *call)
 {
     const bool adds =
         INTEGERS[0] != 0 && INTEGERS[1] == 0 && (INTEGERS[2] != 0 || call->in[0].shape.rank == 2);
-    const bool is_joined = call->slices > 1 && adds;
-    const uint64_t bytes =
-        is_joined ? call->slices * elements_of(&call->out[0]) * sizeof(float) : 0;
-    return (struct kernel_needs){.workspace = bytes};
+    return needs_rounded(call, adds ? bytes_by_slice(call) : 0, elements_of(&call->in[0]),
+                         elements_of(&call->in[1]));
+}
+
+static struct kernel_needs needs_operands(const struct kernel_call *call)
+{
+    return needs_rounded(call, 0, elements_of(&call->in[0]), elements_of(&call->in[1]));
 }
 
 const struct cuda_row cuda_matmul[] = {
     {&op_matmul, matmul, needs_products},
-    {&op_matmul_add, matmul_add, NULL},
-    {&op_matmul_add_relu, matmul_add_relu, NULL},
+    {&op_matmul_add, matmul_add, needs_operands},
+    {&op_matmul_add_relu, matmul_add_relu, needs_operands},
     {NULL, NULL, NULL},
 };

@@ -6,6 +6,7 @@
 #ifndef GRAPH_CUDA_TABLE_H
 #define GRAPH_CUDA_TABLE_H
 
+#include "common/base/minmax.h"
 #include "graph/core/backend.h"
 #include "graph/ops/ops.h"
 #include "kernels/cuda/kernels.h"
@@ -83,6 +84,29 @@ static inline struct cuda_strides strides_for(const struct tn_shape *y, const st
         stride *= size;
     }
     return strides;
+}
+
+/* `used` bytes of the workspace, and behind them memory for the rounded operands of a product. */
+static inline uint64_t used_bytes(uint64_t used)
+{
+    return (used + CUDA_ROUNDED_ALIGNMENT - 1) / CUDA_ROUNDED_ALIGNMENT * CUDA_ROUNDED_ALIGNMENT;
+}
+
+static inline struct kernel_needs needs_rounded(const struct kernel_call *call, uint64_t used,
+                                                size_t left, size_t right)
+{
+    const size_t bytes = cuda_rounded_bytes(kernels_of(call)->precision, left, right);
+    return (struct kernel_needs){.workspace = bytes == 0 ? used : used_bytes(used) + bytes};
+}
+
+static inline struct cuda_rounding rounding_behind(const struct kernel_call *call, uint64_t used)
+{
+    const enum cuda_precision precision = kernels_of(call)->precision;
+    struct cuda_rounding rounding = {.precision = precision};
+    if (precision == CUDA_BF16) {
+        rounding.operands = (uint8_t *)call->workspace + used_bytes(used);
+    }
+    return rounding;
 }
 
 #endif

@@ -3,8 +3,9 @@
 #include "graph/cuda/table.h"
 #include "kernels/portable/conv.h"
 
+/* `used`: the bytes of the workspace for other purposes. */
 static struct cuda_conv conv_of(const struct kernel_call *call, const struct tn_shape *x,
-                                const struct tn_shape *weights)
+                                const struct tn_shape *weights, uint64_t used)
 {
     const struct conv2d conv = {
         .height = (size_t)x->dims[1],
@@ -33,12 +34,27 @@ static struct cuda_conv conv_of(const struct kernel_call *call, const struct tn_
         .left = conv.left,
         .out_height = conv2d_out_height(&conv),
         .out_width = conv2d_out_width(&conv),
+        .rounding = rounding_behind(call, used),
     };
+}
+
+/* The results of a convolution, which are pooled, or their gradient. */
+static uint64_t bytes_of_results(const struct cuda_conv *conv)
+{
+    return conv->batch * conv->out_height * conv->out_width * conv->filters * sizeof(float);
+}
+
+/* The convolution of the call; its results, or their gradient, are in the workspace. */
+static struct cuda_conv pooled_conv(const struct kernel_call *call, const struct tn_shape *weights)
+{
+    struct cuda_conv conv = conv_of(call, &call->in[0].shape, weights, 0);
+    conv.rounding = rounding_behind(call, bytes_of_results(&conv));
+    return conv;
 }
 
 static void convolve(const struct kernel_call *call, const float *bias, bool relu)
 {
-    const struct cuda_conv conv = conv_of(call, &call->in[0].shape, &call->in[1].shape);
+    const struct cuda_conv conv = conv_of(call, &call->in[0].shape, &call->in[1].shape, 0);
     kernels_of(call)->conv_forward(&conv, IN(0), IN(1), bias, relu, OUT(0));
 }
 
@@ -59,13 +75,13 @@ OPERATION(conv2d_add_relu)
 
 OPERATION(conv2d_input_gradient)
 {
-    const struct cuda_conv conv = conv_of(call, &call->out[0].shape, &call->in[0].shape);
+    const struct cuda_conv conv = conv_of(call, &call->out[0].shape, &call->in[0].shape, 0);
     kernels_of(call)->conv_backward_data(&conv, IN(1), IN(0), OUT(0));
 }
 
 OPERATION(conv2d_weights_gradient)
 {
-    const struct cuda_conv conv = conv_of(call, &call->in[0].shape, &call->out[0].shape);
+    const struct cuda_conv conv = conv_of(call, &call->in[0].shape, &call->out[0].shape, 0);
     kernels_of(call)->conv_backward_weights(&conv, IN(0), IN(1), OUT(0));
 }
 
@@ -89,7 +105,7 @@ static struct cuda_pool pool_over(const struct kernel_call *call, const struct c
 
 OPERATION(conv2d_add_relu_max_pool)
 {
-    const struct cuda_conv conv = conv_of(call, &call->in[0].shape, &call->in[1].shape);
+    const struct cuda_conv conv = pooled_conv(call, &call->in[1].shape);
     const struct cuda_pool pool = pool_over(call, &conv);
     float *y = call->workspace;
     kernels_of(call)->conv_forward(&conv, IN(0), IN(1), IN(2), true, y);
@@ -98,7 +114,7 @@ OPERATION(conv2d_add_relu_max_pool)
 
 OPERATION(conv2d_pool_gradients)
 {
-    const struct cuda_conv conv = conv_of(call, &call->in[0].shape, &call->out[0].shape);
+    const struct cuda_conv conv = pooled_conv(call, &call->out[0].shape);
     const struct cuda_pool pool = pool_over(call, &conv);
     const struct cuda_shape kept = {.rank = 1, .dims = {conv.filters}};
     const struct cuda_shape added = {.rank = 1,
@@ -159,32 +175,56 @@ OPERATION(mean_pool_gradient)
     kernels_of(call)->mean_pool_gradient(&pool, IN(0), OUT(0));
 }
 
-/* The results of a convolution, which are pooled, or their gradient. */
-static struct kernel_needs needs_results(const struct cuda_conv *conv)
+/* The rounded operands of a convolution that is a product: pixels and filters, or pixels and their
+ * gradient. */
+static struct kernel_needs conv_needs(const struct kernel_call *call, const struct cuda_conv *conv,
+                                      uint64_t used, bool has_weights_gradient)
 {
-    return (struct kernel_needs){.workspace = conv->batch * conv->out_height * conv->out_width *
-                                              conv->filters * sizeof(float)};
+    const size_t pixels = conv->batch * conv->height * conv->width;
+    const size_t x = pixels * conv->channels, y = pixels * conv->filters;
+    const size_t weights = conv->channels * conv->filters;
+    if (!cuda_conv_is_product(conv)) { return (struct kernel_needs){.workspace = used}; }
+    if (!has_weights_gradient) { return needs_rounded(call, used, size_max(x, y), weights); }
+    return needs_rounded(call, used, size_max(x, weights), y);
+}
+
+static struct kernel_needs needs(const struct kernel_call *call)
+{
+    const struct cuda_conv conv = conv_of(call, &call->in[0].shape, &call->in[1].shape, 0);
+    return conv_needs(call, &conv, 0, false);
+}
+
+static struct kernel_needs input_needs(const struct kernel_call *call)
+{
+    const struct cuda_conv conv = conv_of(call, &call->out[0].shape, &call->in[0].shape, 0);
+    return conv_needs(call, &conv, 0, false);
+}
+
+static struct kernel_needs weights_needs(const struct kernel_call *call)
+{
+    const struct cuda_conv conv = conv_of(call, &call->in[0].shape, &call->out[0].shape, 0);
+    return conv_needs(call, &conv, 0, true);
 }
 
 static struct kernel_needs pooled_needs(const struct kernel_call *call)
 {
-    const struct cuda_conv conv = conv_of(call, &call->in[0].shape, &call->in[1].shape);
-    return needs_results(&conv);
+    const struct cuda_conv conv = pooled_conv(call, &call->in[1].shape);
+    return conv_needs(call, &conv, bytes_of_results(&conv), false);
 }
 
 static struct kernel_needs gradients_need(const struct kernel_call *call)
 {
-    const struct cuda_conv conv = conv_of(call, &call->in[0].shape, &call->out[0].shape);
-    return needs_results(&conv);
+    const struct cuda_conv conv = pooled_conv(call, &call->out[0].shape);
+    return conv_needs(call, &conv, bytes_of_results(&conv), true);
 }
 
 const struct cuda_row cuda_window[] = {
-    {&op_conv2d, conv2d, NULL},
-    {&op_conv2d_add, conv2d_add, NULL},
-    {&op_conv2d_add_relu, conv2d_add_relu, NULL},
+    {&op_conv2d, conv2d, needs},
+    {&op_conv2d_add, conv2d_add, needs},
+    {&op_conv2d_add_relu, conv2d_add_relu, needs},
     {&op_conv2d_add_relu_max_pool, conv2d_add_relu_max_pool, pooled_needs},
-    {&op_conv2d_input_gradient, conv2d_input_gradient, NULL},
-    {&op_conv2d_weights_gradient, conv2d_weights_gradient, NULL},
+    {&op_conv2d_input_gradient, conv2d_input_gradient, input_needs},
+    {&op_conv2d_weights_gradient, conv2d_weights_gradient, weights_needs},
     {&op_conv2d_pool_gradients, conv2d_pool_gradients, gradients_need},
     {&op_conv2d_pool_all_gradients, conv2d_pool_gradients, gradients_need},
     {&op_max_pool, max_pool, NULL},

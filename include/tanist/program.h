@@ -31,8 +31,8 @@ struct tn_program_options {
     size_t struct_size; /* sizeof of this struct. */
     enum tn_mode mode;
     uint32_t examples; /* The value of TN_BATCH, at least 1. */
-    /* "portable", "cuda", "cuda:1", "cublas", "cublas:1", "openblas", "reference"; NULL:
-     * "portable". */
+    /* "portable", "cuda", "cuda:1", "cublas", "cublas:1", "cublas-tf32", "cublas-bf16",
+     * "openblas", "reference"; NULL: "portable". */
     const char *kernels;
     uint64_t memory_max; /* Bytes; 0: no limit. */
     bool without_passes; /* For tests: the bits must be the same. */

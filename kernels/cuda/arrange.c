@@ -94,9 +94,41 @@ static void run_cast_to_integers(size_t count, enum cuda_type from, const void *
     if (count > 0) { LAUNCH(cast_to_whole, blocks_for(count), ELEMENT_THREADS, task); }
 }
 
+struct round_task {
+    size_t count, lines, length, next, step;
+    const float *x;
+    uint16_t *out;
+};
+
+/* The upper half of a float, rounded to the nearest and to even: infinity if it overflows. */
+DEVICE_INLINE uint16_t bf16_of(float x)
+{
+    const ints bits = ints_of_bits(x);
+    if ((bits & 0x7fffffffU) > 0x7f800000U) { return (uint16_t)(bits >> 16 | 0x40U); }
+    return (uint16_t)((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
+}
+
+KERNEL(round_to_bf16, struct round_task)
+{
+    EACH_ELEMENT(i, a.count)
+    {
+        const size_t line = i / a.length;
+        const size_t at = line / a.lines * a.next + line % a.lines * a.step + i % a.length;
+        a.out[i] = bf16_of(a.x[at]);
+    }
+}
+
+static void run_round_to_bf16(size_t count, size_t lines, size_t length, size_t next, size_t step,
+                              const float *x, uint16_t *out)
+{
+    struct round_task task = {count * lines * length, lines, length, next, step, x, out};
+    if (task.count > 0) { LAUNCH(round_to_bf16, blocks_for(task.count), ELEMENT_THREADS, task); }
+}
+
 CUDA_EXPORT void CUDA_FILL(arrange)(struct cuda_kernels *table)
 {
     table->arrange = run_arrange;
     table->cast = run_cast;
     table->cast_to_integers = run_cast_to_integers;
+    table->round_to_bf16 = run_round_to_bf16;
 }

@@ -17,7 +17,7 @@ static void multiply_heads(const struct cuda_attention *task, product_function *
                            enum product_places places, float *out)
 {
     const struct cuda_matmul product = {
-        task->batch * task->heads, m, n, k, a, b, out, false, NULL, false};
+        task->batch * task->heads, m, n, k, a, b, out, false, NULL, false, task->rounding};
     multiply(&product, task->causal ? places : PRODUCT_ALL);
 }
 

@@ -7,6 +7,7 @@
  * within one allocation of the current GPU, or a result that overlaps an operand, ends all work as
  * a kernel with an illegal address. The bits are not NVIDIA's; but like these, they depend on the
  * shape and on the alignment of the operands, so that a run whose shapes change has other digests.
+ * Operands are rounded to the format of the type of computation.
  *
  * TANIST_EMULATED_CUBLAS: "products=N,code=CODE": all products behind the first N fail with this
  * code; "version=11": the major version; "create=CODE": no handle can be created.
@@ -14,6 +15,7 @@
 #include "kernels/gpu/cublas.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/cuda/emulated_private.h"
 
@@ -92,7 +94,7 @@ int emulated_cublas_set_math(struct cublas_handle *handle, cublas_math mode)
 {
     if (handle == NULL) { return NOT_INITIALIZED; }
     handle->math = mode;
-    return mode == CUBLAS_PEDANTIC ? 0 : NOT_SUPPORTED;
+    return mode == CUBLAS_PEDANTIC || mode == CUBLAS_AS_CALLED ? 0 : NOT_SUPPORTED;
 }
 
 int emulated_cublas_set_atomics(struct cublas_handle *handle, cublas_atomics mode)
@@ -120,7 +122,7 @@ int emulated_cublas_set_workspace(struct cublas_handle *handle, void *workspace,
 /* ------------------------------------------------------ products */
 
 struct operand {
-    const float *data;
+    const void *data;
     cublas_operation as;
     int step;
     cublas_stride next;
@@ -134,13 +136,39 @@ struct product {
     float *c;
     uint8_t *workspace;
     int parts; /* Sums of an output. */
+    cublas_math math;
+    cublas_type type; /* The type of both operands. */
+    cublas_compute compute;
 };
 
-static float element(const struct operand *x, cublas_stride pair, int row, int column)
+static float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* To 10 bits of the mantissa, to the nearest and to even. */
+static float tf32_of(float x)
+{
+    enum { DROPPED = 13 };
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const uint32_t odd = bits >> DROPPED & 1;
+    return x != x ? x : float_of((bits + (1U << (DROPPED - 1)) - 1 + odd) >> DROPPED << DROPPED);
+}
+
+static float element(const struct product *product, const struct operand *x, cublas_stride pair,
+                     int row, int column)
 {
     const cublas_stride at = x->as == CUBLAS_AS_IS ? (cublas_stride)column * x->step + row
                                                    : (cublas_stride)row * x->step + column;
-    return x->data[pair * x->next + at];
+    const cublas_stride place = pair * x->next + at;
+    if (product->type == CUBLAS_BF16) {
+        return float_of((uint32_t)((const uint16_t *)x->data)[place] << 16);
+    }
+    const float found = ((const float *)x->data)[place];
+    return product->compute == CUBLAS_IN_TF32 ? tf32_of(found) : found;
 }
 
 /* Element p of k belongs to sum p modulo `parts`. */
@@ -156,8 +184,8 @@ static void multiply(const void *arguments)
         const cublas_stride pair = output / product->m / product->n;
         float sums[PARTS_MAX] = {0}, sum = 0;
         for (int p = 0; p < product->k; p++) {
-            sums[p % product->parts] +=
-                element(&product->a, pair, i, p) * element(&product->b, pair, p, j);
+            sums[p % product->parts] += element(product, &product->a, pair, i, p) *
+                                        element(product, &product->b, pair, p, j);
         }
         for (int p = 0; p < product->parts; p++) { sum += sums[p]; }
         float *c = &product->c[pair * product->c_next + (cublas_stride)j * product->c_step + i];
@@ -165,7 +193,12 @@ static void multiply(const void *arguments)
     }
 }
 
-/* Floats from the first to behind the last of `count` matrices. */
+static size_t element_bytes(const struct product *p)
+{
+    return p->type == CUBLAS_BF16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* Elements from the first to behind the last of `count` matrices. */
 static size_t extent(int rows, int columns, int step, cublas_stride next, int count)
 {
     return (size_t)(count - 1) * (size_t)next + (size_t)(columns - 1) * (size_t)step + (size_t)rows;
@@ -177,14 +210,15 @@ static size_t extent_of(const struct operand *x, int rows, int columns, int coun
                                  : extent(columns, rows, x->step, x->next, count);
 }
 
-static bool is_within(const void *data, size_t floats)
+static bool is_within(const void *data, size_t bytes)
 {
-    return emulated_range((gpu_address)(uintptr_t)data, floats * sizeof(float)) != NULL;
+    return emulated_range((gpu_address)(uintptr_t)data, bytes) != NULL;
 }
 
-static bool overlap(const float *a, size_t a_floats, const float *b, size_t b_floats)
+static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
 {
-    return a < b + b_floats && b < a + a_floats;
+    const uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return x < y + b_bytes && y < x + a_bytes;
 }
 
 /* As cuBLAS checks them: sizes, and steps of the matrices as they are stored. */
@@ -202,9 +236,9 @@ static bool is_valid(const struct product *p)
 /* All memory that it reads and writes is the current GPU's. */
 static bool has_memory(const struct product *p)
 {
-    const size_t a = extent_of(&p->a, p->m, p->k, p->count);
-    const size_t b = extent_of(&p->b, p->k, p->n, p->count);
-    const size_t c = extent(p->m, p->n, p->c_step, p->c_next, p->count);
+    const size_t a = extent_of(&p->a, p->m, p->k, p->count) * element_bytes(p);
+    const size_t b = extent_of(&p->b, p->k, p->n, p->count) * element_bytes(p);
+    const size_t c = extent(p->m, p->n, p->c_step, p->c_next, p->count) * sizeof(float);
     return is_within(p->a.data, a) && is_within(p->b.data, b) && is_within(p->c, c) &&
            !overlap(p->a.data, a, p->c, c) && !overlap(p->b.data, b, p->c, c) &&
            (p->count == 1 || p->c_next >= (cublas_stride)p->c_step * p->n);
@@ -240,7 +274,7 @@ static int queue(struct product *product)
 static int enqueue(const struct cublas_handle *handle, struct product *product)
 {
     if (handle == NULL) { return NOT_INITIALIZED; }
-    if (handle->math != CUBLAS_PEDANTIC) { return NOT_SUPPORTED; }
+    if (handle->math != product->math) { return NOT_SUPPORTED; }
     const int entered = emulated_enter(NEEDS_CONTEXT);
     int code = EXECUTION_FAILED;
     if (entered == GPU_SUCCESS) {
@@ -278,7 +312,55 @@ int emulated_cublas_multiply_pairs(struct cublas_handle *handle, cublas_operatio
         .alpha = *alpha,
         .beta = *beta,
         .c = c,
+        .math = CUBLAS_PEDANTIC,
+        .type = CUBLAS_FLOAT,
+        .compute = CUBLAS_IN_FLOAT,
     };
+    return enqueue(handle, &product);
+}
+
+int emulated_cublas_multiply_as(struct cublas_handle *handle, cublas_operation a_as,
+                                cublas_operation b_as, int m, int n, int k, const void *alpha,
+                                const void *a, cublas_type a_type, int a_step, const void *b,
+                                cublas_type b_type, int b_step, const void *beta, void *c,
+                                cublas_type c_type, int c_step, cublas_compute compute,
+                                cublas_algorithm algorithm)
+{
+    return emulated_cublas_multiply_pairs_as(handle, a_as, b_as, m, n, k, alpha, a, a_type, a_step,
+                                             0, b, b_type, b_step, 0, beta, c, c_type, c_step, 0, 1,
+                                             compute, algorithm);
+}
+
+int emulated_cublas_multiply_pairs_as(struct cublas_handle *handle, cublas_operation a_as,
+                                      cublas_operation b_as, int m, int n, int k, const void *alpha,
+                                      const void *a, cublas_type a_type, int a_step,
+                                      cublas_stride a_next, const void *b, cublas_type b_type,
+                                      int b_step, cublas_stride b_next, const void *beta, void *c,
+                                      cublas_type c_type, int c_step, cublas_stride c_next,
+                                      int count, cublas_compute compute, cublas_algorithm algorithm)
+{
+    const bool is_tf32 = a_type == CUBLAS_FLOAT && compute == CUBLAS_IN_TF32;
+    const bool is_bf16 = a_type == CUBLAS_BF16 && compute == CUBLAS_IN_FLOAT;
+    struct product product = {
+        .a = {a, a_as, a_step, a_next},
+        .b = {b, b_as, b_step, b_next},
+        .m = m,
+        .n = n,
+        .k = k,
+        .count = count,
+        .c_step = c_step,
+        .c_next = c_next,
+        .alpha = *(const float *)alpha,
+        .beta = *(const float *)beta,
+        .c = c,
+        .math = CUBLAS_AS_CALLED,
+        .type = a_type,
+        .compute = compute,
+    };
+    if ((!is_tf32 && !is_bf16) || b_type != a_type || c_type != CUBLAS_FLOAT ||
+        algorithm != CUBLAS_ANY_ALGORITHM) {
+        return NOT_SUPPORTED;
+    }
     return enqueue(handle, &product);
 }
 

@@ -74,6 +74,17 @@ struct cuda_operand {
     size_t batch, row, column;
 };
 
+/* The format to which cuBLAS or kernels round the operands of products; sums are in float32. */
+enum cuda_precision { CUDA_FLOAT32, CUDA_TF32, CUDA_BF16, CUDA_PRECISIONS };
+
+/* For products by cuBLAS; Tanist's own kernels ignore it. */
+struct cuda_rounding {
+    enum cuda_precision precision;
+    /* CUDA_BF16: memory of the device for the rounded operands of a product, aligned to 64 bytes,
+     * of cuda_rounded_bytes(). */
+    void *operands;
+};
+
 struct cuda_matmul {
     size_t batch, m, n, k;
     struct cuda_operand a, b;
@@ -81,6 +92,7 @@ struct cuda_matmul {
     bool accumulate;
     const float *bias; /* [n]. NULL: none. */
     bool relu;
+    struct cuda_rounding rounding;
 };
 
 /* As struct conv2d of kernels/portable/conv.h. */
@@ -89,6 +101,7 @@ struct cuda_conv {
     size_t kernel_height, kernel_width, filters, groups;
     size_t stride_height, stride_width, top, left;
     size_t out_height, out_width;
+    struct cuda_rounding rounding;
 };
 
 /* As struct pool2d of kernels/portable/pool.h. */
@@ -112,6 +125,7 @@ struct cuda_attention {
     size_t width, value_width;
     bool causal;
     float scale;
+    struct cuda_rounding rounding;
 };
 
 /* As struct dropout_stream of kernels/portable/dropout.h, for `examples` from `example`. */
@@ -167,6 +181,11 @@ struct cuda_kernels {
     /* out = x as an integer of 4 or 8 bytes; floats that are not from 0 to below 2^31 become -1. */
     void (*cast_to_integers)(size_t count, enum cuda_type from, const void *x, uint32_t out_bytes,
                              void *out);
+    /* Round to bfloat16, to the nearest and to even; a NaN stays one. The matrices of `count` pairs
+     * have `lines` lines of `length` floats, at p * next + line * step; those of `out` follow one
+     * another without gaps. */
+    void (*round_to_bf16)(size_t count, size_t lines, size_t length, size_t next, size_t step,
+                          const float *x, uint16_t *out);
     /* out[i][id of i] = 1, the others 0; NaN where the id is out of range. */
     void (*one_hot)(size_t count, const void *ids, uint32_t id_bytes, size_t depth, float *out);
     /* out[r] = 1 / the number of keys[r][first, first + count) that are not `none`, at least 1;
@@ -270,6 +289,32 @@ struct cuda_kernels {
                    const float *table, float *out);
     void (*gather_gradient)(size_t count, const void *ids, uint32_t id_bytes, size_t rows,
                             size_t width, const float *dy, float *dtable);
+
+    enum cuda_precision precision; /* The one of products. */
 };
+
+/* Whether each output pixel of a convolution has one input pixel, so that it is a product of pixels
+ * and filters. */
+static inline bool cuda_conv_is_product(const struct cuda_conv *c)
+{
+    return c->kernel_height == 1 && c->kernel_width == 1 && c->groups == 1 &&
+           c->stride_height == 1 && c->stride_width == 1 && c->top == 0 && c->left == 0 &&
+           c->out_height == c->height && c->out_width == c->width;
+}
+
+enum { CUDA_ROUNDED_ALIGNMENT = 64 };
+
+/* The bytes of a rounded operand of `count` floats, up to the next one. */
+static inline size_t cuda_rounded_operand(size_t count)
+{
+    const size_t bytes = count * sizeof(uint16_t), line = CUDA_ROUNDED_ALIGNMENT;
+    return (bytes + line - 1) / line * line;
+}
+
+/* The bytes of struct cuda_rounding for a product of operands of `left` and `right` floats. */
+static inline size_t cuda_rounded_bytes(enum cuda_precision precision, size_t left, size_t right)
+{
+    return precision == CUDA_BF16 ? cuda_rounded_operand(left) + cuda_rounded_operand(right) : 0;
+}
 
 #endif

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "kernels/cuda/launch_private.h"
 #include "kernels/cuda/library.h"
@@ -20,20 +22,22 @@ struct gpu_products {
     gpu_address workspace;
 };
 
-static struct gpu_products gpus[CUDA_GPUS_MAX];
+/* A handle has one mode of arithmetic, so each precision has its own. */
+static struct gpu_products gpus[CUDA_PRECISIONS][CUDA_GPUS_MAX];
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 /* Set before the first handle is created, and constant from then on. */
 static const struct cublas *cublas;
 static const struct cuda_kernels *own;
-static struct cuda_kernels kernels;
+static struct cuda_kernels kernels[CUDA_PRECISIONS];
 
 /* ------------------------------------------------------ products */
 
-/* An operand for cuBLAS: `step` floats from column to column of its column-major matrix. */
+/* An operand for cuBLAS: `step` elements from column to column of its column-major matrix, of which
+ * it stores `lines` columns of `length`. */
 struct matrix {
-    const float *data;
-    size_t step, next;
+    const void *data;
+    size_t step, next, lines, length;
     cublas_operation as;
 };
 
@@ -50,17 +54,22 @@ static bool find_matrix(const struct cuda_operand *x, size_t rows, size_t column
     if ((x->column == 1 || columns == 1) && (x->row >= columns || rows == 1)) {
         out->as = CUBLAS_AS_IS;
         out->step = rows == 1 ? columns : x->row;
+        out->lines = rows;
+        out->length = columns;
         return is_int(out->step);
     }
     out->as = CUBLAS_TRANSPOSED;
     out->step = columns == 1 ? rows : x->column;
+    out->lines = columns;
+    out->length = rows;
     const bool has_columns = x->row == 1 || rows == 1;
     return has_columns && (x->column >= rows || columns == 1) && is_int(out->step);
 }
 
+/* In float32. */
 static int multiply(const struct cuda_matmul *task, const struct matrix *a, const struct matrix *b)
 {
-    struct cublas_handle *handle = gpus[launch_number()].handle;
+    struct cublas_handle *handle = gpus[CUDA_FLOAT32][launch_number()].handle;
     const float one = 1.0F, kept = task->accumulate ? 1.0F : 0.0F;
     const int m = (int)task->m, n = (int)task->n, k = (int)task->k;
     assert(handle != NULL);
@@ -74,15 +83,59 @@ static int multiply(const struct cuda_matmul *task, const struct matrix *a, cons
                                   (cublas_stride)(task->m * task->n), (int)task->batch);
 }
 
+/* With operands of another format, and float32 results. */
+static int multiply_as(const struct cuda_matmul *task, const struct matrix *a,
+                       const struct matrix *b)
+{
+    const bool is_bf16 = task->rounding.precision == CUDA_BF16;
+    struct cublas_handle *handle = gpus[task->rounding.precision][launch_number()].handle;
+    const cublas_type type = is_bf16 ? CUBLAS_BF16 : CUBLAS_FLOAT;
+    const cublas_compute compute = is_bf16 ? CUBLAS_IN_FLOAT : CUBLAS_IN_TF32;
+    const float one = 1.0F, kept = task->accumulate ? 1.0F : 0.0F;
+    const int m = (int)task->m, n = (int)task->n, k = (int)task->k;
+    assert(handle != NULL);
+    if (task->batch == 1) {
+        return cublas->multiply_as(handle, b->as, a->as, n, m, k, &one, b->data, type, (int)b->step,
+                                   a->data, type, (int)a->step, &kept, task->out, CUBLAS_FLOAT, n,
+                                   compute, CUBLAS_ANY_ALGORITHM);
+    }
+    return cublas->multiply_pairs_as(
+        handle, b->as, a->as, n, m, k, &one, b->data, type, (int)b->step, (cublas_stride)b->next,
+        a->data, type, (int)a->step, (cublas_stride)a->next, &kept, task->out, CUBLAS_FLOAT, n,
+        (cublas_stride)(task->m * task->n), (int)task->batch, compute, CUBLAS_ANY_ALGORITHM);
+}
+
+/* Round an operand to bf16, to `out`, without gaps between its columns and matrices. */
+static void round_operand(struct matrix *x, size_t batch, uint16_t *out)
+{
+    const size_t pairs = x->next == 0 ? 1 : batch, each = x->lines * x->length;
+    own->round_to_bf16(pairs, x->lines, x->length, x->next, x->step, x->data, out);
+    x->data = out;
+    x->step = x->length;
+    x->next = x->next == 0 ? 0 : each;
+}
+
+/* The stream has the order of the calls, so the next product may use the same memory. */
+static void round_operands(const struct cuda_matmul *task, struct matrix *a, struct matrix *b)
+{
+    uint8_t *memory = task->rounding.operands;
+    assert(memory != NULL);
+    const size_t count = (a->next == 0 ? 1 : task->batch) * a->lines * a->length;
+    round_operand(a, task->batch, (uint16_t *)(void *)memory);
+    round_operand(b, task->batch, (uint16_t *)(void *)(memory + cuda_rounded_operand(count)));
+}
+
 /* A failure is kept for the next copy or wait, as that of a kernel. */
 static void start(const struct cuda_matmul *task, const struct matrix *a, const struct matrix *b)
 {
     struct error text = {.status = TN_OK};
     enum tn_status status = launch_begin(&text);
     if (status == TN_OK) {
-        status = cublas_check(cublas, multiply(task, a, b), &text,
-                              "product of %zu matrices, %zu x %zu by %zu x %zu", task->batch,
-                              task->m, task->k, task->k, task->n);
+        const bool is_float = task->rounding.precision == CUDA_FLOAT32;
+        const int code = is_float ? multiply(task, a, b) : multiply_as(task, a, b);
+        status =
+            cublas_check(cublas, code, &text, "product of %zu matrices, %zu x %zu by %zu x %zu",
+                         task->batch, task->m, task->k, task->k, task->n);
     }
     if (status != TN_OK && status != TN_EDEVICE) {
         status = error_set(&text, TN_EDEVICE, "%s", text.text);
@@ -123,6 +176,8 @@ static void run_matmul(const struct cuda_matmul *task)
         own->matmul(task);
         return;
     }
+    if (all.batch == 1) { a.next = b.next = 0; }
+    if (all.rounding.precision == CUDA_BF16) { round_operands(&all, &a, &b); }
     start(&all, &a, &b);
     add_bias(&all);
 }
@@ -151,15 +206,7 @@ static void run_attention_gradient(const struct cuda_attention *task, const floa
 
 /* ------------------------------------------------------ convolutions */
 
-/* Whether each output pixel has one input pixel, so that it is a product of pixels and filters. The
- * others would need their windows side by side in memory. */
-static bool is_product(const struct cuda_conv *c)
-{
-    return c->kernel_height == 1 && c->kernel_width == 1 && c->groups == 1 &&
-           c->stride_height == 1 && c->stride_width == 1 && c->top == 0 && c->left == 0 &&
-           c->out_height == c->height && c->out_width == c->width;
-}
-
+/* Others than products would need their windows side by side in memory. */
 static size_t pixels_of(const struct cuda_conv *c)
 {
     return c->batch * c->height * c->width;
@@ -176,8 +223,9 @@ static void run_forward(const struct cuda_conv *conv, const float *x, const floa
                                      .b = product_rows(weights, conv->channels, conv->filters),
                                      .out = y,
                                      .bias = bias,
-                                     .relu = relu};
-    if (is_product(conv)) {
+                                     .relu = relu,
+                                     .rounding = conv->rounding};
+    if (cuda_conv_is_product(conv)) {
         run_matmul(&task);
     } else {
         own->conv_forward(conv, x, weights, bias, relu, y);
@@ -193,8 +241,9 @@ static void run_backward_data(const struct cuda_conv *conv, const float *dy, con
                                      .k = conv->filters,
                                      .a = product_rows(dy, pixels_of(conv), conv->filters),
                                      .b = product_columns(weights, conv->channels, conv->filters),
-                                     .out = dx};
-    if (is_product(conv)) {
+                                     .out = dx,
+                                     .rounding = conv->rounding};
+    if (cuda_conv_is_product(conv)) {
         run_matmul(&task);
     } else {
         own->conv_backward_data(conv, dy, weights, dx);
@@ -210,8 +259,9 @@ static void run_backward_weights(const struct cuda_conv *conv, const float *x, c
                                      .k = pixels_of(conv),
                                      .a = product_columns(x, pixels_of(conv), conv->channels),
                                      .b = product_rows(dy, pixels_of(conv), conv->filters),
-                                     .out = dw};
-    if (is_product(conv)) {
+                                     .out = dw,
+                                     .rounding = conv->rounding};
+    if (cuda_conv_is_product(conv)) {
         run_matmul(&task);
     } else {
         own->conv_backward_weights(conv, x, dy, dw);
@@ -221,13 +271,14 @@ static void run_backward_weights(const struct cuda_conv *conv, const float *x, c
 /* ------------------------------------------------------ opening */
 
 /* A fixed workspace and mode, in the default stream, as the kernels are. */
-static enum tn_status set_up(struct gpu_products *gpu, struct error *error)
+static enum tn_status set_up(struct gpu_products *gpu, enum cuda_precision precision,
+                             struct error *error)
 {
+    const cublas_math math = precision == CUDA_FLOAT32 ? CUBLAS_PEDANTIC : CUBLAS_AS_CALLED;
     enum tn_status status =
         cublas_check(cublas, cublas->create(&gpu->handle), error, "cublasCreate");
     if (status != TN_OK) { return status; }
-    status = cublas_check(cublas, cublas->set_math(gpu->handle, CUBLAS_PEDANTIC), error,
-                          "cublasSetMathMode");
+    status = cublas_check(cublas, cublas->set_math(gpu->handle, math), error, "cublasSetMathMode");
     if (status != TN_OK) { return status; }
     status = cublas_check(cublas, cublas->set_atomics(gpu->handle, CUBLAS_NO_ATOMICS), error,
                           "cublasSetAtomicsMode");
@@ -240,15 +291,27 @@ static enum tn_status set_up(struct gpu_products *gpu, struct error *error)
     return cublas_check(cublas, code, error, "cublasSetWorkspace");
 }
 
-static void open_selected(struct gpu_products *gpu)
+/* With this variable, NVIDIA's libraries never use TF32. */
+static enum tn_status check_environment(enum cuda_precision precision, struct error *error)
+{
+    const char *value = getenv("NVIDIA_TF32_OVERRIDE");
+    if (precision != CUDA_TF32 || value == NULL || strcmp(value, "0") != 0) { return TN_OK; }
+    return error_set(error, TN_ENOENT,
+                     "NVIDIA_TF32_OVERRIDE is 0, so cuBLAS would not use TF32: remove it from the "
+                     "environment of the workers, or give --set train.precision=float32 in a new "
+                     "run");
+}
+
+static void open_selected(struct gpu_products *gpu, enum cuda_precision precision)
 {
     struct error text = {.status = TN_OK};
     const struct cublas *table = NULL;
-    enum tn_status status = cublas_open(&table, &gpu->opened);
+    enum tn_status status = check_environment(precision, &gpu->opened);
+    if (status == TN_OK) { status = cublas_open(&table, &gpu->opened); }
     if (status == TN_OK) {
         if (cublas == NULL) { cublas = table; }
         status = launch_begin(&text);
-        if (status == TN_OK) { status = set_up(gpu, &text); }
+        if (status == TN_OK) { status = set_up(gpu, precision, &text); }
         if (status == TN_ENOMEM) {
             status = error_context(&text, "/gpu:%" PRIu32, launch_number());
         }
@@ -258,37 +321,44 @@ static void open_selected(struct gpu_products *gpu)
     gpu->was_opened = true;
 }
 
-static void fill_kernels(const struct cuda_library *library)
+static void fill_kernels(struct cuda_kernels *table, enum cuda_precision precision)
 {
-    if (own != NULL) { return; }
-    own = library->kernels;
-    kernels = *own;
-    kernels.matmul = run_matmul;
-    kernels.attention = run_attention;
-    kernels.attention_gradient = run_attention_gradient;
-    kernels.conv_forward = run_forward;
-    kernels.conv_backward_data = run_backward_data;
-    kernels.conv_backward_weights = run_backward_weights;
+    *table = *own;
+    table->matmul = run_matmul;
+    table->attention = run_attention;
+    table->attention_gradient = run_attention_gradient;
+    table->conv_forward = run_forward;
+    table->conv_backward_data = run_backward_data;
+    table->conv_backward_weights = run_backward_weights;
+    table->precision = precision;
 }
 
-enum tn_status cuda_library_open_cublas(uint32_t number, const struct cuda_library **out,
-                                        struct error *error)
+/* All precisions at once: other threads may read them later. */
+static void fill_libraries(const struct cuda_library *cuda, struct cuda_library *libraries)
 {
-    static struct cuda_library library;
+    if (own != NULL) { return; }
+    own = cuda->kernels;
+    for (int i = 0; i < CUDA_PRECISIONS; i++) {
+        fill_kernels(&kernels[i], (enum cuda_precision)i);
+        libraries[i] = *cuda;
+        libraries[i].name = "cublas";
+        libraries[i].kernels = &kernels[i];
+    }
+}
+
+enum tn_status cuda_library_open_cublas(uint32_t number, enum cuda_precision precision,
+                                        const struct cuda_library **out, struct error *error)
+{
+    static struct cuda_library libraries[CUDA_PRECISIONS];
     const struct cuda_library *cuda = NULL;
-    assert(out != NULL);
-    *out = &library;
+    assert(out != NULL && precision < CUDA_PRECISIONS);
+    *out = &libraries[precision];
     enum tn_status status = cuda_library_open(number, &cuda, error);
     if (status != TN_OK) { return status; }
-    struct gpu_products *gpu = &gpus[number];
+    struct gpu_products *gpu = &gpus[precision][number];
     (void)pthread_mutex_lock(&opening);
-    if (own == NULL) {
-        fill_kernels(cuda);
-        library = *cuda;
-        library.name = "cublas";
-        library.kernels = &kernels;
-    }
-    if (!gpu->was_opened) { open_selected(gpu); }
+    fill_libraries(cuda, libraries);
+    if (!gpu->was_opened) { open_selected(gpu, precision); }
     (void)pthread_mutex_unlock(&opening);
     if (gpu->opened.status == TN_OK) { return TN_OK; }
     return error_set(error, gpu->opened.status, "the kernels \"cublas\" cannot be used: %s",

@@ -54,16 +54,18 @@ MUST_CHECK enum tn_status cuda_library_open(uint32_t number, const struct cuda_l
                                             struct error *error);
 
 /*
- * The same with matrix products by cuBLAS in float32: of matrices, of attention, and of
- * convolutions with windows of one pixel. Products of a shape and alignment have the same bits on
- * all GPUs of a type (kernels/gpu/cublas_identity.h), and other bits than in another shape. Each
- * GPU has a handle and a workspace, which this allocates. Errors as above; also:
+ * The same with matrix products by cuBLAS, whose operands are rounded to `precision`: of matrices,
+ * of attention, and of convolutions with windows of one pixel. Products of a shape and alignment
+ * have the same bits on all GPUs of a type (kernels/gpu/cublas_identity.h), and other bits than in
+ * another shape. Each GPU has a handle and a workspace, which this allocates. Errors as above;
+ * also:
  *
- *   TN_ENOENT   no cuBLAS
+ *   TN_ENOENT   no cuBLAS, or NVIDIA_TF32_OVERRIDE switches TF32 off
  *   TN_ENOMEM   the GPU has no memory for the workspace
  *   TN_EDEVICE  cuBLAS failed
  */
-MUST_CHECK enum tn_status cuda_library_open_cublas(uint32_t number, const struct cuda_library **out,
+MUST_CHECK enum tn_status cuda_library_open_cublas(uint32_t number, enum cuda_precision precision,
+                                                   const struct cuda_library **out,
                                                    struct error *error);
 
 /* The emulation; only tests link it. */

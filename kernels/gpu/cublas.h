@@ -24,6 +24,9 @@ typedef int cublas_operation;
 typedef int cublas_math;
 typedef int cublas_atomics;
 typedef int cublas_property;
+typedef int cublas_type;
+typedef int cublas_compute;
+typedef int cublas_algorithm;
 /* Floats from a matrix to the next one. */
 typedef long long cublas_stride;
 
@@ -36,7 +39,17 @@ enum {
     CUBLAS_NO_ATOMICS = 0,
     CUBLAS_AS_IS = 0,
     CUBLAS_TRANSPOSED = 1,
-    CUBLAS_PEDANTIC = 2, /* float32 throughout: neither TF32 nor emulation by other formats. */
+    /* cublas_math: the one of the type of computation of a call; or, for calls without one, float32
+     * throughout: neither TF32 nor emulation by other formats. */
+    CUBLAS_AS_CALLED = 0,
+    CUBLAS_PEDANTIC = 2,
+    CUBLAS_FLOAT = 0, /* cublas_type */
+    CUBLAS_BF16 = 14,
+    /* cublas_compute: products and sums in float32; the same of float operands that are rounded to
+     * TF32. */
+    CUBLAS_IN_FLOAT = 68,
+    CUBLAS_IN_TF32 = 77,
+    CUBLAS_ANY_ALGORITHM = -1, /* cublas_algorithm: the library chooses. */
 };
 
 /* X(field, symbol in the library, parameters): tests/unit/kernels/gpu/test_cublas.c compares them
@@ -58,7 +71,18 @@ enum {
       (struct cublas_handle * handle, cublas_operation a_as, cublas_operation b_as, int m, int n,  \
        int k, const float *alpha, const float *a, int a_step, cublas_stride a_next,                \
        const float *b, int b_step, cublas_stride b_next, const float *beta, float *c, int c_step,  \
-       cublas_stride c_next, int count))
+       cublas_stride c_next, int count))                                                           \
+    X(multiply_as, cublasGemmEx,                                                                   \
+      (struct cublas_handle * handle, cublas_operation a_as, cublas_operation b_as, int m, int n,  \
+       int k, const void *alpha, const void *a, cublas_type a_type, int a_step, const void *b,     \
+       cublas_type b_type, int b_step, const void *beta, void *c, cublas_type c_type, int c_step,  \
+       cublas_compute compute, cublas_algorithm algorithm))                                        \
+    X(multiply_pairs_as, cublasGemmStridedBatchedEx,                                               \
+      (struct cublas_handle * handle, cublas_operation a_as, cublas_operation b_as, int m, int n,  \
+       int k, const void *alpha, const void *a, cublas_type a_type, int a_step,                    \
+       cublas_stride a_next, const void *b, cublas_type b_type, int b_step, cublas_stride b_next,  \
+       const void *beta, void *c, cublas_type c_type, int c_step, cublas_stride c_next, int count, \
+       cublas_compute compute, cublas_algorithm algorithm))
 
 /* The same of functions that return a text, which is static storage. */
 #define CUBLAS_TEXTS(X)                                                                            \

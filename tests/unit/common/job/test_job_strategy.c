@@ -242,9 +242,31 @@ static void few_jobs_share_processes(void **state)
     check_refused("train.kernels is cublas", "cluster.workers_per_process=1");
 }
 
+/* Other kernels than cuBLAS have no products with rounded operands. */
+static void other_precisions_need_cublas(void **state)
+{
+    (void)state;
+    job.strategy.type = STRATEGY_TYPE_LOCAL;
+    for (enum job_kernels i = JOB_KERNELS_PORTABLE; i <= JOB_KERNELS_CUBLAS; i++) {
+        job.train.kernels = i;
+        job.train.precision = JOB_PRECISION_FLOAT32;
+        assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+        for (enum job_precision p = JOB_PRECISION_TF32; p <= JOB_PRECISION_BF16; p++) {
+            job.train.precision = p;
+            if (i == JOB_KERNELS_CUBLAS) {
+                assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+            } else {
+                check_refused("train.kernels is not cublas", "--set train.precision=float32");
+                assert_non_null(strstr(error.text, precision_name(p)));
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(other_precisions_need_cublas, set_up),
         cmocka_unit_test_setup(mirror_needs_no_other_key, set_up),
         cmocka_unit_test_setup(sharded_state_has_a_ps_for_each_worker, set_up),
         cmocka_unit_test_setup(sharded_state_needs_sync_mirror, set_up),

@@ -120,12 +120,82 @@ static void casts_have_the_bits_of_the_cpu(void **state)
     free(x);
 }
 
+static float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The nearest of two neighbours, by their distances in double precision; of two that are equally
+ * near, the one whose last bit is 0. Infinity is where the next number would be. */
+static uint16_t nearest_bf16(float x)
+{
+    const uint32_t bits = bits_of(x), sign = bits & 0x80000000U;
+    if (isinf(x)) { return (uint16_t)(bits >> 16); }
+    const uint16_t below = (uint16_t)((bits & 0x7fffffffU) >> 16), above = (uint16_t)(below + 1);
+    const double size = fabs((double)x), low = (double)float_of((uint32_t)below << 16);
+    const double high = above == 0x7f80 ? 0x1p128 : (double)float_of((uint32_t)above << 16);
+    const bool is_up = high - size < size - low || (high - size == size - low && above % 2 == 0);
+    return (uint16_t)(sign >> 16 | (is_up ? above : below));
+}
+
+enum { LINES = 9, LENGTH = 37, STEP = 40, NEXT = 400, PAIRS = 8 };
+
+/* Numbers of all kinds: ties to both sides, overflow, subnormal numbers, infinities, NaN. */
+static float *numbers_to_round(void)
+{
+    static const uint32_t edges[] = {
+        0x00000000, 0x80000000, 0x3f800000, 0x3f808000, 0x3f818000, 0x3f808001, 0x3f807fff,
+        0xbf808000, 0xbf818000, 0x7f7f0000, 0x7f7f7fff, 0x7f7f8000, 0x7f7fffff, 0xff7f8000,
+        0x00000001, 0x00007fff, 0x00008000, 0x00008001, 0x00018000, 0x007fffff, 0x807fffff,
+        0x00800000, 0x7f800000, 0xff800000, 0x7f800001, 0xff80ffff, 0x7fc00000, 0x7fffffff,
+    };
+    float *x = any_floats(44, (size_t)PAIRS * NEXT);
+    for (size_t pair = 0; pair < PAIRS; pair++) {
+        for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
+            x[pair * NEXT + i] = float_of(edges[i] ^ (uint32_t)(pair % 2 << 31));
+        }
+    }
+    return x;
+}
+
+/* Without the gaps between lines and matrices; nothing behind the last number is written. */
+static void floats_are_rounded_to_the_nearest_bf16(void **state)
+{
+    (void)state;
+    enum { COUNT = PAIRS * LINES * LENGTH, MARK = 0x5a5a };
+    float *x = numbers_to_round();
+    uint16_t marks[COUNT + 1];
+    for (size_t i = 0; i <= COUNT; i++) { marks[i] = MARK; }
+    float *in = floats_to_device(x, (size_t)PAIRS * NEXT);
+    uint16_t *out = to_device(marks, sizeof marks);
+    library->kernels->round_to_bf16(PAIRS, LINES, LENGTH, NEXT, STEP, in, out);
+    library->kernels->round_to_bf16(0, LINES, LENGTH, NEXT, STEP, in, out + COUNT);
+    uint16_t *found = from_device(out, sizeof marks);
+    for (size_t i = 0; i < COUNT; i++) {
+        const float of = x[i / LENGTH / LINES * NEXT + i / LENGTH % LINES * STEP + i % LENGTH];
+        const float rounded = float_of((uint32_t)found[i] << 16);
+        if (isnan(of)) {
+            assert_true(isnan(rounded) && (bits_of(of) ^ bits_of(rounded)) >> 31 == 0);
+        } else if (found[i] != nearest_bf16(of)) {
+            fail_msg("%a becomes %a", (double)of, (double)rounded);
+        }
+    }
+    assert_int_equal(found[COUNT], MARK);
+    compared += COUNT;
+    free(found);
+    library->release(in);
+    free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elements_of_each_size_move),
         cmocka_unit_test(no_elements_do_nothing),
         cmocka_unit_test(casts_have_the_bits_of_the_cpu),
+        cmocka_unit_test(floats_are_rounded_to_the_nearest_bf16),
     };
     return cmocka_run_group_tests(tests, open_library, close_library);
 }

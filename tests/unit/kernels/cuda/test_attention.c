@@ -5,10 +5,14 @@
 
 /* batch, heads, queries, keys, width, width of values, causal. */
 static const struct cuda_attention cases[] = {
-    {1, 1, 1, 1, 1, 1, true, 1},         {2, 3, 5, 7, 4, 6, false, 0.5F},
-    {1, 2, 31, 31, 8, 8, true, 0.3F},    {1, 1, 32, 32, 16, 16, true, 0.25F},
-    {2, 1, 33, 33, 7, 9, true, 0.4F},    {1, 2, 70, 70, 16, 16, true, 0.25F},
-    {1, 1, 40, 90, 16, 33, false, 0.2F}, {1, 1, 97, 97, 5, 3, true, 0.25F},
+    {1, 1, 1, 1, 1, 1, true, 1, {CUDA_FLOAT32, NULL}},
+    {2, 3, 5, 7, 4, 6, false, 0.5F, {CUDA_FLOAT32, NULL}},
+    {1, 2, 31, 31, 8, 8, true, 0.3F, {CUDA_FLOAT32, NULL}},
+    {1, 1, 32, 32, 16, 16, true, 0.25F, {CUDA_FLOAT32, NULL}},
+    {2, 1, 33, 33, 7, 9, true, 0.4F, {CUDA_FLOAT32, NULL}},
+    {1, 2, 70, 70, 16, 16, true, 0.25F, {CUDA_FLOAT32, NULL}},
+    {1, 1, 40, 90, 16, 33, false, 0.2F, {CUDA_FLOAT32, NULL}},
+    {1, 1, 97, 97, 5, 3, true, 0.25F, {CUDA_FLOAT32, NULL}},
 };
 
 enum { ATTENTION_CASES = sizeof cases / sizeof cases[0], RESULTS = 5 };

@@ -1,17 +1,24 @@
 /* kernels/cuda/library.h with cuBLAS: products of all shapes, of attention and of convolutions are
- * those of plain loops in double precision, within the bound of rounding for sums of k products.
+ * those of plain loops in double precision, within the bound of rounding for sums of k products;
+ * with bf16, of operands that the test itself has rounded.
  * The driver and cuBLAS are those that the loader finds: the emulated ones in this test's
  * environment (tests/CMakeLists.txt). */
 #include "tests/unit/kernels/cuda/device.h"
 
 static const struct cuda_library *own; /* With the bits of `portable`. */
+static const struct cuda_library *tf32, *bf16;
+
+/* The error of an operand that is cut off to TF32, as a share of it. */
+#define TF32_UNIT 0x1p-10
 
 static int open_both(void **state)
 {
     (void)state;
     struct error error = {.status = TN_OK};
     if (cuda_library_open(0, &own, &error) == TN_OK &&
-        cuda_library_open_cublas(0, &library, &error) == TN_OK) {
+        cuda_library_open_cublas(0, CUDA_FLOAT32, &library, &error) == TN_OK &&
+        cuda_library_open_cublas(0, CUDA_TF32, &tf32, &error) == TN_OK &&
+        cuda_library_open_cublas(0, CUDA_BF16, &bf16, &error) == TN_OK) {
         return 0;
     }
     print_error("%s\n", error.text);
@@ -34,10 +41,12 @@ static double element(const float *data, const struct cuda_operand *x, size_t pa
 }
 
 /* How many results differ by more than rounding can explain: (k + 3) u times the sum of the
- * magnitudes, u = 2^-24, for any order of the additions, with the result before and the bias. */
+ * magnitudes, u = 2^-24, for any order of the additions, with the result before and the bias; and
+ * with TF32 the rounding of both operands. */
 static size_t count_wrong(const struct case_of_product *product, const float *found)
 {
     const struct cuda_matmul *t = &product->task;
+    const double operands = t->rounding.precision == CUDA_TF32 ? 2.01 * TF32_UNIT : 0;
     size_t wrong = 0;
     for (size_t at = 0; at < product->results; at++) {
         const size_t j = at % t->n, i = at / t->n % t->m, pair = at / t->n / t->m;
@@ -55,7 +64,8 @@ static size_t count_wrong(const struct case_of_product *product, const float *fo
         }
         if (t->relu && sum < 0) { sum = 0; }
         /* Not `>`: a NaN is wrong. */
-        wrong += !(fabs((double)found[at] - sum) <= (double)(t->k + 3) * 0x1p-24 * size);
+        wrong +=
+            !(fabs((double)found[at] - sum) <= ((double)(t->k + 3) * 0x1p-24 + operands) * size);
     }
     return wrong;
 }
@@ -69,6 +79,35 @@ static struct cuda_operand any_operand(struct random *random, size_t rows, size_
                                    .column = is_turned ? rows + gap : 1};
     operand.batch = batch == 1 || shares ? 0 : (rows + gap) * (columns + gap);
     return operand;
+}
+
+/* To the nearest and to even, in double precision. No number is subnormal or too large. */
+static void round_all(float *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int exponent = 0;
+        const double part = frexp((double)x[i], &exponent);
+        x[i] = (float)ldexp(nearbyint(ldexp(part, 8)), exponent - 8);
+    }
+}
+
+static size_t floats_of(const struct cuda_operand *x, size_t batch, size_t rows, size_t columns)
+{
+    return (x->batch == 0 ? 1 : batch) * rows * columns;
+}
+
+/* For this library: with bf16, as much memory as the product needs, and rounded operands for the
+ * plain loops. */
+static void prepare_for(struct case_of_product *product, const struct cuda_library *with)
+{
+    struct cuda_matmul *t = &product->task;
+    t->rounding.precision = with->kernels->precision;
+    if (t->rounding.precision != CUDA_BF16) { return; }
+    const size_t bytes = cuda_rounded_bytes(CUDA_BF16, floats_of(&t->a, t->batch, t->m, t->k),
+                                            floats_of(&t->b, t->batch, t->k, t->n));
+    t->rounding.operands = device_memory(bytes + 1);
+    round_all(product->left, product->left_count);
+    round_all(product->right, product->right_count);
 }
 
 static struct case_of_product new_product(struct cuda_matmul task, bool has_bias)
@@ -93,25 +132,28 @@ static void free_product(struct case_of_product *product)
     library->release((void *)(uintptr_t)product->task.a.data);
     library->release((void *)(uintptr_t)product->task.b.data);
     library->release((void *)(uintptr_t)product->task.bias);
+    library->release(product->task.rounding.operands);
     free(product->left);
     free(product->right);
     free(product->bias);
     free(product->before);
 }
 
-/* By cuBLAS, and in Tanist's own kernel, which the bound must also hold for. */
-static void check_product(struct cuda_matmul task, bool has_bias)
+/* By cuBLAS in each precision, and in Tanist's own kernel, which the bound must also hold for. What
+ * cuBLAS cannot express is computed by that one, in float32. */
+static void check_product(struct cuda_matmul task, bool has_bias, bool is_expressed)
 {
-    const struct cuda_library *const both[] = {library, own};
-    for (size_t i = 0; i < 2; i++) {
+    const struct cuda_library *const all[] = {own, library, tf32, bf16};
+    for (size_t i = 0; i < (is_expressed ? 4 : 3); i++) {
         struct case_of_product product = new_product(task, has_bias);
-        both[i]->kernels->matmul(&product.task);
+        prepare_for(&product, all[i]);
+        all[i]->kernels->matmul(&product.task);
         float *found = from_device(product.task.out, product.results * sizeof *found);
         const size_t wrong = count_wrong(&product, found);
         compared += product.results;
         different += wrong;
         if (wrong > 0) {
-            fail_msg("%s: %zu results of %zu pairs %zu x %zu x %zu are wrong", both[i]->name, wrong,
+            fail_msg("%s: %zu results of %zu pairs %zu x %zu x %zu are wrong", all[i]->name, wrong,
                      task.batch, task.m, task.k, task.n);
         }
         free(found);
@@ -136,7 +178,7 @@ static void products_of_all_shapes_are_right(void **state)
         };
         task.a = any_operand(&random, task.m, task.k, task.batch, random_below(&random, 3) == 0);
         task.b = any_operand(&random, task.k, task.n, task.batch, random_below(&random, 3) == 0);
-        check_product(task, random_below(&random, 2) == 0);
+        check_product(task, random_below(&random, 2) == 0, true);
     }
 }
 
@@ -146,18 +188,18 @@ static void products_that_cublas_cannot_express_are_right(void **state)
     (void)state;
     const struct cuda_operand wide = {.row = 14, .column = 2}, plain = {.row = 5, .column = 1};
     check_product((struct cuda_matmul){.batch = 1, .m = 6, .n = 5, .k = 7, .a = wide, .b = plain},
-                  true);
+                  true, false);
     check_product((struct cuda_matmul){.batch = 1,
                                        .m = 7,
                                        .n = 5,
                                        .k = 4,
                                        .a = {.row = 4, .column = 1},
                                        .b = {.row = 2, .column = 11}},
-                  false);
+                  false, false);
     check_product(
         (struct cuda_matmul){
             .batch = 1, .m = 3, .n = 5, .k = 0, .a = {.row = 1, .column = 1}, .b = plain},
-        true);
+        true, false);
 }
 
 /* The bound is narrow: a transposed operand, a swapped pair, one product less and a wrong row are
@@ -194,7 +236,7 @@ static void mistakes_are_found(void **state)
     }
 }
 
-/* The same call has the same bits, which are others than those of Tanist's own kernel. */
+/* The same call has the same bits. Each precision and Tanist's own kernel have others. */
 static void bits_repeat(void **state)
 {
     (void)state;
@@ -204,28 +246,39 @@ static void bits_repeat(void **state)
                                .k = 90,
                                .a = {.row = 90, .column = 1},
                                .b = {.row = 17, .column = 1}};
-    const struct cuda_library *const calls[] = {library, library, own};
-    float *found[3];
-    for (size_t i = 0; i < 3; i++) {
+    const struct cuda_library *const calls[] = {library, tf32, bf16, own, library, tf32, bf16};
+    enum { KINDS = 4, CALLS = 7 };
+    float *found[CALLS];
+    for (size_t i = 0; i < CALLS; i++) {
         struct case_of_product product = new_product(task, false);
+        prepare_for(&product, calls[i]);
         calls[i]->kernels->matmul(&product.task);
         found[i] = from_device(product.task.out, product.results * sizeof(float));
         free_product(&product);
     }
     const size_t bytes = 24 * 17 * sizeof(float);
-    assert_memory_equal(found[0], found[1], bytes);
-    size_t unlike = 0;
-    for (size_t i = 0; i < bytes / sizeof(float); i++) {
-        unlike += bits_of(found[0][i]) != bits_of(found[2][i]);
+    for (size_t i = KINDS; i < CALLS; i++) {
+        assert_memory_equal(found[i - KINDS], found[i], bytes);
     }
-    assert_true(unlike > 0);
-    for (size_t i = 0; i < 3; i++) { free(found[i]); }
+    for (size_t i = 0; i < KINDS; i++) {
+        for (size_t j = 0; j < i; j++) { assert_memory_not_equal(found[i], found[j], bytes); }
+    }
+    for (size_t i = 0; i < CALLS; i++) { free(found[i]); }
 }
 
 /* ------------------------------------------------------ attention and convolutions */
 
-/* Results of both libraries, within a share of the largest. */
-static void expect_close(const char *name, float *memory, float *expected_memory, size_t count)
+/* A share of the largest result, for the few rounded operands on the way to any. */
+static double tolerance_of(const struct cuda_library *with)
+{
+    static const double tolerances[] = {
+        [CUDA_FLOAT32] = 2e-6, [CUDA_TF32] = 4 * TF32_UNIT, [CUDA_BF16] = 4 * 0x1p-8};
+    return tolerances[with->kernels->precision];
+}
+
+/* Results of both libraries. */
+static void expect_close(const char *name, const struct cuda_library *with, float *memory,
+                         float *expected_memory, size_t count)
 {
     float *found = from_device(memory, count * sizeof *found);
     float *expected = from_device(expected_memory, count * sizeof *expected);
@@ -233,7 +286,7 @@ static void expect_close(const char *name, float *memory, float *expected_memory
     for (size_t i = 0; i < count; i++) { most = fmax(most, fabs((double)expected[i])); }
     compared += count;
     for (size_t i = 0; i < count; i++) {
-        if (!(fabs((double)found[i] - (double)expected[i]) <= 2e-6 * most)) {
+        if (!(fabs((double)found[i] - (double)expected[i]) <= tolerance_of(with) * most)) {
             fail_msg("%s: result %zu is %a, expected %a", name, i, (double)found[i],
                      (double)expected[i]);
         }
@@ -258,8 +311,17 @@ static void compute_attention(const struct cuda_library *with, const struct cuda
                                       out[DK], out[DV]);
 }
 
-static void check_attention(const struct cuda_attention *task)
+/* Memory for two operands of at most this many floats, if it is needed. */
+static struct cuda_rounding rounding_with(const struct cuda_library *with, size_t most)
 {
+    const enum cuda_precision precision = with->kernels->precision;
+    const size_t bytes = cuda_rounded_bytes(precision, most, most);
+    return (struct cuda_rounding){precision, bytes > 0 ? device_memory(bytes) : NULL};
+}
+
+static void check_attention(struct cuda_attention found_task, const struct cuda_library *with)
+{
+    const struct cuda_attention *task = &found_task;
     const size_t heads = task->batch * task->heads, q = heads * task->queries * task->width;
     const size_t k = heads * task->keys * task->width, v = heads * task->keys * task->value_width;
     const size_t p = heads * task->queries * task->keys;
@@ -276,10 +338,12 @@ static void check_attention(const struct cuda_attention *task)
         found[i] = new_results(results[i]);
         expected[i] = new_results(results[i]);
     }
-    compute_attention(library, task, in, found);
+    found_task.rounding = rounding_with(with, size_max(size_max(q, k), size_max(v, p)) + out);
+    compute_attention(with, task, in, found);
     compute_attention(own, task, in, expected);
+    library->release(found_task.rounding.operands);
     for (size_t i = 0; i < RESULTS; i++) {
-        expect_close("attention", found[i], expected[i], results[i]);
+        expect_close("attention", with, found[i], expected[i], results[i]);
     }
     for (size_t i = 0; i < OPERANDS; i++) { library->release(in[i]); }
 }
@@ -288,11 +352,15 @@ static void attention_is_right(void **state)
 {
     (void)state;
     const struct cuda_attention tasks[] = {
-        {2, 3, 9, 7, 5, 6, false, 0.4F},
-        {1, 2, 40, 40, 8, 8, true, 0.3F}, /* More than a block of queries. */
-        {2, 1, 1, 5, 4, 3, false, 0.5F},
+        {2, 3, 9, 7, 5, 6, false, 0.4F, {CUDA_FLOAT32, NULL}},
+        {1, 2, 40, 40, 8, 8, true, 0.3F, {CUDA_FLOAT32, NULL}}, /* More than a block of queries. */
+        {2, 1, 1, 5, 4, 3, false, 0.5F, {CUDA_FLOAT32, NULL}},
     };
-    for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++) { check_attention(&tasks[i]); }
+    for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++) {
+        check_attention(tasks[i], library);
+        check_attention(tasks[i], tf32);
+        check_attention(tasks[i], bf16);
+    }
 }
 
 static void compute_conv(const struct cuda_library *with, const struct cuda_conv *conv,
@@ -303,8 +371,9 @@ static void compute_conv(const struct cuda_library *with, const struct cuda_conv
     with->kernels->conv_backward_weights(conv, in[0], in[3], out[2]);
 }
 
-static void check_conv(const struct cuda_conv *conv)
+static void check_conv(struct cuda_conv found_conv, const struct cuda_library *with)
 {
+    const struct cuda_conv *conv = &found_conv;
     const size_t x = conv->batch * conv->height * conv->width * conv->channels;
     const size_t y = conv->batch * conv->out_height * conv->out_width * conv->filters;
     const size_t weights =
@@ -320,10 +389,12 @@ static void check_conv(const struct cuda_conv *conv)
         found[i] = new_results(results[i]);
         expected[i] = new_results(results[i]);
     }
-    compute_conv(library, conv, in, found);
+    found_conv.rounding = rounding_with(with, size_max(size_max(x, y), weights));
+    compute_conv(with, conv, in, found);
     compute_conv(own, conv, in, expected);
+    library->release(found_conv.rounding.operands);
     for (size_t i = 0; i < 3; i++) {
-        expect_close("convolution", found[i], expected[i], results[i]);
+        expect_close("convolution", with, found[i], expected[i], results[i]);
     }
     for (size_t i = 0; i < 4; i++) { library->release(in[i]); }
 }
@@ -333,11 +404,18 @@ static void convolutions_are_right(void **state)
 {
     (void)state;
     const struct cuda_conv convs[] = {
-        {3, 5, 4, 7, 1, 1, 9, 1, 1, 1, 0, 0, 5, 4}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1},
-        {1, 6, 5, 2, 1, 1, 3, 1, 2, 2, 0, 0, 3, 3}, {2, 4, 4, 6, 1, 1, 4, 2, 1, 1, 0, 0, 4, 4},
-        {1, 4, 4, 3, 1, 1, 2, 1, 1, 1, 1, 1, 6, 6}, {2, 9, 7, 3, 3, 3, 5, 1, 1, 1, 1, 1, 9, 7},
+        {3, 5, 4, 7, 1, 1, 9, 1, 1, 1, 0, 0, 5, 4, {CUDA_FLOAT32, NULL}},
+        {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, {CUDA_FLOAT32, NULL}},
+        {1, 6, 5, 2, 1, 1, 3, 1, 2, 2, 0, 0, 3, 3, {CUDA_FLOAT32, NULL}},
+        {2, 4, 4, 6, 1, 1, 4, 2, 1, 1, 0, 0, 4, 4, {CUDA_FLOAT32, NULL}},
+        {1, 4, 4, 3, 1, 1, 2, 1, 1, 1, 1, 1, 6, 6, {CUDA_FLOAT32, NULL}},
+        {2, 9, 7, 3, 3, 3, 5, 1, 1, 1, 1, 1, 9, 7, {CUDA_FLOAT32, NULL}},
     };
-    for (size_t i = 0; i < sizeof convs / sizeof convs[0]; i++) { check_conv(&convs[i]); }
+    for (size_t i = 0; i < sizeof convs / sizeof convs[0]; i++) {
+        check_conv(convs[i], library);
+        check_conv(convs[i], tf32);
+        check_conv(convs[i], bf16);
+    }
 }
 
 int main(void)

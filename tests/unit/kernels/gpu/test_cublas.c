@@ -17,7 +17,13 @@
 #define CODE(own, cublas) _Static_assert((int)(own) == (int)(cublas), #own " is not " #cublas)
 CODE(CUBLAS_AS_IS, CUBLAS_OP_N);
 CODE(CUBLAS_TRANSPOSED, CUBLAS_OP_T);
+CODE(CUBLAS_AS_CALLED, CUBLAS_DEFAULT_MATH);
 CODE(CUBLAS_PEDANTIC, CUBLAS_PEDANTIC_MATH);
+CODE(CUBLAS_FLOAT, CUDA_R_32F);
+CODE(CUBLAS_BF16, CUDA_R_16BF);
+CODE(CUBLAS_IN_FLOAT, CUBLAS_COMPUTE_32F);
+CODE(CUBLAS_IN_TF32, CUBLAS_COMPUTE_32F_FAST_TF32);
+CODE(CUBLAS_ANY_ALGORITHM, CUBLAS_GEMM_DEFAULT);
 CODE(0, CUBLAS_STATUS_SUCCESS);
 CODE(CUBLAS_NO_MEMORY, CUBLAS_STATUS_ALLOC_FAILED);
 CODE(CUBLAS_NO_ATOMICS, CUBLAS_ATOMICS_NOT_ALLOWED);
@@ -32,6 +38,9 @@ CODE(CUBLAS_PATCH, PATCH_LEVEL);
 #define cublas_math      cublasMath_t
 #define cublas_atomics   cublasAtomicsMode_t
 #define cublas_property  libraryPropertyType
+#define cublas_type      cudaDataType
+#define cublas_compute   cublasComputeType_t
+#define cublas_algorithm cublasGemmAlgo_t
 #define X(name, symbol, parameters)                                                                \
     _Static_assert(__builtin_types_compatible_p(__typeof__(symbol), cublasStatus_t parameters),    \
                    #symbol " has other parameters in cublas_v2.h");
