@@ -61,9 +61,10 @@ enum tn_status validate_batch(const struct job *job, const struct dataset *train
 {
     if (train->examples >= job->train.batch) { return TN_OK; }
     return error_set(error, TN_EINVAL,
-                     "train.batch is %u, but there are only %" PRIu64
-                     " training examples: lower it",
-                     job->train.batch, train->examples);
+                     "train.batch is %u, but there %s only %" PRIu64
+                     " training example%s: lower it",
+                     job->train.batch, train->examples == 1 ? "is" : "are", train->examples,
+                     train->examples == 1 ? "" : "s");
 }
 
 /* The nodes may use other kernels, which this machine may lack; the fields are the same. */

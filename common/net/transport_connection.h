@@ -101,10 +101,11 @@ struct connection {
     bool reading;   /* It does so now. */
     bool writing;   /* `write_aio` sends what `writer` has in flight. */
     unsigned pending;
-    unsigned small_reads;  /* In a row; none of them ended within a body. */
-    int fd;                /* The stream's, for streams_rest(). 0: not looked up; -1: not known. */
-    unsigned silent_ticks; /* Since a byte was received. */
-    unsigned idle_ticks;   /* Since a byte was sent. */
+    unsigned small_reads;    /* In a row; none of them ended within a body. */
+    bool searched;           /* Whether streams_rest() has looked for `fd`. */
+    int fd;                  /* The stream's; -1: not known. */
+    unsigned silent_ticks;   /* Since a byte was received. */
+    unsigned idle_ticks;     /* Since a byte was sent. */
     unsigned greeting_ticks; /* Since the connection was accepted. */
     uint64_t peer;           /* Hash of the address that dialed us. */
     nng_stream_dialer *dialer;

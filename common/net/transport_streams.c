@@ -102,8 +102,9 @@ static bool may_rest(struct connection *connection)
     connection->small_reads = connection->reader.in_body ? 0 : connection->small_reads + 1;
     if (connection->small_reads < SMALL_READS_MIN) { return false; }
     connection->small_reads = SMALL_READS_MIN;
-    if (connection->fd == 0) { connection->fd = find_descriptor(connection->stream); }
-    return connection->fd > 0;
+    if (!connection->searched) { connection->fd = find_descriptor(connection->stream); }
+    connection->searched = true;
+    return connection->fd >= 0;
 }
 
 static void leave(struct connection *connection)
@@ -139,7 +140,7 @@ void streams_forget(struct connection *connection)
 {
     if (connection->resting) { leave(connection); }
     connection->small_reads = 0;
-    connection->fd = 0;
+    connection->searched = false;
 }
 
 /* nng's threads read again. With the mutex held; the caller's count in `pending` passes to the

@@ -142,7 +142,7 @@ static void build_dropout(struct onnx_call *call)
     if (onnx_output_count(call) > 1) { onnx_refuse(call, "output 1 (mask) is not supported"); }
     if (x == NULL || onnx_failed(call->import)) { return; }
     onnx_node_name(call, name);
-    tn_tensor y = rate > 0 ? tn_dropout(call->graph, name, x->x, rate) : x->x;
+    tn_tensor y = rate != 0 ? tn_dropout(call->graph, name, x->x, rate) : x->x;
     onnx_put_ordered(call, y, x->order, x->rank);
 }
 

@@ -83,11 +83,16 @@ static void build_conv(struct onnx_call *call)
         weights != NULL ? onnx_shape(call->import, weights) : (struct tn_shape){0};
     const int64_t groups = onnx_integer(call, "group", 1);
     uint32_t kernel[2];
-    if (shape.rank != 4 || groups < 1 || groups > UINT16_MAX) {
+    if (groups < 1 || groups > UINT16_MAX) {
+        onnx_refuse(call, "attribute 'group' is %" PRId64 ": give a number from 1 to %d", groups,
+                    UINT16_MAX);
+        return;
+    }
+    if (shape.rank != 4) {
         onnx_refuse(call,
-                    "the weights have rank %" PRIu32 " and %" PRId64
-                    " groups: only convolutions of images (Conv2d) are supported",
-                    shape.rank, groups);
+                    "the weights have rank %" PRIu32
+                    ": only convolutions of images (Conv2d) are supported",
+                    shape.rank);
         return;
     }
     pair(call, "kernel_shape", 0, kernel); /* Redundant: the weights have it. */

@@ -148,6 +148,17 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
+static void check_input_count(struct onnx_call *call, size_t count)
+{
+    const uint32_t least = call->operation->inputs_least, most = call->operation->inputs_most;
+    if (count < least) {
+        onnx_refuse(call, "its inputs are %zu, but the operator needs at least %" PRIu32, count,
+                    least);
+    } else if (count > most) {
+        onnx_refuse(call, "its inputs are %zu, but the operator has at most %" PRIu32, count, most);
+    }
+}
+
 /* The parts of a node that every operation has. */
 static void check_node(struct onnx_call *call)
 {
@@ -165,10 +176,7 @@ static void check_node(struct onnx_call *call)
         if (has_word(operation->attributes, name)) { continue; }
         onnx_refuse(call, "attribute '%s' is not supported: export the model without it", name);
     }
-    if (node->n_input < operation->inputs_least || node->n_input > operation->inputs_most) {
-        onnx_refuse(call, "it has %zu inputs, not %" PRIu32 " to %" PRIu32, node->n_input,
-                    operation->inputs_least, operation->inputs_most);
-    }
+    check_input_count(call, node->n_input);
 }
 
 static void check_operation(struct onnx_call *call)
@@ -220,18 +228,27 @@ static bool is_part_of_loss(enum onnx_last last, const struct job *job)
 
 static tn_tensor find_output(struct onnx_import *import, const Onnx__GraphProto *proto)
 {
-    const char *name = proto->n_output == 1 ? proto->output[0]->name : NULL;
-    struct onnx_value *value = name != NULL ? onnx_find(import, name) : NULL;
+    struct tn_error text = {.text = ""};
     if (onnx_failed(import)) { return TN_NONE; }
-    if (value == NULL) {
+    if (proto->n_output != 1) {
         onnx_fail(import, TN_EINVAL,
-                  "graph.output: the model has %zu outputs, or one that no node computes: export "
-                  "it with one output",
+                  "graph.output: the model has %zu outputs: export it with one output",
                   proto->n_output);
         return TN_NONE;
     }
+    const char *name = proto->output[0]->name != NULL ? proto->output[0]->name : "";
+    struct onnx_value *value = onnx_find(import, name);
+    if (value == NULL) {
+        onnx_fail(import, TN_EINVAL,
+                  "graph.output: no node computes the output '%s': give the name of a result",
+                  name);
+        return TN_NONE;
+    }
     if (is_part_of_loss(value->last, import->job)) { value->x = value->logits; }
-    return onnx_plain(import, value);
+    tn_tensor output = onnx_plain(import, value);
+    const enum tn_status status = tn_graph_status(import->graph, &text);
+    if (status != TN_OK) { onnx_fail(import, status, "graph.output '%s': %s", name, text.text); }
+    return output;
 }
 
 static void check_freeze(struct onnx_import *import)

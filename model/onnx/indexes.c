@@ -204,6 +204,16 @@ static void build_split(struct onnx_call *call)
 
 /* ------------------------------------------------------------- Gather */
 
+/* The element of `size` that an index means; negative ones count from the end. */
+static uint32_t element_of(struct onnx_call *call, int64_t index, int64_t size)
+{
+    const int64_t found = index < 0 ? index + size : index;
+    if (found >= 0 && found < size) { return (uint32_t)found; }
+    onnx_refuse(call, "the index in input 1 is %" PRId64 ", but the axis has %" PRId64 " elements",
+                index, size);
+    return 0;
+}
+
 static void gather_integers(struct onnx_call *call)
 {
     struct onnx_integers list, at, found = {0};
@@ -211,7 +221,7 @@ static void gather_integers(struct onnx_call *call)
     if (!onnx_static_integers(call, 0, &list) || !onnx_static_integers(call, 1, &at)) { return; }
     found.count = at.count;
     for (uint32_t i = 0; i < at.count; i++) {
-        found.at[i] = list.at[onnx_axis(call, at.at[i], list.count)];
+        found.at[i] = list.at[element_of(call, at.at[i], list.count)];
     }
     if (!onnx_failed(call->import)) { onnx_put_integers(call, &found, indices->given.rank); }
 }
@@ -227,7 +237,7 @@ static void gather_one(struct onnx_call *call, int64_t axis, const struct onnx_v
         onnx_refuse(call, "it takes one example out of the batch");
         return;
     }
-    const uint32_t at = onnx_axis(call, indices->given.integers[0], (uint32_t)shape.dims[removed]);
+    const uint32_t at = element_of(call, indices->given.integers[0], shape.dims[removed]);
     if (onnx_failed(call->import)) { return; }
     x = tn_slice(call->graph, x, removed, at, 1);
     for (uint32_t i = removed; i + 1 < shape.rank; i++) { shape.dims[i] = shape.dims[i + 1]; }

@@ -128,7 +128,11 @@ static void build_unsqueeze(struct onnx_call *call)
     }
     shape.rank = from.rank + axes.count;
     for (uint32_t i = 0, next = 0; i < shape.rank; i++) {
-        const bool added = contains(&axes, call, shape.rank, i) || next == from.rank;
+        const bool added = contains(&axes, call, shape.rank, i);
+        if (!added && next == from.rank) {
+            onnx_refuse(call, "'axes' names an axis twice: give each once");
+            return;
+        }
         shape.dims[i] = added ? 1 : from.dims[next++];
     }
     onnx_put(call, 0, tn_reshape(call->graph, x, shape));

@@ -27,9 +27,15 @@ static enum tn_status read_shape(const Onnx__TensorProto *proto, struct onnx_ten
     out->count = 1;
     for (uint32_t d = 0; d < out->rank; d++) {
         const int64_t size = proto->dims[d];
-        if (size < 0 || size > ELEMENTS_MAX || out->count * (uint64_t)size > ELEMENTS_MAX) {
+        if (size < 0 || size > ELEMENTS_MAX) {
             return error_set(error, TN_EINVAL, "dims[%" PRIu32 "] is %" PRId64 ": out of range", d,
                              size);
+        }
+        if (size > 0 && out->count > (uint64_t)ELEMENTS_MAX / (uint64_t)size) {
+            return error_set(error, TN_EINVAL,
+                             "dims[%" PRIu32 "] is %" PRId64 ", which makes more than %" PRId64
+                             " elements: the file is damaged",
+                             d, size, ELEMENTS_MAX);
         }
         out->dims[d] = size;
         out->count *= (uint64_t)size;

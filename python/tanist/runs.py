@@ -235,12 +235,16 @@ class Run:
         """
         options = ["--checkpoint", checkpoint] if checkpoint is not None else []
         with tempfile.TemporaryDirectory(prefix="tanist-predict.") as folder:
+            written = Path(folder) / "rows.csv"
             if not isinstance(data, (str, Path)):
-                rows, data = list(data), Path(folder) / "rows.csv"
+                rows, data = list(data), written
                 if not rows:
                     return []
                 _write_rows(data, rows)
-            out = call(["predict", self.dir, "--data", data, "-o", "json", *options], self._program)
+            try:
+                out = call(["predict", self.dir, "--data", data, "-o", "json", *options], self._program)
+            except Error as error:  # The caller does not know the temporary file.
+                raise Error(error.code, str(error).replace(str(written), "the rows, written as CSV")) from None
         return [json.loads(line) for line in out.splitlines()]
 
     def export(self, path, *options):

@@ -86,8 +86,10 @@ class Runs(Cli):
         path = self.folder / "new.csv"
         path.write_text('plan,visits,age,city\npro,3,,"a, ""b"""\npro,38,,"a, ""b"""\n', encoding="utf-8")
         self.assertEqual(run.predict(path), predicted)
-        with self.assertRaisesRegex(tanist.Error, "'visits': the value is missing"):
+        with self.assertRaisesRegex(tanist.Error, "'visits': the value is missing") as caught:
             run.predict([{**rows[0], "visits": None}])
+        self.assertIn("the rows, written as CSV", str(caught.exception))
+        self.assertNotIn("rows.csv", str(caught.exception))
 
     def test_errors(self):
         """The program's message, and its exit code."""

@@ -1,5 +1,6 @@
 /* Feature columns: each kind, statistics, stored columns, and errors that name the place. */
 #include "data/columns/columns.h"
+#include "data/columns/columns_private.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -349,6 +350,18 @@ static void test_empty_columns_are_all(void **state)
     assert_null(columns);
 }
 
+/* A number that a 32-bit float cannot hold is not called a text. */
+static void test_large_numbers_are_out_of_range(void **state)
+{
+    const struct source_cell cell = {.bytes = (const uint8_t *)"1e39", .size = 4};
+    double out;
+    (void)state;
+    assert_int_equal(value_number(&source, 1, 1, &cell, 0, &out, &error), TN_EINVAL);
+    assert_string_equal(
+        error.text,
+        "f:1: 'color': '1e39' is out of range: numbers are 32-bit floats, up to 3.4e38");
+}
+
 static void test_bad_values_name_their_place(void **state)
 {
     float out[8];
@@ -417,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_labels),
         cmocka_unit_test(test_labels_are_exact),
         cmocka_unit_test(test_empty_columns_are_all),
+        cmocka_unit_test(test_large_numbers_are_out_of_range),
         cmocka_unit_test(test_bad_values_name_their_place),
         cmocka_unit_test(test_wrong_columns_are_refused),
     };

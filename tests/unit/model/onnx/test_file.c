@@ -115,6 +115,11 @@ static void wrong_tensors_are_refused(void **state)
     expect_tensor(model, "float_data has 12 elements, but by dims it has 15");
     model->initializers[0]->dims[0] = INT64_MAX;
     expect_tensor(model, "dims[0] is 9223372036854775807: out of range");
+    model->initializers[0]->n_dims = 2;
+    model->initializers[0]->dims[0] = INT64_C(1) << 40;
+    model->initializers[0]->dims[1] = INT64_C(1) << 40;
+    model->initializers[0]->n_float_data = 0;
+    expect_tensor(model, "dims[1] is 1099511627776, which makes more than 1099511627776 elements");
     model = small_model();
     model->initializers[0]->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16;
     expect_tensor(model, "data_type is 10 (FLOAT16): only FLOAT");

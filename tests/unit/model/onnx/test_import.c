@@ -230,7 +230,8 @@ static void what_cannot_be_imported_is_refused_by_name(void **state)
          "node 2 '' (ConvTranspose, opset 17): this operator is not supported: use convolutions"},
         {"Loop", "g", "(Loop, opset 17): this operator is not supported: docs/onnx.md"},
         {"Relu", "nowhere", "input 0 is 'nowhere', which no earlier node"},
-        {"Relu", "g g", "it has 2 inputs, not 1 to 1"},
+        {"Relu", "g g", "its inputs are 2, but the operator has at most 1"},
+        {"Gemm", "g", "its inputs are 1, but the operator needs at least 2"},
         {"Reshape", "g g", "is not a short list of constant integers"},
         {"Conv", "g fc.b", "only convolutions of images"},
         {"MaxPool", "g", "only images, of rank 4, are supported"},
@@ -242,6 +243,40 @@ static void what_cannot_be_imported_is_refused_by_name(void **state)
         add_node(model, cases[i].operation, cases[i].inputs, "z");
         expect_refusal(model, &job, cases[i].text);
     }
+}
+
+/* The output z of one more node behind g. */
+static struct onnx_model *ends_with(struct onnx_model *model, const char *operation,
+                                    const char *inputs)
+{
+    add_node(model, operation, inputs, "z");
+    model->outputs[0] = value_info("z", 0, NULL);
+    return model;
+}
+
+/* Numbers that an operator cannot have are named, and no case counts as another one. */
+static void numbers_of_operators_are_checked(void **state)
+{
+    (void)state;
+    const struct job job = job_of(4, 3);
+    struct onnx_model *model = ends_with(perceptron(), "Dropout", "g rate");
+    add_tensor(model, "rate", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, 0, NULL);
+    model->initializers[model->graph.n_initializer - 1]->n_float_data = 1;
+    float rate = NAN;
+    model->initializers[model->graph.n_initializer - 1]->float_data = &rate;
+    expect_refusal(model, &job, "a rate of nan: give one in [0, 1)");
+    rate = -1;
+    expect_refusal(model, &job, "a rate of -1: give one in [0, 1)");
+    model = ends_with(perceptron(), "Gather", "g at");
+    add_int(model->nodes[model->graph.n_node - 1], "axis", 1);
+    add_tensor(model, "at", ONNX__TENSOR_PROTO__DATA_TYPE__INT64, 0, NULL);
+    int64_t at = 100;
+    model->initializers[model->graph.n_initializer - 1]->n_int64_data = 1;
+    model->initializers[model->graph.n_initializer - 1]->int64_data = &at;
+    expect_refusal(model, &job, "the index in input 1 is 100, but the axis has 3 elements");
+    model = ends_with(perceptron(), "Unsqueeze", "g axes");
+    add_list(model, "axes", DIMS(1, 1));
+    expect_refusal(model, &job, "'axes' names an axis twice");
 }
 
 /* Sizes whose product or sum overflows do not fit. */
@@ -280,6 +315,11 @@ static void models_that_do_not_fit_are_refused(void **state)
     model->outputs[model->graph.n_output++] = value_info("g", 0, NULL);
     expect_refusal(model, &job, "graph.output: the model has 2 outputs");
     model = perceptron();
+    model->outputs[0] = value_info("nowhere", 0, NULL);
+    expect_refusal(model, &job, "graph.output: no node computes the output 'nowhere'");
+    model = ends_with(perceptron(), "Transpose", "g");
+    expect_refusal(model, &job, "graph.output 'z': permute");
+    model = perceptron();
     model->nodes[0]->domain = text_of("com.microsoft", 13);
     expect_refusal(model, &job, "operators of the domain 'com.microsoft'");
     model = perceptron();
@@ -303,6 +343,7 @@ int main(void)
         cmocka_unit_test(initializers_become_variables),
         cmocka_unit_test(softmax_at_the_end_is_part_of_the_loss),
         cmocka_unit_test(what_cannot_be_imported_is_refused_by_name),
+        cmocka_unit_test(numbers_of_operators_are_checked),
         cmocka_unit_test(huge_sizes_are_refused),
         cmocka_unit_test(models_that_do_not_fit_are_refused),
     };
