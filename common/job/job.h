@@ -51,10 +51,6 @@ enum strategy_type {
     STRATEGY_TYPE_MIRROR,
     STRATEGY_TYPE_GROUP,
 };
-
-/* Where the optimizer's state is without ps: all of it in each worker, or, by strategy_settle(), a
- * part of it in a ps beside each worker. */
-enum strategy_state { STRATEGY_STATE_REPLICATED, STRATEGY_STATE_SHARDED };
 enum job_kernels {
     JOB_KERNELS_PORTABLE,
     JOB_KERNELS_OPENBLAS,
@@ -267,7 +263,6 @@ struct job {
         enum strategy_type type;
         uint32_t members;   /* STRATEGY_TYPE_GROUP: worker tasks that act as one worker. */
         uint32_t keep_sums; /* Without ps: the earlier steps whose sums are kept. */
-        enum strategy_state state;
     } strategy;
     struct {
         uint32_t coordinators, ps;

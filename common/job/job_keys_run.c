@@ -7,7 +7,6 @@
 #include "common/job/strategy.h"
 
 static const char *const types[] = {"ps", "local", "mirror", "group", NULL};
-static const char *const states[] = {"replicated", "sharded", NULL};
 static const char *const placements[] = {"ranges", "round_robin", "greedy", NULL};
 static const char *const lanes[] = {"auto", "shm", "tcp", NULL};
 static const char *const policies[] = {"continue", "restore", NULL};
@@ -64,12 +63,6 @@ static const struct json_field fields[] = {
          "parameters. `mirror`: no ps run, and each worker holds all values. `group`: several "
          "worker tasks act as one worker, and each computes a part of the model. `local`: one "
          "process does everything, as with `tanist run --local`. All but `ps` need sync mode."),
-    NAME(
-        FIELD_ENUM, "strategy.state", strategy.state, states, CHANGEABLE,
-        "With `strategy.type` `mirror`: where the optimizer's state is. `replicated`: all of it in "
-        "each worker. `sharded`: a part of it in a ps beside each worker; the job then is one of "
-        "`strategy.type` `ps` with as many ps as workers: see [A sharded "
-        "state](#a-sharded-state)."),
     NUMBER(FIELD_UINT, "strategy.members", strategy.members, 2, GROUP_TASKS_MAX, CHANGEABLE,
            "With `strategy.type` `group`: the number of worker tasks that act as one worker. Task "
            "`worker:0` is member 0 of the first group, `worker:1` member 1, and so on. See "

@@ -2,8 +2,6 @@
 
 #include <assert.h>
 
-#include "common/base/minmax.h"
-
 static const struct strategy strategies[] = {
     [STRATEGY_PS_SYNC] = {.kind = STRATEGY_PS_SYNC,
                           .has_ps = true,
@@ -33,21 +31,8 @@ const struct strategy *strategy_of_job(const struct job *job)
     return strategy_of_kind(job->train.mode == TRAIN_SYNC ? STRATEGY_PS_SYNC : STRATEGY_PS_ASYNC);
 }
 
-/* `strategy.state` is a choice among strategies, which is made once: a job that changes to mirror
- * later has no ps. */
-static void settle_state(struct job *job)
-{
-    const bool sharded = job->strategy.state == STRATEGY_STATE_SHARDED;
-    if (job->strategy.type != STRATEGY_TYPE_MIRROR || !sharded) { return; }
-    if (job->train.mode == TRAIN_ASYNC) { return; /* It is refused. */ }
-    job->strategy.type = STRATEGY_TYPE_PS;
-    job->strategy.state = STRATEGY_STATE_REPLICATED;
-    job->cluster.ps = u32_min(job->cluster.workers, PS_MAX);
-}
-
 void strategy_settle(struct job *job)
 {
-    settle_state(job);
     const struct strategy *strategy = strategy_of_job(job);
     if (strategy->on_cluster && !strategy->has_ps) { job->cluster.ps = 0; }
 }

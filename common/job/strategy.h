@@ -35,8 +35,8 @@ enum {
 const struct strategy *strategy_of_kind(enum strategy_kind kind);
 const struct strategy *strategy_of_job(const struct job *job);
 
-/* For a job without ps, sets the number of ps to 0, whatever was given. With `strategy.state`
- * sharded, the job gets a ps for each worker instead. Call it once all keys are set. */
+/* For a job without ps, sets the number of ps to 0, whatever was given. Call it once all keys are
+ * set. */
 void strategy_settle(struct job *job);
 /* The number of worker tasks that act as one worker: 1, or that of a group. */
 uint32_t strategy_members(const struct job *job);

@@ -39,40 +39,6 @@ static void mirror_needs_no_other_key(void **state)
     assert_int_equal(strategy_of_job(&job)->kind, STRATEGY_MIRROR);
 }
 
-/* A sharded state is that of ps, one for each worker; to change to mirror later is a new choice. */
-static void sharded_state_has_a_ps_for_each_worker(void **state)
-{
-    (void)state;
-    job_init(&job);
-    job.strategy.type = STRATEGY_TYPE_MIRROR;
-    job.strategy.state = STRATEGY_STATE_SHARDED;
-    job.cluster.workers = 3;
-    strategy_settle(&job);
-    assert_int_equal(job.cluster.ps, 3);
-    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
-    assert_int_equal(strategy_of_job(&job)->kind, STRATEGY_PS_SYNC);
-    job.strategy.type = STRATEGY_TYPE_MIRROR;
-    strategy_settle(&job);
-    assert_int_equal(job.cluster.ps, 0);
-    assert_int_equal(strategy_of_job(&job)->kind, STRATEGY_MIRROR);
-}
-
-/* Nothing else has a state that may be sharded. */
-static void sharded_state_needs_sync_mirror(void **state)
-{
-    (void)state;
-    job_init(&job);
-    job.strategy.type = STRATEGY_TYPE_MIRROR;
-    job.strategy.state = STRATEGY_STATE_SHARDED;
-    job.train.mode = TRAIN_ASYNC;
-    strategy_settle(&job);
-    check_refused("train.mode", "--set train.mode=sync");
-    job.train.mode = TRAIN_SYNC;
-    job.strategy.type = STRATEGY_TYPE_GROUP;
-    strategy_settle(&job);
-    check_refused("strategy.state is sharded", "--set strategy.state=replicated");
-}
-
 /* Each key that mirror cannot honour is refused with its remedy. */
 static void mirror_refuses_what_it_cannot_do(void **state)
 {
@@ -268,8 +234,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(other_precisions_need_cublas, set_up),
         cmocka_unit_test_setup(mirror_needs_no_other_key, set_up),
-        cmocka_unit_test_setup(sharded_state_has_a_ps_for_each_worker, set_up),
-        cmocka_unit_test_setup(sharded_state_needs_sync_mirror, set_up),
         cmocka_unit_test_setup(mirror_refuses_what_it_cannot_do, set_up),
         cmocka_unit_test_setup(others_need_a_ps, set_up),
         cmocka_unit_test_setup(workers_fit_the_connections, set_up),
