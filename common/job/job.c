@@ -339,6 +339,14 @@ static void leave_out_unsettled(const struct job *job, json_t *root)
     if (!job->model.embeddings_given) { (void)json_object_del(model, "embeddings"); }
 }
 
+/* So the hash of a job with float32 is that of a program that knows nothing else. */
+static void leave_out_precision(const struct job *job, json_t *train)
+{
+    if (job->train.precision == JOB_PRECISION_FLOAT32) {
+        (void)json_object_del(train, "precision");
+    }
+}
+
 static char *to_json(const struct job *job, unsigned tags, size_t flags)
 {
     assert(job != NULL);
@@ -347,6 +355,7 @@ static char *to_json(const struct job *job, unsigned tags, size_t flags)
     if (built && tags == 0) { leave_out_unsettled(job, root); }
     /* So the hash of a job without borders is that of a program that does not know them. */
     row_borders_leave_out(&job->placement.rows, json_object_get(root, "placement"), "buckets");
+    if (tags == JOB_KEY_FIXED) { leave_out_precision(job, json_object_get(root, "train")); }
     char *text = built ? json_dumps(root, flags) : NULL;
     json_decref(root);
     return text;

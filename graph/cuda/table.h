@@ -103,7 +103,7 @@ static inline struct cuda_rounding rounding_behind(const struct kernel_call *cal
 {
     const enum cuda_precision precision = kernels_of(call)->precision;
     struct cuda_rounding rounding = {.precision = precision};
-    if (precision == CUDA_BF16) {
+    if (precision == CUDA_BF16 && call->workspace != NULL) { /* NULL: its size is asked for. */
         rounding.operands = (uint8_t *)call->workspace + used_bytes(used);
     }
     return rounding;

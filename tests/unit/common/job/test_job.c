@@ -165,6 +165,19 @@ static void canonical_json_comes_back(void **state)
     free(text_again);
 }
 
+/* Runs that earlier builds began can be continued: a key with its default does not count. */
+static void hash_of_the_defaults_is_that_of_earlier_builds(void **state)
+{
+    (void)state;
+    struct job job;
+    job_init(&job);
+    assert_int_equal(job_hash(&job), UINT64_C(0x5cd1dd5c3c1c245e));
+    job.train.kernels = JOB_KERNELS_CUBLAS;
+    const uint64_t float32 = job_hash(&job);
+    job.train.precision = JOB_PRECISION_BF16;
+    assert_int_not_equal(job_hash(&job), float32);
+}
+
 /* Steps may change while a cluster exists, the batch may not; the difference is named. */
 static void hash_covers_fixed_keys(void **state)
 {
@@ -469,6 +482,7 @@ int main(void)
         cmocka_unit_test(default_kernels_are_portable),
         cmocka_unit_test(combinations_are_checked),
         cmocka_unit_test(canonical_json_comes_back),
+        cmocka_unit_test(hash_of_the_defaults_is_that_of_earlier_builds),
         cmocka_unit_test(hash_covers_fixed_keys),
         cmocka_unit_test(differences_cut_long_values),
         cmocka_unit_test(difference_names_all_keys),
