@@ -107,7 +107,7 @@ static inline Onnx__TensorProto *add_tensor(struct onnx_model *model, const char
     tensor->data_type = type;
     tensor->n_dims = rank;
     tensor->dims = take(rank * sizeof *dims);
-    memcpy(tensor->dims, dims, rank * sizeof *dims);
+    if (rank > 0) { memcpy(tensor->dims, dims, rank * sizeof *dims); }
     model->initializers[model->graph.n_initializer++] = tensor;
     return tensor;
 }
