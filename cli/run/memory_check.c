@@ -23,15 +23,6 @@ uint64_t memory_of_machine(void)
     return limit > 0 && (bytes == 0 || limit < bytes) ? limit : bytes;
 }
 
-static uint64_t largest_ps(const struct memory_plan *plan)
-{
-    uint64_t most = 0;
-    for (uint32_t p = 0; p < plan->ps_count; p++) {
-        most = u64_max(most, memory_of_ps(&plan->ps[p]));
-    }
-    return most;
-}
-
 static double gib(uint64_t bytes)
 {
     return (double)bytes / (1 << 30);
@@ -74,7 +65,9 @@ static uint32_t least_ps(const struct job *job, const struct variable_table *var
         if (variable_table_check_ps(&any, count, NULL) != TN_OK) { return 0; }
         plan_least(&other, &any, data, &found);
         uint64_t needed = memory_of_all(&found);
-        if (apart) { needed = u64_max(largest_ps(&found), memory_of_worker(&found.worker)); }
+        if (apart) {
+            needed = u64_max(memory_of_largest_ps(&found), memory_of_worker(&found.worker));
+        }
         if (needed <= available) { return count; }
     }
     return 0;
@@ -110,7 +103,7 @@ enum tn_status memory_plan_check(const struct job *job, const struct variable_ta
                      " ps of up to %.1f GiB, %" PRIu32
                      " workers of up to %.1f GiB), but this machine has %.1f GiB: %s; see "
                      "`tanist plan`",
-                     gib(memory_of_all(&least)), least.ps_count, gib(largest_ps(&least)),
+                     gib(memory_of_all(&least)), least.ps_count, gib(memory_of_largest_ps(&least)),
                      least.workers, gib(memory_of_worker(&least.worker)), gib(available), remedy);
 }
 

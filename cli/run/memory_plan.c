@@ -369,6 +369,15 @@ uint64_t memory_of_ps(const struct ps_memory *ps)
            ps->saving + ps->rows;
 }
 
+uint64_t memory_of_largest_ps(const struct memory_plan *plan)
+{
+    uint64_t most = 0;
+    for (uint32_t p = 0; p < plan->ps_count; p++) {
+        most = u64_max(most, memory_of_ps(&plan->ps[p]));
+    }
+    return most;
+}
+
 uint64_t memory_of_worker(const struct worker_memory *worker)
 {
     return PROCESS_BYTES + worker->values + worker->gradients + worker->programs + worker->data +

@@ -15,15 +15,6 @@ static bool is_possible(const struct job *job, const struct variable_table *vari
     return workers > 1 && workers <= most;
 }
 
-static uint64_t largest_ps(const struct memory_plan *plan)
-{
-    uint64_t most = 0;
-    for (uint32_t p = 0; p < plan->ps_count; p++) {
-        most = u64_max(most, memory_of_ps(&plan->ps[p]));
-    }
-    return most;
-}
-
 enum tn_status memory_sharded_make(const struct job *job, const struct variable_table *variables,
                                    const struct memory_data *data, struct sharded_memory *out,
                                    struct error *error)
@@ -39,7 +30,8 @@ enum tn_status memory_sharded_make(const struct job *job, const struct variable_
     const enum tn_status status = memory_plan_make(&with_ps, variables, data, plan, error);
     if (status == TN_OK) {
         *out = (struct sharded_memory){.ps = with_ps.cluster.ps,
-                                       .host = memory_of_worker(&plan->worker) + largest_ps(plan)};
+                                       .host = memory_of_worker(&plan->worker) +
+                                               memory_of_largest_ps(plan)};
     }
     free(plan);
     return status;

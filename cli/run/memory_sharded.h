@@ -11,7 +11,7 @@
 #include "cli/run/memory_plan.h"
 
 struct sharded_memory {
-    uint32_t ps;   /* The number of ps, one for each worker; 0: there is no such job. */
+    uint32_t ps;   /* As many as workers; 0: this job cannot have a ps beside each worker. */
     uint64_t host; /* Bytes of one worker and of the largest ps, which exchange frames over TCP. */
 };
 
