@@ -63,7 +63,7 @@ static void freeze(struct process *process)
     process->tick_at_us = 0;
     disk_user_freeze(process->store, true);
     net_endpoint_freeze(process->endpoint, true);
-    zk_client_freeze(process->zk, true);
+    zk_client_hold(process->zk, true);
 }
 
 /* After a stop, timers and the events that waited come before the expiry of the session. After a
@@ -75,11 +75,11 @@ static void thaw(struct process *process, bool orders_first)
     process->frozen = false;
     process->tick_at_us = 0;
     disk_user_freeze(process->store, false);
-    if (orders_first && !process->frozen) { zk_client_freeze(process->zk, false); }
+    if (orders_first && !process->frozen) { zk_client_hold(process->zk, false); }
     if (!process->frozen) { net_endpoint_freeze(process->endpoint, false); }
     if (process->frozen) { return; }
     schedule_tick(process);
-    zk_client_freeze(process->zk, false);
+    zk_client_hold(process->zk, false);
 }
 
 /* ------------------------------------------------------------------ computing */
@@ -250,6 +250,7 @@ void process_kill(struct process *process, bool silently)
 void process_freeze(struct process *process, bool frozen)
 {
     process->stopped = frozen;
+    zk_client_stop(process->zk, frozen);
     net_endpoint_stop(process->endpoint, frozen);
     if (frozen) { freeze(process); }
     if (!frozen && !process->computing) { thaw(process, false); }

@@ -106,7 +106,7 @@ static void on_deliver(struct world *world, void *target, uint64_t a, uint64_t b
         keep_watch(parcel);
         return;
     }
-    if (!client->frozen) {
+    if (!client->held) {
         hand_over(parcel);
         return;
     }
@@ -154,7 +154,7 @@ bool zk_client_reaches(const struct zk_client *client, uint32_t server)
 
 bool zk_client_alive_at_server(const struct zk_client *client)
 {
-    return client->connected && !client->dead && !client->frozen &&
+    return client->connected && !client->dead && !client->stopped &&
            zk_client_reaches(client, client->server);
 }
 
@@ -232,7 +232,7 @@ static void try_connect(struct zk_client *client)
 void zk_client_sweep(struct zk_client *client)
 {
     uint64_t now = client->model->world->now_us;
-    if (client->expired || client->frozen) { return; }
+    if (client->expired || client->stopped) { return; }
     if (!client->connected) {
         if (now >= client->next_try_us) { try_connect(client); }
         return;
@@ -253,7 +253,7 @@ static void on_deadline(struct world *world, void *target, uint64_t op, uint64_t
     (void)data;
     struct zk_client *client = target;
     if (client->dead) { return; }
-    if (client->frozen) {
+    if (client->stopped) {
         world_after(world, 100000, on_deadline, client, op, b, NULL);
         return;
     }
@@ -400,15 +400,20 @@ void zk_client_kill(struct zk_client *client)
     forget(client);
 }
 
-void zk_client_freeze(struct zk_client *client, bool frozen)
+void zk_client_stop(struct zk_client *client, bool stopped)
 {
-    if (client->dead || client->frozen == frozen) { return; }
-    client->frozen = frozen;
-    if (frozen) { return; }
+    client->stopped = stopped;
+}
+
+void zk_client_hold(struct zk_client *client, bool held)
+{
+    if (client->dead || client->held == held) { return; }
+    client->held = held;
+    if (held) { return; }
     struct parcel *parcel = client->backlog;
     client->backlog = NULL;
     client->backlog_tail = &client->backlog;
-    while (parcel != NULL && !client->dead && !client->frozen) {
+    while (parcel != NULL && !client->dead && !client->held) {
         struct parcel *next = parcel->next;
         hand_over(parcel);
         free(parcel);

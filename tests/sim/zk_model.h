@@ -42,8 +42,11 @@ uint64_t zk_client_session(const struct zk_client *client); /* 0 before the firs
 /* The process died: it receives no more events; the session is not closed, and requests in flight
  * still arrive. */
 void zk_client_kill(struct zk_client *client);
-/* SIGSTOP and SIGCONT: events that arrive while frozen are delivered after the thaw, in order. */
-void zk_client_freeze(struct zk_client *client, bool frozen);
+/* SIGSTOP and SIGCONT: a stopped client sends no pings, so that its session expires. */
+void zk_client_stop(struct zk_client *client, bool stopped);
+/* The process is stopped or computes: events that arrive meanwhile are delivered afterwards, in
+ * order. While it computes, the threads of the client library keep the session alive. */
+void zk_client_hold(struct zk_client *client, bool held);
 /* The process ends in order: its session is closed. */
 void zk_client_close(struct zk_client *client);
 

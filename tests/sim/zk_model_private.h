@@ -61,7 +61,7 @@ struct zk_client {
     uint32_t timeout_ms, deadline_ms;
     zk_sink sink;
     void *ctx;
-    bool dead, frozen, connected, expired, ever_connected;
+    bool dead, stopped, held, connected, expired, ever_connected;
     uint32_t server;
     uint64_t connection; /* Number of the present or last connection. */
     uint64_t session;
@@ -76,7 +76,7 @@ struct zk_client {
     struct in_flight *in_flight;
     struct zk_watch *watches;
     size_t watch_count;
-    struct parcel *backlog, **backlog_tail; /* Events that arrived while frozen. */
+    struct parcel *backlog, **backlog_tail; /* Events that arrived while held. */
 };
 
 struct zk_server {
