@@ -124,6 +124,27 @@ build_or_fail() {
   return 1
 }
 
+# share_zookeeper: a ZooKeeper server that the runs of contract tests share (tests/contract/case.py). It ends with this
+# script, also by SIGKILL. Without it, each run starts its own server.
+share_zookeeper() {
+  local folder=$PWD/$logs/zookeeper address=$PWD/$logs/zookeeper.address server
+  for _ in 1 2 3; do # The port may be taken.
+    rm -rf "$folder" "$address"
+    mkdir -p "$folder"
+    printf '%s\n' "clientPort=$((10000 + RANDOM % 20000))" clientPortAddress=127.0.0.1 "dataDir=$folder" tickTime=500 \
+      maxClientCnxns=0 admin.enableServer=false >"$folder.cfg"
+    setpriv --pdeathsig TERM build/tanist zk start --foreground "$folder.cfg" >"$address" 2>"$folder.log" &
+    server=$!
+    while [ ! -s "$address" ] && kill -0 "$server" 2>/dev/null; do sleep 0.1; done
+    if [ -s "$address" ]; then
+      TANIST_TEST_ZOOKEEPER=$(<"$address")
+      export TANIST_TEST_ZOOKEEPER
+      return
+    fi
+  done
+  echo "   no shared ZooKeeper server: $(tail -1 "$folder.log")"
+}
+
 # run_command NAME COMMAND...: a test outside ctest; it passes when the exit status is 0.
 run_command() {
   local name=$1 log=$logs/$1.log
@@ -190,6 +211,7 @@ export TANIST_SIM_SEEDS=${sim_seeds:-${TANIST_SIM_SEEDS:-}}
 release_labels=$(for p in unit contract sim tidy; do if has $p; then echo -n "$p|"; fi; done)
 if [ -n "$release_labels" ]; then
   if build_or_fail build all -DCMAKE_BUILD_TYPE=Release; then
+    ! has contract || share_zookeeper
     run_ctest build "${release_labels%|}"
     export TANIST_REFERENCE=$PWD/build/tanist # Observes the runs of the sanitized builds (tests/contract/case.py).
   fi

@@ -52,6 +52,20 @@ enum tn_status target_enter_network(const struct run_note *note, struct error *e
                      strerror(reason));
 }
 
+/* The servers in the connect string, for `status` and `top`. */
+static void list_servers(struct target *target)
+{
+    const char *at = target->connect;
+    target->server_count = 0;
+    while (*at && *at != '/' && target->server_count < ZOO_SERVERS_MAX) {
+        size_t length = strcspn(at, ",/");
+        struct target_server *server = &target->servers[target->server_count++];
+        snprintf(server->address, sizeof server->address, "%.*s", (int)length, at);
+        server->pid = 0;
+        at += length + (at[length] == ',');
+    }
+}
+
 void target_use_note(struct target *target, const struct run_note *note)
 {
     assert(target->dir != NULL);
@@ -63,6 +77,8 @@ void target_use_note(struct target *target, const struct run_note *note)
         memcpy(target->servers[i].address, note->servers[i], sizeof note->servers[i]);
         target->servers[i].pid = run_server_pid(target->dir, note->server_ids[i]);
     }
+    /* The run has no servers of its own. */
+    if (note->server_count == 0) { list_servers(target); }
 }
 
 static enum tn_status find_local(const char *dir, struct target *out, struct error *error)
@@ -95,19 +111,6 @@ static enum tn_status find_local(const char *dir, struct target *out, struct err
 }
 
 /* ------------------------------------------------------------- any cluster */
-
-/* The servers in the connect string, for `status` and `top`. */
-static void list_servers(struct target *target)
-{
-    const char *at = target->connect;
-    assert(target->server_count == 0);
-    while (*at && *at != '/' && target->server_count < ZOO_SERVERS_MAX) {
-        size_t length = strcspn(at, ",/");
-        struct target_server *server = &target->servers[target->server_count++];
-        snprintf(server->address, sizeof server->address, "%.*s", (int)length, at);
-        at += length + (at[length] == ',');
-    }
-}
 
 enum tn_status target_find(const struct target_options *options, struct target *out,
                            struct error *error)

@@ -21,6 +21,9 @@ PROGRAM = os.environ.get("TANIST_PROGRAM", str(ROOT / "build/tanist"))
 # The program that observes a run, and that computes in one process what its result is compared with. test.sh names the
 # release build when the run itself is sanitized: `status`, which waits repeat, would take one of two cores from the run.
 REFERENCE = os.environ.get("TANIST_REFERENCE", PROGRAM)
+# A ZooKeeper server for the runs of all tests, which test.sh starts: most of the processor time of a short run is the
+# start of its servers. Each run has a folder of its own there. Without it, each run starts its own servers.
+ZOOKEEPER = os.environ.get("TANIST_TEST_ZOOKEEPER", "")
 ZNODE = os.environ.get("TANIST_ZNODE", str(ROOT / "build/bin/znode"))
 QUICK = str(ROOT / "examples/quick.json")
 FASHION = str(ROOT / "examples/fashion-mnist.json")
@@ -46,6 +49,12 @@ def long(case):
     return None if os.environ.get("TANIST_TEST_WITHOUT") == "long" else case
 
 
+def own_servers(case):
+    """A case, or a class of cases, whose runs start their own servers even if there is a shared one."""
+    case.own_servers = True
+    return case
+
+
 def some(rounds, count):
     """The rounds of a loop in a case; the first `count` of them where long cases are left out."""
     return rounds[:count] if os.environ.get("TANIST_TEST_WITHOUT") == "long" else rounds
@@ -55,7 +64,6 @@ class Cli(unittest.TestCase):
     """Each test has a folder of its own, and no process is left running after it."""
 
     target = ("--dir", "run")  # Names the cluster on the command line.
-
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="tanist-cli."))
         self.mark = secrets.token_hex(8)
@@ -92,9 +100,18 @@ class Cli(unittest.TestCase):
 
     # Commands.
 
+    def environment_of(self, arguments, more):
+        """The environment of a command. A run uses the shared server, if there is one."""
+        shared = {}
+        own = any(hasattr(it, "own_servers") for it in (self, getattr(self, self._testMethodName)))
+        if ZOOKEEPER and not own and "run" in arguments[:1] and "--dir" in arguments:
+            directory = Path(arguments[arguments.index("--dir") + 1]).name
+            shared["TANIST_ZK"] = f"{ZOOKEEPER}/{self.mark}-{directory}"
+        return {**self.environment, **shared, **(more or {})}
+
     def tanist(self, *arguments, timeout=300, program=PROGRAM, **more):
         """A command that the machine, or its ZooKeeper, was too busy for during seconds is given again."""
-        environment = dict(self.environment, **more.pop("env", {}))
+        environment = self.environment_of(arguments, more.pop("env", None))
         for _ in range(20):
             result = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=patience(timeout),
                                     cwd=self.folder, env=environment, check=False, **more)
@@ -141,7 +158,7 @@ class Cli(unittest.TestCase):
     def spawn(self, *arguments, env=None, **more):
         """The program in the background, to the end of the test at most. Its output goes to pipes."""
         process = subprocess.Popen([PROGRAM, *arguments], text=True, cwd=self.folder,
-                                   env=dict(self.environment, **(env or {})),
+                                   env=self.environment_of(arguments, env),
                                    **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
         self.addCleanup(self.kill_and_read, process, getattr(more.get("stderr"), "name", None))
         return process

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import unittest
 
-from case import FASHION, PROGRAM, QUICK, Cli
+from case import FASHION, PROGRAM, QUICK, Cli, own_servers
 
 
 class BadInput(Cli):
@@ -39,6 +39,7 @@ class BadInput(Cli):
             self.assertIn(" [31mred ", result.stderr)
             self.assertNotRegex(result.stderr, "[\x00-\x09\x0b-\x1f\x7f]")
 
+    @own_servers
     def test_long_names(self):
         """A file system that allows no such name is not a failing one."""
         name = "a" * 300
@@ -65,6 +66,7 @@ class BadInput(Cli):
         (self.folder / "model.npz").mkdir()
         self.refused(3, ["model.npz is a folder"], "export", "run", "--to", "model.npz")
 
+    @own_servers
     def test_low_limits(self):
         """The error names the limit and the remedy, before anything is started."""
         for limit, value, text in ((resource.RLIMIT_NOFILE, 24, "ulimit -n"), (resource.RLIMIT_FSIZE, 1 << 20, "ulimit -f")):

@@ -10,7 +10,7 @@ import shutil
 import socket
 import unittest
 
-from case import FASHION, Cli, LONG, QUICK, STEADY
+from case import FASHION, Cli, LONG, QUICK, STEADY, own_servers
 
 
 class Results(Cli):
@@ -114,6 +114,7 @@ class NothingToTrain(Cli):
         self.check("--local")
 
 
+@own_servers
 class EarlyEnd(Cli):
     """A run that fails before it trains leaves nothing that refuses the next run, of another job, in the folder."""
 

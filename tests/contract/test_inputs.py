@@ -11,7 +11,7 @@ import subprocess
 import sys
 import unittest
 
-from case import LONG, QUICK, Cli, patience
+from case import LONG, QUICK, Cli, own_servers, patience
 
 ONE, OTHER = "Nehalem", "Sandybridge"
 OPENBLAS = ["--set", "train.kernels=openblas"]
@@ -108,6 +108,7 @@ class Inputs(Cli):
         self.assertEqual(permitted.returncode, 0, permitted.stderr)
         self.assertEqual(json.loads(permitted.stdout)["steps"], 400)
 
+    @own_servers
     def test_resume_of_a_checkpoint_of_openblas(self):
         """The checkpoint on the disk decides, also if the folder's job has other kernels; the remedy names them."""
         first = self.tanist("run", QUICK, "--dir", "run", *OPENBLAS)

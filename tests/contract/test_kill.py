@@ -10,7 +10,7 @@ import signal
 import socket
 import unittest
 
-from case import STEADY, Cli
+from case import STEADY, Cli, own_servers
 
 
 class Kill(Cli):
@@ -51,6 +51,7 @@ class Kill(Cli):
             with server.makefile(encoding="ascii") as answer:
                 return int(re.search(r"zk_global_sessions\t(\d+)", answer.read()).group(1))
 
+    @own_servers
     def test_sessions_of_dead_nodes_are_closed(self):
         """The agent closes the session of a node that was killed; it does not wait until it times out."""
         self.begin(*STEADY)

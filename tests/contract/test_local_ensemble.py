@@ -13,7 +13,7 @@ import socket
 import struct
 import unittest
 
-from case import Cli
+from case import Cli, own_servers
 
 OUTSIDE = ("/other", "/zookeeper/other", "/zookeeper/quota/other")
 DENIED = "not authenticated"
@@ -22,6 +22,7 @@ OPEN_SESSION = struct.pack(">iiqiqi16s", 44, 0, 0, 60000, 0, 16, b"")
 PING = struct.pack(">iii", 8, -2, 11)
 
 
+@own_servers
 class LocalEnsemble(Cli):
     def begin(self, *options):
         return super().begin("--set", "checkpoint.every_steps=100", "--set", "zookeeper.session_timeout_ms=1000",

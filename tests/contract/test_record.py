@@ -7,9 +7,10 @@ Real runs; every wait is bounded. TANIST_PROGRAM: the program.
 import json
 import unittest
 
-from case import LONG, STEADY, Cli, patience
+from case import LONG, STEADY, Cli, own_servers, patience
 
 
+@own_servers
 class Record(Cli):
     def json_of(self, command, *options):
         result = self.tanist(command, "--dir", "run", "-o", "json", *options)

@@ -12,7 +12,7 @@ import signal
 import time
 import unittest
 
-from case import LONG, QUICK, STEADY, Cli, long, patience, pids, small_table_job, some
+from case import LONG, QUICK, STEADY, Cli, long, own_servers, patience, pids, small_table_job, some
 
 ADAM = ["--set", "train.optimizer=adam", "--set", "train.learning_rate=0.0001", "--set", "train.ema=0.9", "--set",
         "train.clip_norm=0.5", "--set", "checkpoint.every_steps=200", "--set", "model.inputs=96"]
@@ -142,6 +142,7 @@ class Dense(Live):
         self.assertEqual(self.change("resize", "ps=4")["ps_before"], 2)
         self.end_as_local(run, 4)
 
+    @own_servers
     def test_a_stop_comes_meanwhile(self):
         """The request to stop is not lost: the run ends in the old form or in the new one, at the latest where that begins."""
         for delay in some((0.1, 0.3, 0.0, 0.2), 2):
@@ -156,6 +157,7 @@ class Dense(Live):
             # A run that stopped in its new form is continued only with 2 ps.
             shutil.rmtree(self.folder / "run")
 
+    @own_servers
     def test_the_agent_is_asked_to_leave(self):
         """A signal during a change ends the run without the loss of a step. A change that ends before is tried again."""
         for _ in range(20):
@@ -334,6 +336,7 @@ class Admission(Tables):
 
 
 class Refusals(Live):
+    @own_servers
     def test_values(self):
         run = self.start_run(*ps(2))
         for text, expected in (("ps=0", "ps from 1"), ("ps=65", "ps from 1"), ("ps=-1", "ps from 1"), ("ps=2x", "ps from 1"),

@@ -12,7 +12,7 @@ import signal
 import time
 import unittest
 
-from case import LONG, QUICK, Cli, patience, pids, small_table_job, some
+from case import LONG, QUICK, Cli, own_servers, patience, pids, small_table_job, some
 
 ADAM = ["--set", "train.optimizer=adam", "--set", "train.learning_rate=0.0001", "--set", "train.ema=0.9", "--set",
         "train.clip_norm=0.5", "--set", "checkpoint.every_steps=200", "--set", "model.inputs=96"]
@@ -120,6 +120,7 @@ class Dense(ResumePs):
         self.assertEqual((result["status"], result["steps"]), ("done", 2000))
         self.check_intact(3)
 
+    @own_servers
     def test_zookeeper_has_lost_everything(self):
         """The disks and the job are enough."""
         wanted = self.alone(self.job_file, "local", *ADAM, *steps(2000))

@@ -11,9 +11,10 @@ import socket
 import subprocess
 import unittest
 
-from case import LONG, PROGRAM, QUICK, STEADY, Cli, patience
+from case import LONG, PROGRAM, QUICK, STEADY, Cli, own_servers, patience
 
 
+@own_servers
 class Runs(Cli):
     def result(self, process, timeout=120):
         out, errors = process.communicate(timeout=timeout)

@@ -14,9 +14,10 @@ import time
 import unittest
 from pathlib import Path
 
-from case import LONG, PROGRAM, QUICK, STEADY, Cli, patience, pids
+from case import LONG, PROGRAM, QUICK, STEADY, Cli, own_servers, patience, pids
 
 
+@own_servers
 class Run(Cli):
     """Each test has a run of its own."""
 
@@ -49,6 +50,7 @@ class WithoutChief(Run):
             self.assertEqual(process.returncode, 0, log)
 
 
+@own_servers
 class SlowZookeeper(Cli):
     """ZooKeeper does not answer for longer than a command waits for one answer, while the command waits for its effect."""
 
@@ -96,6 +98,7 @@ class SlowZookeeper(Cli):
 class Signals(Cli):
     """Signals at the start of a run, and those that come after the first one."""
 
+    @own_servers
     def test_a_stopped_start_leaves_no_run(self):
         """At whatever moment of its start a run is stopped, once or twice: its folder may be that of another job."""
         codes = set()

@@ -17,7 +17,7 @@ import termios
 import time
 import unittest
 
-from case import LONG, PROGRAM, STEADY, Cli
+from case import LONG, PROGRAM, STEADY, Cli, own_servers
 
 HOME, LEAVE = b"\x1b[H", b"\x1b[?25h\x1b[?1049l"
 
@@ -104,6 +104,7 @@ class Top(Cli):
         os.write(terminal.master, b"q")
         terminal.check_left("q")
 
+    @own_servers
     def test_zookeeper_is_lost_and_back(self):
         """The loss of ZooKeeper is shown, and so is its return; Ctrl-C leaves."""
         run, _ = self.start_run()

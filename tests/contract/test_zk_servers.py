@@ -5,6 +5,7 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 """
 
 import json
+import json
 import socket
 import unittest
 
@@ -42,6 +43,9 @@ class ZkServers(Cli):
         result = self.tanist("run", QUICK, "--dir", "below", "--zk", f"127.0.0.1:{port}/one/two",
                              "--set", "train.steps=20")
         self.assertEqual(result.returncode, 0, result.stderr)
+        status = json.loads(self.succeeds("status", "--dir", "below", "-o", "json"))
+        self.assertEqual(status["zookeeper"]["servers"],
+                         [{"address": f"127.0.0.1:{port}", "pid": None, "mode": "standalone"}])
         stopped = self.tanist("zk", "stop", name)
         self.assertEqual(stopped.returncode, 0, stopped.stderr)
         self.check_no_process_left()
