@@ -8,7 +8,7 @@ enum {
     PAGE_BYTES = 4096,
     LINE_BYTES = 64,
     BLOCKS_APART = 16 * 17, /* Floats between two: not the same sets of the cache. */
-    LAYOUT = 4,
+    LAYOUT = 5,
 };
 
 struct kept_head {
@@ -20,8 +20,8 @@ struct kept_head {
         struct kept_record record;
         uint8_t digest[DIGEST_BYTES];
     } records[2];
-    /* The progress of a begun update: twice the floats that are done, plus 1 while the new state of
-     * the block behind them, of `block_count` floats, is in `blocks`. */
+    /* The progress of a begun update: twice the floats that are done, which are the last ones, plus
+     * 1 while the new state of the block before them, of `block_count` floats, is in `blocks`. */
     _Atomic uint64_t progress;
     uint64_t block_count;
     _Alignas(LINE_BYTES) float blocks[OPTIMIZER_ARRAYS_MAX][KEPT_BLOCK_FLOATS + BLOCKS_APART];
@@ -198,6 +198,11 @@ void kept_memory_write(struct kept_memory *kept, const struct kept_record *recor
     store(&head->valid, next);
 }
 
+bool kept_memory_has_begun(const struct kept_memory *kept)
+{
+    return kept->head->records[load(&kept->head->valid) % 2].record.begun != 0;
+}
+
 void kept_memory_clear(struct kept_memory *kept)
 {
     const struct kept_record nothing = {0};
@@ -217,29 +222,35 @@ float *kept_memory_block(const struct kept_memory *kept, uint32_t array)
     return kept->head->blocks[array];
 }
 
-void kept_memory_note_block(struct kept_memory *kept, uint64_t offset, uint32_t count)
+void kept_memory_note_block(struct kept_memory *kept, uint64_t done, uint32_t count)
 {
     const uint64_t valid = load(&kept->head->valid);
     assert(count >= 1 && count <= KEPT_BLOCK_FLOATS);
     /* If the record is not of a begun update, because arrays are in no slots, nothing depends on
      * the progress, and a former process may have left any. */
     assert(kept->head->records[valid % 2].record.begun == 0 ||
-           load(&kept->head->progress) == 2 * offset);
+           load(&kept->head->progress) == 2 * done);
     kept->head->block_count = count;
-    store(&kept->head->progress, 2 * offset + 1);
+    store(&kept->head->progress, 2 * done + 1);
+}
+
+uint32_t kept_memory_noted(const struct kept_memory *kept)
+{
+    const bool noted = load(&kept->head->progress) % 2 != 0;
+    return noted ? (uint32_t)kept->head->block_count : 0;
 }
 
 void kept_memory_copy_block(struct kept_memory *kept,
                             float *const arrays[static OPTIMIZER_ARRAYS_MAX])
 {
     struct kept_head *head = kept->head;
-    const uint64_t progress = load(&head->progress), done = progress / 2;
-    const uint64_t count = head->block_count;
-    if (progress % 2 == 0) { return; }
+    const uint64_t done = load(&head->progress) / 2, count = kept_memory_noted(kept);
+    if (count == 0) { return; }
     assert(count <= KEPT_BLOCK_FLOATS && done + count <= kept->count);
     for (uint32_t a = 0; a < kept->arrays; a++) {
         if (arrays[a] == NULL) { continue; }
-        memcpy(arrays[a] + done, head->blocks[a], count * sizeof(float));
+        float *to = arrays[a] + kept->count - done - count;
+        memcpy(to, head->blocks[a], count * sizeof(float));
     }
     store(&head->progress, 2 * (done + count));
 }

@@ -99,17 +99,21 @@ bool kept_memory_read(const struct kept_memory *kept, struct kept_record *out);
 /* Make this record the valid one. If an update has begun by this record, it has changed nothing
  * yet, unless the previous record was about the same update. */
 void kept_memory_write(struct kept_memory *kept, const struct kept_record *record);
+/* Whether the valid record is of a begun update. */
+bool kept_memory_has_begun(const struct kept_memory *kept);
 /* Nothing is kept from now on. */
 void kept_memory_clear(struct kept_memory *kept);
 
-/* The floats of a begun update that are done. */
+/* The floats of a begun update that are done: an update begins with the last ones. */
 uint64_t kept_memory_done(const struct kept_memory *kept);
 /* Where the update of a block writes what `array` gets: at most KEPT_BLOCK_FLOATS, 64-byte
  * aligned. */
 float *kept_memory_block(const struct kept_memory *kept, uint32_t array);
-/* The block of `count` floats at `offset`, up to which all are done, is complete: in
+/* The block of `count` floats before the `done` last ones, which are done, is complete: in
  * kept_memory_block() for the arrays that are changed in place, and in all others. */
-void kept_memory_note_block(struct kept_memory *kept, uint64_t offset, uint32_t count);
+void kept_memory_note_block(struct kept_memory *kept, uint64_t done, uint32_t count);
+/* The floats of a block that is noted and not copied; 0: there is none. */
+uint32_t kept_memory_noted(const struct kept_memory *kept);
 /* Copy the noted block to those of `arrays` that are not NULL: then it is done. Nothing, if no
  * block is noted. */
 void kept_memory_copy_block(struct kept_memory *kept,

@@ -140,6 +140,7 @@ static void frame(struct ps *ps, const struct transport_event *event)
         .last = header->type == FRAME_PULL && header->count == 1,
         .chunk = chunk_number(client, header),
         .more = kind == CHUNK_MORE,
+        .by_lane = client->by_lane,
     };
     if (header->type == FRAME_PUSH && kind == CHUNK_LAST) { client->row_frames = 0; }
     /* No worker is of this generation: the sender wants the refusal, which has our step. */
@@ -447,6 +448,10 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
         variable_table_shard(config->variables, job->cluster.ps, config->identity.task.index);
     ps_peers_init(&ps->peers, norms, config->identity.task.index, job->cluster.ps,
                   &ps->ports.transport);
+    const uint32_t chunk_bytes = ps->ports.transport.chunk_bytes;
+    const bool places = push_place_exists(job, config->variables, place.count,
+                                          config->push_place_chunks, chunk_bytes);
+    const uint64_t chunks = (place.count * sizeof(float) - 1) / chunk_bytes + 1;
     ps_step_init(&ps->core, &(struct ps_step_config){
                                 .strategy = strategy->kind,
                                 .slices = job->train.slices,
@@ -454,9 +459,8 @@ enum tn_status ps_create(const struct ps_config *config, struct ps **out, struct
                                 .index = config->identity.task.index,
                                 .norms = norms,
                                 .rows = config->variables->row_table_count > 0,
-                                .places = push_place_exists(job, config->variables, place.count,
-                                                            config->push_place_chunks,
-                                                            ps->ports.transport.chunk_bytes),
+                                .places = places,
+                                .chunks = places && !norms ? (uint32_t)chunks : 0,
                                 .max_staleness = job->train.max_staleness,
                                 .evaluate_every = job_evaluate_every(job),
                                 .checkpoint_every = job->checkpoint.every_steps,

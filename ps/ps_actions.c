@@ -33,6 +33,13 @@ void ps_send(struct ps *ps, conn_id conn, struct frame_header header, struct buf
     ps->ports.transport.send(ps->ports.transport.ctx, conn, &header, body);
 }
 
+static void out_of_memory(struct ps *ps)
+{
+    log_error("out of memory for the %" PRIu64 " parameters of the next step: exiting",
+              ps->shard.config.count);
+    ps_finish(ps, TN_EXIT_ERROR);
+}
+
 static void answer(struct ps *ps, const struct ps_action *action)
 {
     struct buffer *values = ps->shard.answer;
@@ -48,6 +55,32 @@ static void answer(struct ps *ps, const struct ps_action *action)
         .first = shard_line(&ps->shard),
     };
     ps_send(ps, action->conn, header, buffer_retain(values));
+}
+
+/* Chunks of the values that are, or become, those of the step. */
+static void answer_chunks(struct ps *ps, const struct ps_action *action)
+{
+    const struct shard *shard = &ps->shard;
+    struct buffer *values = action->step == ps->core.step ? shard->answer : shard->next.answer;
+    const size_t chunk = shard->config.chunk_bytes;
+    assert(values != NULL && values->size == shard->config.count * sizeof(float));
+    assert(action->first + action->count <= shard_chunks(shard));
+    const size_t end = (shard_chunks(shard) - action->first) * chunk;
+    const size_t from = end - action->count * chunk;
+    struct buffer *part = buffer_part(values, from, size_min(end, values->size) - from);
+    if (part == NULL) {
+        out_of_memory(ps);
+        return;
+    }
+    struct frame_header header = {
+        .type = FRAME_VALUES_GROWING,
+        .generation = action->generation,
+        .step = action->step,
+        .sequence = action->round,
+        .first = shard_line(shard),
+        .offset = from,
+    };
+    ps_send(ps, action->conn, header, part);
 }
 
 static const char *refusal_text(enum refusal refusal)
@@ -81,13 +114,6 @@ static void refuse(struct ps *ps, const struct ps_action *action)
              ps->refusals, refusal_text(action->refusal), ps->core.step, ps->core.generation);
     ps->log_refusals_at_ms = ps->now_ms + PS_REFUSAL_LOG_MS;
     ps->refusals = 0;
-}
-
-static void out_of_memory(struct ps *ps)
-{
-    log_error("out of memory for the %" PRIu64 " parameters of the next step: exiting",
-              ps->shard.config.count);
-    ps_finish(ps, TN_EXIT_ERROR);
 }
 
 /* Whether a save of the previous values is in progress. */
@@ -128,6 +154,10 @@ static struct ps_client *collect(struct ps *ps, conn_id conn, struct buffer **bo
     if (client->sum == NULL) {
         out_of_memory(ps);
         return NULL;
+    }
+    if (shard_is_updated(&ps->shard, client->sum)) {
+        pushed_gradient_skip(client->sum);
+        return client;
     }
     pushed_gradient_add(client->sum, *body);
     *body = NULL;
@@ -181,6 +211,43 @@ static void send_part(struct ps *ps, const struct ps_action *action)
     ps_send(ps, conn, header, buffer_retain(part));
 }
 
+/* Pushes that came too late must not be copied to their place any longer, where values are. */
+static void end_places(struct ps *ps)
+{
+    for (uint32_t i = 0; i < ps->clients.count; i++) {
+        struct pushed_gradient *sum = ps->clients.items[i].sum;
+        if (sum != NULL && sum->array != NULL && sum->array == ps->shard.current[0]) {
+            pushed_gradient_end(sum);
+        }
+    }
+}
+
+/* A part of the update. The record shows that it has begun before any value of it is sent. */
+static void apply_chunks(struct ps *ps, const struct ps_action *action)
+{
+    const struct pushed_gradient *sums[SLICES_MAX];
+    const struct ps_actions *actions = &ps->actions;
+    assert(ps->core.applying && ps->core.begun);
+    FAILPOINT("ps.before_apply");
+    for (uint32_t i = 0; i < actions->part_count; i++) {
+        const conn_id conn = actions->part_conns[i];
+        sums[i] = conn.v != 0 ? ps_clients_find(&ps->clients, conn)->sum : NULL;
+        assert(conn.v == 0 || sums[i] != NULL);
+    }
+    if (!shard_begin_update(&ps->shard)) {
+        out_of_memory(ps);
+        return;
+    }
+    ps_kept_write(ps, action->step);
+    const uint64_t begun_ns = clock_monotonic_ns();
+    const bool applied =
+        shard_apply_chunks(&ps->shard, actions->parts, sums, actions->part_count, action->count);
+    time_spent_add(TIME_APPLY, begun_ns);
+    assert(applied); /* All memory was acquired when it began. */
+    FAILPOINT("ps.chunks_applied");
+    follow_up(ps, (struct ps_event){.type = PS_EV_APPLIED});
+}
+
 static void apply(struct ps *ps, uint64_t step)
 {
     assert(ps->core.applying);
@@ -198,6 +265,7 @@ static void apply(struct ps *ps, uint64_t step)
     time_spent_add(TIME_APPLY, begun_ns);
     if (ps->finished) { return; }
     if (applied) {
+        end_places(ps);
         losses_apply(ps->losses, step, ps->shard.config.slices, ps->actions.parts,
                      ps->actions.part_count);
         FAILPOINT("ps.before_keep");
@@ -297,9 +365,11 @@ void ps_carry_out(struct ps *ps, const struct ps_action *action, struct buffer *
         norms_hold(&ps->norms, action->first, (*body)->data);
         break;
     case PS_DO_APPLY: apply(ps, action->step); break;
+    case PS_DO_APPLY_CHUNKS: apply_chunks(ps, action); break;
     case PS_DO_KEEP: ps_kept_arrays(ps, action->values, action->step); break;
     case PS_DO_UNKEEP: ps_kept_arrays(ps, action->values, 0); break;
     case PS_DO_ANSWER: answer(ps, action); break;
+    case PS_DO_ANSWER_CHUNKS: answer_chunks(ps, action); break;
     case PS_DO_KEEP_LOOKUP:
         ps_client_keep_lookup(ps_clients_find(&ps->clients, action->conn), *body);
         *body = NULL;

@@ -39,11 +39,27 @@ void pushed_gradient_add(struct pushed_gradient *pushed, struct buffer *chunk)
     buffer_release(chunk);
 }
 
+void pushed_gradient_skip(struct pushed_gradient *pushed)
+{
+    assert(pushed->array != NULL || pushed->ended);
+    assert(pushed->count < pushed->capacity);
+    pushed->count++;
+}
+
+void pushed_gradient_end(struct pushed_gradient *pushed)
+{
+    assert(pushed->array != NULL);
+    buffer_release(pushed->array);
+    pushed->array = NULL;
+    pushed->ended = true;
+}
+
 void pushed_gradient_free(struct pushed_gradient *pushed)
 {
     if (pushed == NULL) { return; }
     buffer_release(pushed->array);
-    for (uint32_t i = 1; i <= pushed->count && pushed->array == NULL; i++) {
+    const bool has_chunks = pushed->array == NULL && !pushed->ended;
+    for (uint32_t i = 1; i <= pushed->count && has_chunks; i++) {
         buffer_release(pushed->chunks[pushed->capacity - i]);
     }
     free(pushed);

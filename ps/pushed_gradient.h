@@ -7,6 +7,7 @@
 #ifndef PS_PUSHED_GRADIENT_H
 #define PS_PUSHED_GRADIENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/buffer.h"
@@ -15,6 +16,7 @@ struct pushed_gradient {
     uint32_t count, capacity;
     struct buffer *array;    /* Has the chunks, in their order; NULL: `chunks` has them. */
     uint32_t chunk_bytes;    /* In the array, of all chunks but the last. */
+    bool ended;              /* It has no chunks any longer, and needs none. */
     struct buffer *chunks[]; /* [capacity]; the last `count` have arrived. One reference each. */
 };
 
@@ -26,6 +28,10 @@ struct pushed_gradient *pushed_gradient_create_in(uint32_t capacity, struct buff
                                                   uint32_t chunk_bytes);
 /* Put the next chunk in front of those that have arrived (T9). Takes one reference. */
 void pushed_gradient_add(struct pushed_gradient *pushed, struct buffer *chunk);
+/* The next chunk is not needed, and nothing will read it. */
+void pushed_gradient_skip(struct pushed_gradient *pushed);
+/* The array is released: neither the chunks in it nor later ones are needed any longer. */
+void pushed_gradient_end(struct pushed_gradient *pushed);
 /* Releases the chunks. NULL is allowed. */
 void pushed_gradient_free(struct pushed_gradient *pushed);
 

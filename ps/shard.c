@@ -73,32 +73,6 @@ uint32_t shard_chunks(const struct shard *shard)
     return (uint32_t)((array_bytes(shard) - 1) / shard->config.chunk_bytes + 1);
 }
 
-void shard_hold(struct shard *shard, uint32_t first, struct pushed_gradient *sum)
-{
-    assert(first < shard->config.slices);
-    assert(sum == NULL || sum->count == shard_chunks(shard));
-    pushed_gradient_free(shard->slots[first]);
-    shard->slots[first] = sum;
-}
-
-void shard_release(struct shard *shard, uint32_t first)
-{
-    shard_hold(shard, first, NULL);
-}
-
-void shard_release_all(struct shard *shard)
-{
-    for (uint32_t i = 0; i < shard->config.slices; i++) { shard_release(shard, i); }
-}
-
-bool shard_release_previous(struct shard *shard)
-{
-    if (shard->previous == NULL) { return false; }
-    buffer_release(shard->previous);
-    shard->previous = NULL;
-    return true;
-}
-
 /* ------------------------------------------------------------------ update */
 
 uint32_t shard_line(const struct shard *shard)
@@ -176,10 +150,11 @@ static void fill_answer(const struct shard *shard, const float *values, const fl
 static const float *pushed_at(const struct shard *shard, uint32_t slot, uint64_t offset)
 {
     const uint64_t chunk = shard->config.chunk_bytes / sizeof(float);
-    assert(shard->slots[slot] != NULL && offset < shard->config.count);
-    const struct buffer *array = shard->slots[slot]->array;
-    if (array != NULL) { return (const float *)array->data + offset; }
-    return (const float *)shard->slots[slot]->chunks[offset / chunk]->data + offset % chunk;
+    const struct pushed_gradient *source = shard->sources[slot];
+    assert(source != NULL && offset < shard->config.count);
+    assert(offset / chunk + source->count >= source->capacity && !source->ended);
+    if (source->array != NULL) { return (const float *)source->array->data + offset; }
+    return (const float *)source->chunks[offset / chunk]->data + offset % chunk;
 }
 
 /* The length of the block at `offset`, which is in one chunk. */
@@ -252,12 +227,18 @@ static void update_block(const struct shard *shard, const float *gradient, uint6
     if (fills) { fill_answer(shard, out[0], out[shard->arrays - 1], answer, offset, count); }
 }
 
-static uint32_t plan_sums(const struct shard *shard, const struct slice_node *parts,
-                          uint32_t part_count, struct slice_node *whole,
-                          struct slice_sum sums[static SLICES_MAX])
+/* `pushed`: see shard_apply_chunks(); NULL: all are in their slots. */
+static uint32_t plan_sums(struct shard *shard, const struct slice_node *parts,
+                          const struct pushed_gradient *const *pushed, uint32_t part_count,
+                          struct slice_node *whole, struct slice_sum sums[static SLICES_MAX])
 {
     assert(part_count >= 1 && part_count <= shard->config.slices);
-    for (uint32_t i = 0; i < part_count; i++) { assert(shard->slots[parts[i].first] != NULL); }
+    for (uint32_t i = 0; i < part_count; i++) {
+        const uint32_t slot = parts[i].first;
+        const bool is_held = pushed == NULL || pushed[i] == NULL;
+        shard->sources[slot] = is_held ? shard->slots[slot] : pushed[i];
+        assert(shard->sources[slot] != NULL);
+    }
     *whole = slices_join(parts, part_count);
     return slices_plan(shard->config.slices, *whole, parts, part_count, sums);
 }
@@ -277,7 +258,7 @@ void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t
 {
     struct slice_node whole;
     struct slice_sum sums[SLICES_MAX];
-    uint32_t sum_count = plan_sums(shard, parts, part_count, &whole, sums);
+    uint32_t sum_count = plan_sums(shard, parts, NULL, part_count, &whole, sums);
     measurement_begin(out, shard->config.first, shard->config.count);
     uint32_t count;
     for (uint64_t offset = 0; offset < shard->config.count; offset += count) {
@@ -324,8 +305,21 @@ void shard_in_place(const struct shard *shard, float *arrays[static OPTIMIZER_AR
     }
 }
 
+/* The block before the `done` last floats, which is in one chunk. Returns its offset. */
+static uint64_t block_before(const struct shard *shard, uint64_t done, uint32_t *count)
+{
+    const uint64_t chunk = shard->config.chunk_bytes / sizeof(float);
+    const uint64_t most = shard->config.kept != NULL ? (uint64_t)KEPT_BLOCK_FLOATS : BLOCK;
+    assert(done < shard->config.count);
+    const uint64_t end = shard->config.count - done;
+    const uint64_t first = u64_max((end - 1) / chunk * chunk, (end - 1) / most * most);
+    *count = (uint32_t)(end - first);
+    return first;
+}
+
+/* Update the last `until` floats, as far as they are not done. */
 static void apply_blocks(struct shard *shard, const struct slice_sum *sums, uint32_t sum_count,
-                         uint32_t root)
+                         uint32_t root, uint64_t until)
 {
     struct kept_memory *kept = shard->config.kept;
     struct shard_update *next = &shard->next;
@@ -333,11 +327,10 @@ static void apply_blocks(struct shard *shard, const struct slice_sum *sums, uint
     static_assert((int)KEPT_BLOCK_FLOATS <= (int)BLOCK, "the sum of a block fits");
     shard_in_place(shard, changed);
     uint32_t count;
-    for (; next->done < shard->config.count; next->done += count) {
-        count = block_at(shard, next->done);
-        if (kept != NULL) { count = u32_min(count, KEPT_BLOCK_FLOATS); }
-        const float *sum = sum_block(shard, sums, sum_count, root, next->done, count);
-        update_block(shard, sum, next->done, count, next->arrays, next->answer);
+    for (; next->done < until; next->done += count) {
+        const uint64_t offset = block_before(shard, next->done, &count);
+        const float *sum = sum_block(shard, sums, sum_count, root, offset, count);
+        update_block(shard, sum, offset, count, next->arrays, next->answer);
         if (kept != NULL) { kept_memory_note_block(kept, next->done, count); }
         FAILPOINT("ps.mid_apply");
         if (kept != NULL) { kept_memory_copy_block(kept, changed); }
@@ -362,10 +355,25 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
     struct slice_node whole;
     struct slice_sum sums[SLICES_MAX];
     if (!shard_begin_update(shard)) { return false; }
-    uint32_t sum_count = plan_sums(shard, parts, part_count, &whole, sums);
-    apply_blocks(shard, sums, sum_count, whole.first);
+    uint32_t sum_count = plan_sums(shard, parts, NULL, part_count, &whole, sums);
+    apply_blocks(shard, sums, sum_count, whole.first, shard->config.count);
     for (uint32_t i = 0; i < part_count; i++) { shard_release(shard, parts[i].first); }
     end_update(shard);
+    return true;
+}
+
+bool shard_apply_chunks(struct shard *shard, const struct slice_node *parts,
+                        const struct pushed_gradient *const *sums, uint32_t part_count,
+                        uint32_t chunks)
+{
+    struct slice_node whole;
+    struct slice_sum plan[SLICES_MAX];
+    const uint64_t chunk = shard->config.chunk_bytes / sizeof(float);
+    assert(chunks >= 1 && chunks < shard_chunks(shard));
+    if (!shard_begin_update(shard)) { return false; }
+    const uint32_t count = plan_sums(shard, parts, sums, part_count, &whole, plan);
+    const uint64_t left = (shard_chunks(shard) - chunks) * chunk;
+    apply_blocks(shard, plan, count, whole.first, shard->config.count - left);
     return true;
 }
 

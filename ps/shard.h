@@ -50,7 +50,7 @@ struct shard_config {
 struct shard_update {
     struct buffer *arrays[OPTIMIZER_ARRAYS_MAX]; /* The next ones; NULL: no update has begun. */
     struct buffer *answer;
-    uint64_t done; /* Floats. */
+    uint64_t done; /* Floats, from the last one on. */
 };
 
 struct shard {
@@ -71,7 +71,8 @@ struct shard {
     /* The previous values, if they were retired: a push waits for their memory. Or NULL. */
     struct buffer *former;
     struct shard_update next;
-    struct pushed_gradient *slots[SLICES_MAX]; /* Pushed sums, by first slice. Owned. */
+    struct pushed_gradient *slots[SLICES_MAX];         /* Pushed sums, by first slice. Owned. */
+    const struct pushed_gradient *sources[SLICES_MAX]; /* Those that are being added up. */
     /* One block of the gradient, and of each new array that is streamed (shard.c). */
     float *sum, *blocks[OPTIMIZER_ARRAYS_MAX];
 };
@@ -118,6 +119,15 @@ bool shard_begin_update(struct shard *shard);
 /* Apply one update, which may have begun, by the sum of `parts`: disjoint nodes that together
  * are one node of the tree, in their slots, which are released. False: as above. */
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count);
+/* The same for no more than the last `chunks` chunks of the shard: then the update stays begun. The
+ * sum of `parts[i]` is `sums[i]` or, if that is NULL, in its slot; it has these chunks. No slot is
+ * released. */
+bool shard_apply_chunks(struct shard *shard, const struct slice_node *parts,
+                        const struct pushed_gradient *const *sums, uint32_t part_count,
+                        uint32_t chunks);
+/* Whether the next chunk of a push that shard_begin_push() has placed is late: the update has
+ * written values there. */
+bool shard_is_updated(const struct shard *shard, const struct pushed_gradient *sum);
 
 /* Floats [first, first + count) of the shard's gradient. */
 struct shard_gradient {
@@ -139,7 +149,8 @@ void shard_unkeep(struct shard *shard, bool arrays);
 /* The arrays that the begun update changes in place; NULL: it does not change this one in place. */
 void shard_in_place(const struct shard *shard, float *arrays[static OPTIMIZER_ARRAYS_MAX]);
 /* Fill in the positions in the kept memory: the fields of `record` that name slots, and the counts
- * of updates. False: a part of the shard is not in the kept memory. */
+ * of updates. False: a part of the shard is not in the kept memory, or was not when the update
+ * began that is not at its beginning any longer. */
 bool shard_describe(const struct shard *shard, struct kept_record *record);
 /* Take over the state of a former process from the valid record of the memory, and
  * complete the block that the process was changing. The shard must be empty. */
@@ -147,8 +158,8 @@ void shard_recover(struct shard *shard, const struct kept_record *record);
 
 /* For the other files of the shard. Memory for an array. NULL: out of memory. */
 struct buffer *shard_acquire_array(const struct shard *shard, uint32_t array);
-/* The place of a push for the values that replace it. NULL: there is none, or a push that is not
- * part of the update is being collected there. */
+/* The place of a push, for the values that replace it. NULL: there is none. If the push is still
+ * being collected, see shard_is_updated(); when the update has ended, pushed_gradient_end(). */
 struct buffer *shard_take_place(struct shard *shard);
 /* No push waits for the memory of a retired answer from now on. */
 void shard_release_former(struct shard *shard);

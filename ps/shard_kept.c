@@ -31,6 +31,9 @@ bool shard_describe(const struct shard *shard, struct kept_record *record)
     record->previous = slot_of(shard, shard->previous, &whole);
     record->evaluation = slot_of(shard, shard->kept_answer, &whole);
     record->begun = shard->next.answer != NULL;
+    /* If an array was outside of the slots when the update began, no record has its progress. */
+    const bool lacks_progress = shard->next.done > 0 && !kept_memory_has_begun(shard->config.kept);
+    whole = whole && !(record->begun != 0 && lacks_progress);
     record->updates = shard->updates;
     record->kept_updates = shard->kept_updates;
     return whole;

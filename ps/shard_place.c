@@ -1,7 +1,35 @@
-/* Where a push is collected: in the memory of the next values (ps/push_place.h). */
+/* Where pushes are: held in slots, or collected in the memory of the next values
+ * (ps/push_place.h). */
 #include <assert.h>
 
+#include "common/base/minmax.h"
 #include "ps/shard.h"
+
+void shard_hold(struct shard *shard, uint32_t first, struct pushed_gradient *sum)
+{
+    assert(first < shard->config.slices);
+    assert(sum == NULL || (sum->count == shard_chunks(shard) && !sum->ended));
+    pushed_gradient_free(shard->slots[first]);
+    shard->slots[first] = sum;
+}
+
+void shard_release(struct shard *shard, uint32_t first)
+{
+    shard_hold(shard, first, NULL);
+}
+
+void shard_release_all(struct shard *shard)
+{
+    for (uint32_t i = 0; i < shard->config.slices; i++) { shard_release(shard, i); }
+}
+
+bool shard_release_previous(struct shard *shard)
+{
+    if (shard->previous == NULL) { return false; }
+    buffer_release(shard->previous);
+    shard->previous = NULL;
+    return true;
+}
 
 void shard_release_former(struct shard *shard)
 {
@@ -41,13 +69,16 @@ struct pushed_gradient *shard_begin_push(struct shard *shard)
 struct buffer *shard_take_place(struct shard *shard)
 {
     struct buffer *place = shard->place;
-    if (place == NULL) { return NULL; }
-    bool is_free = buffer_is_exclusive(place);
-    for (uint32_t i = 0; i < shard->config.slices && !is_free; i++) {
-        is_free = shard->slots[i] != NULL && shard->slots[i]->array == place;
-    }
     shard->place = NULL;
-    if (is_free) { return place; }
-    buffer_release(place);
-    return NULL;
+    return place;
+}
+
+bool shard_is_updated(const struct shard *shard, const struct pushed_gradient *sum)
+{
+    if (sum->ended) { return true; }
+    if (sum->array == NULL || sum->array != shard->next.arrays[0]) { return false; }
+    const uint64_t chunk = shard->config.chunk_bytes / sizeof(float);
+    assert(sum->count < sum->capacity);
+    const uint64_t end = u64_min((sum->capacity - sum->count) * chunk, shard->config.count);
+    return shard->next.done > shard->config.count - end;
 }

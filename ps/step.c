@@ -196,6 +196,7 @@ static void leave_generation(struct ps_step *s, struct ps_actions *out)
     if (s->generation != 0) { ps_act(out, PS_DO_FORGET); }
     s->generation = s->step = 0;
     s->applying = s->has_previous = s->begun = s->recovered = false;
+    s->parts_done = s->parts_applying = 0;
     s->kept_evaluation = s->kept_checkpoint = s->waits_for_checkpoint = 0;
     lateness_stop(&s->lateness);
     ps_norm_forget(s);
@@ -325,8 +326,20 @@ static void applied(struct ps_step *s, struct ps_actions *out)
     if (!s->applying) { return; }
     assert(s->generation != 0);
     s->applying = false;
-    s->has_previous = true;
     s->strategy->applied(s, out);
+}
+
+/* Another frame has taken the place of values that were being sent to the connection. */
+static void end_grown(struct ps_step *s, const struct ps_event *event, const struct ps_actions *out)
+{
+    if (event->type != PS_EV_PUSH && event->type != PS_EV_PULL) { return; }
+    for (uint32_t i = 0; i < out->count; i++) {
+        const struct ps_action *action = &out->items[i];
+        if (action->type != PS_DO_REFUSE && action->type != PS_DO_ANSWER) { continue; }
+        for (uint32_t p = 0; p < s->peer_count; p++) {
+            if (s->peers[p].conn.v == action->conn.v) { s->peers[p].grown = 0; }
+        }
+    }
 }
 
 void ps_step_init(struct ps_step *s, const struct ps_step_config *config)
@@ -336,6 +349,7 @@ void ps_step_init(struct ps_step *s, const struct ps_step_config *config)
     assert(!config->norms || config->strategy == STRATEGY_PS_SYNC);
     assert(!config->norms || config->index < config->ps);
     assert(config->ps <= PS_MAX);
+    assert(config->chunks == 0 || (config->places && !config->norms && !config->rows));
     memset(s, 0, sizeof *s);
     s->config = *config;
     s->strategy = strategies[config->strategy];
@@ -362,5 +376,6 @@ void ps_step_handle(struct ps_step *s, const struct ps_event *event, struct ps_a
     case PS_EV_SAVED: save_ended(s, event->checkpoint, true); break;
     case PS_EV_SAVE_FAILED: save_ended(s, event->checkpoint, false); break;
     }
+    end_grown(s, event, out);
     if (s->generation != 0) { s->strategy->advance(s, out); }
 }

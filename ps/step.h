@@ -26,6 +26,10 @@
  * generation or of an earlier step is dropped; its sender keeps the parts of the current step and
  * of the one before, since no ps is more than one step behind another.
  *
+ * With `chunks`, an update follows the pushes: what all slices have in common of the chunks that
+ * have arrived, which are the last ones of the shard, is applied before the rest arrives, and sent.
+ * From then on the update has begun, as that of a ps which continues below.
+ *
  * With kept memory (ps/kept_memory.h) a ps that was killed continues: it serves the generation and
  * step that it had. If the update of the step had begun, it is completed when the pushes arrive
  * again, which the workers repeat: until then the values of the step are whole, but its state
@@ -70,6 +74,7 @@ struct ps_step_config {
     bool norms;                  /* Sync: an update needs the norm of the whole gradient. */
     bool rows;                   /* The model has tables; one save is in progress at most. */
     bool places;            /* Sync: pushes are collected in the memory of previous values (P4). */
+    uint32_t chunks;        /* Sync: of a push, if updates follow them (P17); 0: they do not. */
     uint64_t max_staleness; /* Async; STALENESS_FREE: unbounded. */
     /* Sync: values of multiples of these are kept; 0: none are. */
     uint64_t evaluate_every, checkpoint_every;
@@ -104,6 +109,7 @@ struct ps_event {
     uint32_t first, count;
     uint32_t chunk;           /* PUSH: the number of the chunk, by arrival. */
     bool more;                /* PUSH: other chunks follow. */
+    bool by_lane;             /* PUSH, PULL: the connection is one through shared memory. */
     uint64_t epoch, revision; /* PULL: of the order that the worker follows. */
     bool last;                /* PULL: `step` is the last one of that order. */
     const struct run *run;
@@ -117,14 +123,18 @@ enum ps_action_type {
     PS_DO_HOLD,    /* Put these and the event's body into slot `first`, in place of its content. */
     PS_DO_DROP,    /* Release these and the event's body. */
     PS_DO_RELEASE, /* Release slot `first`. */
-    PS_DO_RELEASE_ALL, /* Release every slot and all collected chunks. */
-    PS_DO_MEASURE,     /* Compute this ps's part of the norm of the sum of `parts`. */
-    PS_DO_SEND_PART,   /* Send it, or with `previous` that of the step before, to ps `first`. */
-    PS_DO_HOLD_PART,   /* Keep the event's body as the part of ps `first`. */
-    PS_DO_APPLY,       /* Update the values by the sum of `parts`; release their slots. */
+    PS_DO_RELEASE_ALL,  /* Release every slot and all collected chunks. */
+    PS_DO_MEASURE,      /* Compute this ps's part of the norm of the sum of `parts`. */
+    PS_DO_SEND_PART,    /* Send it, or with `previous` that of the step before, to ps `first`. */
+    PS_DO_HOLD_PART,    /* Keep the event's body as the part of ps `first`. */
+    PS_DO_APPLY,        /* Update the values by the sum of `parts`; release their slots. */
+    PS_DO_APPLY_CHUNKS, /* The same for no more than the last `count` chunks, and nothing is
+                           released; begin the update, or continue it. Answered by APPLIED. */
     PS_DO_KEEP, /* Keep the current arrays, of `step`, as `kept`, in place of those kept before. */
     PS_DO_UNKEEP,        /* Release the arrays kept as `kept`. */
     PS_DO_ANSWER,        /* Send values to `conn` as those of `step`: which ones is in `values`. */
+    PS_DO_ANSWER_CHUNKS, /* Send `count` chunks of the values of `step`, after the `first` last ones
+                            of them, to `conn`. The update may still be making the others. */
     PS_DO_KEEP_LOOKUP,   /* Keep the event's body as the waiting lookup of `conn`. */
     PS_DO_ANSWER_LOOKUP, /* Send the rows of `step` that the event's body, or that of the waiting
                             lookup, names to `conn`. */
@@ -157,12 +167,15 @@ struct ps_action {
 enum { PS_ACTIONS_MAX = SLICES_MAX + 2 * TRANSPORT_CONNECTIONS_MAX + 16, PS_SAVES_MAX = 2 };
 
 /* To be carried out in this order. None can fail at once; MEASURE, APPLY, LOAD and SAVE are
- * answered by events. At most one action is an APPLY or a MEASURE, whose parts are in `parts`. */
+ * answered by events. At most one action is an APPLY, APPLY_CHUNKS or MEASURE, whose parts are in
+ * `parts`. */
 struct ps_actions {
     uint32_t count;
     struct ps_action items[PS_ACTIONS_MAX];
     uint32_t part_count;
     struct slice_node parts[SLICES_MAX];
+    /* APPLY_CHUNKS: the connections whose collected chunks they are; 0: they are in their slots. */
+    conn_id part_conns[SLICES_MAX];
 };
 
 /* The state with which a ps continues with the arrays of a former process (P13). */
@@ -189,7 +202,12 @@ struct ps_peer {
     bool last;                /* `wanted` is the last step of that order. */
     uint64_t round;           /* In its last push or pull. */
     uint64_t answered;        /* The last step its pushes were answered with; 0: none. */
-    uint32_t collected;       /* Chunks of the push that it is sending. */
+    uint32_t collected;       /* Chunks of the push that it is sending, */
+    uint64_t pushed_step;     /* and the step and slices of that push. */
+    struct slice_node pushed;
+    bool by_lane;         /* Its last push or pull came through shared memory. */
+    uint32_t grown;       /* Chunks of the values of the next step that were sent; 0: none. */
+    uint64_t grown_round; /* Their round. */
     struct ps_lookup lookup;
 };
 
@@ -213,9 +231,11 @@ struct ps_step {
     enum run_phase phase; /* In the last order. */
     uint64_t ordered_generation, ordered_checkpoint, ordered_step;
     uint64_t run_ms, ordered_run_ms; /* When the run of the generation, of the order began. */
-    /* P13: the update of the current step has begun in a previous process. Its state is no longer
-     * saved, and only values are sent. */
+    /* P13, P17: the update of the current step has begun, here or in a previous process. Its state
+     * is no longer saved, and only values are sent. */
     bool begun;
+    uint32_t parts_done;      /* The last chunks that are updated, in this process, */
+    uint32_t parts_applying;  /* and after the last APPLY_CHUNKS; 0: none is in progress. */
     bool recovered;           /* The generation is one of a previous process. */
     uint64_t epoch, revision; /* The last order. */
     uint64_t save_checkpoint, save_step;

@@ -19,7 +19,13 @@ void ps_collect(struct ps_step *s, const struct ps_event *event, struct ps_actio
     if (s->generation == 0 || s->generation != event->generation) { return; }
     struct ps_peer *peer = ps_peer_of(s, event->conn);
     if (peer == NULL || peer->collected != event->chunk) { return; }
-    if (peer->collected == 0) { place(s, event, out); }
+    if (peer->collected == 0) {
+        place(s, event, out);
+        peer->pushed_step = event->step;
+        peer->pushed = (struct slice_node){event->first, event->count};
+        peer->by_lane = event->by_lane;
+        peer->round = event->round;
+    }
     peer->collected++;
     ps_act(out, PS_DO_COLLECT)->conn = event->conn;
 }

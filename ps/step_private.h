@@ -1,8 +1,8 @@
 /*
  * ps/step_private.h: what the files of the ps core share; private to them. step.c handles orders,
  * loads and saves; step_recover.c the return of a killed ps; step_chunks.c the chunks of pushes;
- * step_sync.c and step_async.c are the strategies, step_norm.c the parts of
- * norms.
+ * step_parts.c updates that follow them; step_sync.c and step_async.c are the strategies,
+ * step_norm.c the parts of norms.
  */
 #ifndef PS_STEP_PRIVATE_H
 #define PS_STEP_PRIVATE_H
@@ -63,6 +63,17 @@ extern const struct ps_strategy ps_strategy_sync, ps_strategy_async;
 
 /* Name the held pushes, which cover all slices, in `parts`. */
 void ps_sync_list(const struct ps_step *s, struct ps_actions *out);
+
+/* P17. How many chunks can be updated because all slices have them, if more can than are; fewer
+ * than all. 0: no answer would come sooner, or the update does not follow the chunks. */
+uint32_t ps_parts_ready(const struct ps_step *s);
+/* Name the nodes of which the last `chunks` chunks are held or collected in `parts`. */
+void ps_parts_list(const struct ps_step *s, uint32_t chunks, struct ps_actions *out);
+/* The chunks of the last APPLY_CHUNKS are updated: send them. */
+void ps_parts_applied(struct ps_step *s, struct ps_actions *out);
+/* The step was applied: send the chunks of its values that the connection lacks. False: it has
+ * none. */
+bool ps_parts_answer_rest(struct ps_step *s, struct ps_peer *peer, struct ps_actions *out);
 
 /* P11. The pushes cover all slices: whether the norm of the step is known; if not, get it. */
 bool ps_norm_known(struct ps_step *s, struct ps_actions *out);

@@ -1,4 +1,4 @@
-/* Sync: all slices of a step are one update (P3, P4). */
+/* Sync: all slices of a step are one update (P3, P4, P17). */
 #include "ps/step_private.h"
 
 #include <assert.h>
@@ -118,12 +118,31 @@ void ps_sync_list(const struct ps_step *s, struct ps_actions *out)
     }
 }
 
+/* Apply the chunks that all slices have, if nothing forbids the next step (P17). */
+static void apply_chunks(struct ps_step *s, struct ps_actions *out)
+{
+    const uint32_t ready = ps_parts_ready(s);
+    if (ready == 0 || waits_for_order(s) || ps_gate_is_closed(s, s->step)) { return; }
+    keep_multiples(s, out);
+    ps_parts_list(s, ready, out);
+    s->begun = s->applying = true;
+    s->has_previous = false;
+    s->parts_applying = ready;
+    struct ps_action *action = ps_act(out, PS_DO_APPLY_CHUNKS);
+    action->step = s->step;
+    action->count = ready;
+}
+
 /* Apply the held pushes if they are complete and nothing forbids the next step. */
 static void apply_if_complete(struct ps_step *s, struct ps_actions *out)
 {
     assert(s->generation != 0);
     s->waits_for_checkpoint = 0;
-    if (s->applying || slice_set_count(&s->covered) < s->config.slices) { return; }
+    if (s->applying) { return; }
+    if (slice_set_count(&s->covered) < s->config.slices) {
+        apply_chunks(s, out);
+        return;
+    }
     /* Also while this ps has to wait: the others need its part. */
     bool has_norm = ps_norm_known(s, out);
     if (waits_for_order(s)) {
@@ -169,7 +188,10 @@ static void pull(struct ps_step *s, const struct ps_event *event, struct ps_acti
     /* A worker that pulls starts over: it may have dropped earlier answers, and it ignores the
      * answer that it waited for. */
     struct ps_peer *peer = ps_peer_of(s, event->conn);
-    if (peer != NULL) { peer->answered = peer->wanted = 0; }
+    if (peer != NULL) {
+        peer->answered = peer->wanted = peer->grown = 0;
+        peer->by_lane = event->by_lane;
+    }
     if (step == s->step) {
         ps_answer(s, out, event->conn, event->round, step, VALUES_CURRENT);
     } else if (step + 1 == s->step && s->has_previous) {
@@ -210,6 +232,7 @@ static void lookup(struct ps_step *s, const struct ps_event *event, struct ps_ac
 
 static void answer_waiting(struct ps_step *s, struct ps_peer *peer, struct ps_actions *out)
 {
+    if (ps_parts_answer_rest(s, peer, out)) { return; }
     if (peer->wanted != 0 && peer->wanted <= s->step) {
         peer->wanted = 0;
         peer->answered = s->step;
@@ -224,8 +247,14 @@ static void answer_waiting(struct ps_step *s, struct ps_peer *peer, struct ps_ac
 static void applied(struct ps_step *s, struct ps_actions *out)
 {
     assert(!s->applying);
+    if (s->parts_applying != 0) {
+        ps_parts_applied(s, out);
+        return;
+    }
     s->step++;
     s->begun = false;
+    s->has_previous = true;
+    s->parts_done = 0;
     ps_norm_applied(s);
     memset(&s->covered, 0, sizeof s->covered);
     if (s->phase == RUN_RUNNING) { lateness_begin(&s->lateness, s->now_ms); }

@@ -34,17 +34,23 @@ struct frame_header ps_frames_push(const struct training_loop *loop,
     };
 }
 
+bool ps_frames_are_values(const struct frame_header *header)
+{
+    return header->type == FRAME_VALUES || header->type == FRAME_VALUES_GROWING;
+}
+
 struct loop_event ps_frames_answer(uint32_t ps, const struct frame_header *header)
 {
-    assert(header->type == FRAME_VALUES || header->type == FRAME_REFUSED);
+    const bool refused = header->type == FRAME_REFUSED;
+    assert(refused || ps_frames_are_values(header));
     struct loop_event event = {
-        .type = header->type == FRAME_VALUES ? LOOP_EV_VALUES : LOOP_EV_REFUSED,
+        .type = refused ? LOOP_EV_REFUSED : LOOP_EV_VALUES,
         .ps = ps,
         .generation = header->generation,
         .step = header->step,
         .round = header->sequence,
     };
-    if (header->type == FRAME_REFUSED) { event.refusal = (enum refusal)header->first; }
+    if (refused) { event.refusal = (enum refusal)header->first; }
     return event;
 }
 

@@ -170,11 +170,13 @@ static void link_changed(struct training_loop *loop, uint32_t index, bool up)
 static void take_chunk(struct loop_ps *ps, const struct loop_event *event, struct loop_actions *out)
 {
     assert(!ps->held);
-    if (event->chunk == 0) { ps->taken = 0; }
-    if (event->chunk != ps->taken || (ps->taken > 0 && event->step != ps->held_step)) { return; }
+    if (event->number == 0) { ps->taken = 0; }
+    if (event->number != ps->taken || (ps->taken > 0 && event->step != ps->held_step)) { return; }
     struct loop_action *action = loop_act(out, LOOP_DO_TAKE);
     action->ps = event->ps;
     action->chunk = event->chunk;
+    action->number = event->number;
+    action->growing = event->growing;
     ps->held_step = event->step;
     ps->taken++;
     if (event->more) { return; }

@@ -93,7 +93,9 @@ struct loop_event {
     uint32_t ps;
     uint64_t generation, step;
     uint64_t round;  /* VALUES: of the request that they answer. */
-    uint32_t chunk;  /* VALUES: the number of the chunk. */
+    uint32_t chunk;  /* VALUES: the place of the chunk, */
+    uint32_t number; /* and how many of the answer have arrived before it. */
+    bool growing;    /* VALUES: they come from the last chunk to the first one. */
     bool more;       /* VALUES: other chunks follow. */
     uint64_t ps_set; /* LISTED: a bit for each ps. */
     enum refusal refusal;
@@ -122,7 +124,8 @@ struct loop_action {
     uint64_t round;   /* COMPUTE, PUSH, PULL: to be sent, and returned with the answer. */
     uint64_t push_to; /* COMPUTE: a bit for each ps. */
     uint32_t first_node, node_count;
-    uint32_t chunk;           /* TAKE. */
+    uint32_t chunk, number; /* TAKE. */
+    bool growing;
     uint64_t epoch, revision; /* PULL: of the order that the loop follows. */
     bool last;                /* PULL: `step` is the last one of that order. */
     bool test;                /* LIST. */
@@ -145,11 +148,11 @@ struct loop_ps {
     bool up;
     bool held;          /* The next values contain its shard. */
     uint64_t held_step; /* The step of that shard. */
-    uint32_t taken;   /* Not held: chunks of `held_step` that were taken, from the first one on. */
-    bool asked;       /* GATHER: a pull is in progress on this connection. */
-    uint32_t sent;    /* WHOLE: nodes sent on this connection, or being computed and sent. */
-    bool looked_up;   /* It has answered with all rows of the lookup, or has none of them. */
-    bool lookup_sent; /* A piece of it is asked for on this connection. */
+    uint32_t taken;     /* Not held: chunks of `held_step` that were taken, in their order. */
+    bool asked;         /* GATHER: a pull is in progress on this connection. */
+    uint32_t sent;      /* WHOLE: nodes sent on this connection, or being computed and sent. */
+    bool looked_up;     /* It has answered with all rows of the lookup, or has none of them. */
+    bool lookup_sent;   /* A piece of it is asked for on this connection. */
     uint64_t retry_at_ms;
 };
 

@@ -164,6 +164,23 @@ bool value_array_take(struct value_array *array, uint32_t ps, uint32_t number, s
     return take_chunk(array, use_range(array, ps * VALUE_BODIES_MAX + number), offset, body);
 }
 
+bool value_array_copy(struct value_array *array, uint32_t ps, uint32_t number, bool first,
+                      size_t offset, const struct buffer *body)
+{
+    const bool by_chunk = array->sharing == VALUES_BY_CHUNK;
+    assert(ps < PS_MAX && offset + body->size <= array->values->size);
+    if (array->sharing != VALUES_COPIED && (first || by_chunk)) {
+        assert(!by_chunk || number < VALUE_BODIES_MAX);
+        struct value_range *range =
+            use_range(array, by_chunk ? ps * VALUE_BODIES_MAX + number : ps);
+        buffer_release(range->held);
+        range->held = NULL;
+        if (!restore(array, range)) { return false; }
+    }
+    memcpy((uint8_t *)array->values->data + offset, body->data, body->size);
+    return true;
+}
+
 bool value_array_complete(struct value_array *array)
 {
     if (array->sharing != VALUES_BY_ANSWER) { return true; }

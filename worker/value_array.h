@@ -71,6 +71,11 @@ void value_array_close(struct value_array *array); /* Also of an array that is a
 MUST_CHECK bool value_array_take(struct value_array *array, uint32_t ps, uint32_t number,
                                  size_t offset, struct buffer *body);
 
+/* The same for a body of an answer whose bodies come in any order, which `first` begins: it is
+ * copied, wherever it is. */
+MUST_CHECK bool value_array_copy(struct value_array *array, uint32_t ps, uint32_t number,
+                                 bool first, size_t offset, const struct buffer *body);
+
 /* All answers were taken, and are to be read now. False: as above. */
 MUST_CHECK bool value_array_complete(struct value_array *array);
 

@@ -54,7 +54,7 @@ static const char *frame_fault(struct worker *worker, uint32_t ps,
                                const struct frame_header *header, enum chunk_kind *kind)
 {
     uint64_t shard = worker->places[ps].count * sizeof(float) * (worker->has_averages ? 2 : 1);
-    bool values = header->type == FRAME_VALUES;
+    const bool values = ps_frames_are_values(header);
     if (!values && header->type != FRAME_REFUSED) { return "a worker does not accept this type"; }
     return chunks_fault(&worker->answers[ps], header, values ? shard : 0,
                         worker->ports.transport.chunk_bytes, kind);
@@ -102,6 +102,8 @@ static void frame(struct worker *worker, uint32_t ps, const struct transport_eve
     if (kind == CHUNK_REPEATED) { return; }
     struct loop_event next = ps_frames_answer(ps, header);
     next.chunk = (uint32_t)(header->offset / worker->ports.transport.chunk_bytes);
+    next.number = worker->answers[ps].number;
+    next.growing = wire_is_last_first(header->type);
     next.more = kind == CHUNK_MORE;
     feed(worker, next, event->body);
 }

@@ -109,6 +109,10 @@ static bool take_chunk(struct worker *worker, const struct loop_action *action, 
     const size_t to = place->first * sizeof(float);
     assert(offset + body->size <= shard * (worker->has_averages ? 2 : 1));
     if (offset + body->size <= shard) {
+        if (action->growing) {
+            const bool first = action->number == 0;
+            return value_array_copy(worker->next, ps, action->chunk, first, to + offset, body);
+        }
         return value_array_take(worker->next, ps, action->chunk, to + offset, body);
     }
     const size_t values = offset < shard ? shard - offset : 0;

@@ -47,9 +47,10 @@
     X("gpu.mid_download", "worker", 1, "a copy from a GPU has begun, nothing has waited for it")   \
     X("gpu.wait", "worker", 1, "about to wait for kernels or copies of a GPU")                     \
     X("ps.mid_step", "ps", 0, "some slices of the step have arrived, not all")                     \
-    X("ps.before_apply", "ps", 0, "all slices have arrived, the update not applied")               \
+    X("ps.before_apply", "ps", 0, "all slices have arrived, or chunks of all; not applied")        \
     X("ps.mid_rows", "ps", 0, "a row of the step is half written")                                 \
     X("ps.mid_apply", "ps", 0, "the new state of a block is noted, not yet in place")              \
+    X("ps.chunks_applied", "ps", 0, "the chunks that all slices have are applied, none answered")  \
     X("ps.before_keep", "ps", 0, "the update is applied, the kept memory has the step before")     \
     X("ps.applied_before_ack", "ps", 0, "the update is applied, no worker has an answer")          \
     X("ps.mid_recover", "ps", 0, "the rows that a killed ps has left are found, not in use yet")   \

@@ -15,7 +15,12 @@ const char *chunks_fault(struct chunks *chunks, const struct frame_header *heade
 {
     assert(chunk_bytes > 0);
     bool same = is_same_body(&chunks->first, header);
-    if (chunks->incomplete && !same) { return "the body before it is incomplete"; }
+    if (chunks->incomplete && !same) {
+        if (chunks->first.type != FRAME_VALUES_GROWING) {
+            return "the body before it is incomplete";
+        }
+        chunks->incomplete = false; /* Its sender has given it up. */
+    }
     const uint64_t bytes = header->body_bytes;
     if (header->offset > total || header->offset % chunk_bytes != 0 ||
         bytes != u64_min(total - header->offset, chunk_bytes) || (bytes == 0 && total > 0)) {

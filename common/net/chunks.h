@@ -2,7 +2,8 @@
  * common/net/chunks.h: whether the frames of a connection are the chunks of whole bodies. A long
  * body arrives as frames that follow each other in the order that wire_is_last_first() names, with
  * the same header but for `offset`, `body_bytes` and `loss`. A body that a broken connection has
- * cut is not continued on the next one.
+ * cut is not continued on the next one. Of the types, only VALUES_GROWING may be given up for
+ * another body.
  *
  * Pure; the owner keeps one `struct chunks` for each connection.
  */

@@ -58,15 +58,17 @@ enum frame_type {
     FRAME_BUCKETS,   /* Observer -> ps: the loads of its buckets of rows are wanted. Ps -> observer:
                         those of `count` buckets from `first` on; `sequence`: the updates since they
                         count. Body: common/cluster/row_loads.h. */
+    FRAME_VALUES_GROWING, /* Ps -> worker. As VALUES, but its chunks are sent while the update makes
+                             them, and so from the last one to the first one. */
     FRAME_TYPE_END
 };
 
 /* Whether the chunks of a body travel from the last one to the first one: so do those of a PUSH,
- * because the gradients of the last layers are final first. The first layers need their values
- * first. */
+ * because the gradients of the last layers are final first, and of values that an update makes as
+ * these arrive. The first layers need their values first. */
 static inline bool wire_is_last_first(uint8_t type)
 {
-    return type == FRAME_PUSH;
+    return type == FRAME_PUSH || type == FRAME_VALUES_GROWING;
 }
 
 enum refusal {

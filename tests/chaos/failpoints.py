@@ -48,6 +48,10 @@ GROUP_STEPS = 1500
 GROUP_SETTINGS = (f"train.steps={GROUP_STEPS}", "train.batch=64", "train.slices=4", "data.type=synthetic",
                   "model.inputs=64", "model.outputs=10", "checkpoint.every_steps=300", "checkpoint.keep=1",
                   "evaluate.every_steps=500", "cluster.ps=2", "cluster.workers=2", "cluster.coordinators=2")
+# Shards above 4 MiB over TCP, whose updates follow the chunks of pushes.
+PARTS_JOB = ROOT / "tests/chaos/parts.json"
+PARTS_STEPS = 150
+PARTS_SETTINGS = (f"train.steps={PARTS_STEPS}",)
 # A job that computes on GPUs, with the emulated driver of the build unless LD_LIBRARY_PATH names one.
 GPU_JOB = ROOT / "tests/chaos/gpu.json"
 GPU_STEPS = 600
@@ -62,15 +66,17 @@ PASSES = {"node.before_register": 6, "node.registered": 6, "node.leaving": 5, "e
           "chief.before_write": 8, "ckpt.before_commit": 2, "ckpt.after_commit": 2,
           "worker.before_push": 2 * STEPS, "worker.evaluated": 3, "ps.mid_step": STEPS // 4,
           "ps.before_apply": 2 * STEPS, "ps.mid_rows": 100 * TABLE_STEPS, "ps.mid_recover": 20, "ps.mid_apply": 2 * STEPS, "ps.before_keep": 2 * STEPS,
+          "ps.chunks_applied": 2 * PARTS_STEPS,
           "group.before_order": GROUP_STEPS, "group.computed": 2 * GROUP_STEPS, "group.before_swap": GROUP_STEPS,
           "ps.applied_before_ack": 2 * STEPS, "ckpt.before_sync": 4,
           "ckpt.before_rename": 4, "ckpt.before_report": 4, "ckpt.before_copy": 4,
           "ckpt.before_collect": 4, "load.mid_read": 2, "gpu.allocate": 10, "gpu.mid_upload": GPU_STEPS,
           "gpu.mid_kernel": 2 * GPU_STEPS, "gpu.mid_download": GPU_STEPS, "gpu.wait": GPU_STEPS}
 # The jobs of runs, and the failpoints that are passed in them alone.
-TABLES, GROUPS, GPUS, OTHERS = "tables", "groups", "gpus", "others"
+TABLES, GROUPS, PARTS, GPUS, OTHERS = "tables", "groups", "parts", "gpus", "others"
 ALONE = {TABLES: ("ps.mid_rows", "ps.mid_recover"),
          GROUPS: ("group.before_order", "group.computed", "group.before_swap"),
+         PARTS: ("ps.chunks_applied",),
          GPUS: ("gpu.allocate", "gpu.mid_upload", "gpu.mid_kernel", "gpu.mid_download", "gpu.wait")}
 # A ps that is killed loads a checkpoint (P13); parameters keep their bits.
 COLD = ("train.clip_norm=1000000",)
@@ -215,7 +221,7 @@ def driver(args):
 def execute(args, kind, arm, baseline, settings=()):
     """One run: (its result, a description). `arm(faults)` arms the failpoints."""
     job, common = {TABLES: (TABLE_JOB, TABLE_SETTINGS), GROUPS: (GROUP_JOB, GROUP_SETTINGS),
-                   GPUS: (GPU_JOB, GPU_SETTINGS),
+                   PARTS: (PARTS_JOB, PARTS_SETTINGS), GPUS: (GPU_JOB, GPU_SETTINGS),
                    OTHERS: (args.job, SETTINGS)}[kind]
     run = Run(args.program, job, [*common, *settings, *args.settings])
     failed, over, began = True, threading.Event(), time.monotonic()

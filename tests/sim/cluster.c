@@ -45,7 +45,7 @@ static void log_frame(struct sim_cluster *cluster, const struct frame_header *he
         [FRAME_NORM_PART] = "norm-part", [FRAME_LOSSES] = "losses",
         [FRAME_LOOKUP] = "lookup",       [FRAME_ROWS] = "rows",
         [FRAME_PUSH_ROWS] = "push-rows", [FRAME_SUM] = "sum",
-        [FRAME_GROUP] = "group",
+        [FRAME_GROUP] = "group",         [FRAME_VALUES_GROWING] = "values-growing",
     };
     const struct process *from = sender_of(cluster, header->sender);
     if (header->type == FRAME_REPORT || header->type == FRAME_REPORT_ACK) { return; }
@@ -68,7 +68,6 @@ static void check_answer(struct sim_cluster *cluster, const struct frame_header 
 {
     const struct sim_question *asked =
         question_at(cluster, worker, header->sender, header->sequence);
-    assert(header->type == FRAME_VALUES);
     if (asked->sender != worker || asked->ps != header->sender ||
         asked->round != header->sequence) {
         return;
@@ -112,6 +111,19 @@ static void check_values(struct sim_cluster *cluster, const struct frame_header 
                header->step);
 }
 
+/* A chunk of values that are sent while the update makes them has the bits of the whole step. */
+static void check_growing(struct sim_cluster *cluster, const struct frame_header *header,
+                          uint64_t first, uint32_t shard, const void *body)
+{
+    const struct checker_config *config = &cluster->checker.config;
+    cluster->coverage->grown += header->offset > 0;
+    if (!config->exact_steps || header->step > cluster->setup.job.train.steps) { return; }
+    const float *values = config->view.values(config->view.ctx, header->step) + first;
+    if (memcmp((const uint8_t *)values + header->offset, body, header->body_bytes) == 0) { return; }
+    world_fail(&cluster->world, "I6: ps:%u sent wrong values of step %" PRIu64 " at %" PRIu64,
+               shard, header->step, header->offset);
+}
+
 /* Collect the chunks of values, and check them as soon as they are complete. A worker has one
  * connection to each ps, so those of one body follow each other. */
 static void assemble_values(struct sim_cluster *cluster, const struct frame_header *header,
@@ -123,17 +135,21 @@ static void assemble_values(struct sim_cluster *cluster, const struct frame_head
         variable_table_shard(&cluster->model->table, job->cluster.ps, shard);
     const size_t total = place.count * sizeof(float) * (job->train.ema > 0 ? 2 : 1);
     assert(total <= sizeof answer->values);
-    if (header->offset == 0) { *answer = (struct sim_answer){.worker = worker, .header = *header}; }
+    const bool growing = header->type == FRAME_VALUES_GROWING;
+    const uint64_t end = header->offset + header->body_bytes;
+    const uint64_t before = growing && end <= total ? total - end : header->offset;
+    if (before == 0) { *answer = (struct sim_answer){.worker = worker, .header = *header}; }
     if (answer->worker != worker || answer->header.sender != header->sender) { return; }
-    bool follows =
-        answer->have == header->offset && answer->header.generation == header->generation &&
-        answer->header.step == header->step && header->offset + header->body_bytes <= total;
+    const bool follows = answer->have == before && answer->header.type == header->type &&
+                         answer->header.generation == header->generation &&
+                         answer->header.step == header->step && end <= total;
     if (!follows) {
         world_fail(&cluster->world,
                    "T9: ps:%u sent a chunk at %" PRIu64 " after one that ends at %zu", shard,
                    header->offset, answer->have);
         return;
     }
+    if (growing) { check_growing(cluster, header, place.first, shard, body); }
     memcpy((uint8_t *)answer->values + header->offset, body, header->body_bytes);
     answer->have += header->body_bytes;
     if (answer->have < total) { return; }
@@ -194,7 +210,8 @@ static void on_frame(void *ctx, void *receiver, const struct frame_header *heade
                         header->sender);
     }
     note_replica(cluster, header, body);
-    if (header->type != FRAME_VALUES && header->type != FRAME_ROWS) { return; }
+    const bool growing = header->type == FRAME_VALUES_GROWING;
+    if (header->type != FRAME_VALUES && header->type != FRAME_ROWS && !growing) { return; }
     const struct process *process = sender_of(cluster, header->sender);
     if (process != NULL && process->task.role == ROLE_WORKER) {
         check_replica(cluster, header, process->task.index, body);
@@ -205,7 +222,7 @@ static void on_frame(void *ctx, void *receiver, const struct frame_header *heade
         sim_rows_answered(cluster, header, process, to, body);
         return;
     }
-    note_progress(cluster, header->step);
+    if (!growing || header->offset == 0) { note_progress(cluster, header->step); }
     check_answer(cluster, header, to->config.incarnation);
     assemble_values(cluster, header, process->task.index, to->config.incarnation, body);
 }

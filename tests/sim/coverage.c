@@ -22,6 +22,7 @@ void coverage_add(struct coverage *into, const struct coverage *from)
     into->steps += from->steps;
     into->values_checked += from->values_checked;
     into->lent += from->lent;
+    into->grown += from->grown;
     into->rows_checked += from->rows_checked;
     into->elections += from->elections;
     into->loads += from->loads;

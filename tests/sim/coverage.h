@@ -23,7 +23,7 @@ enum coverage_moment {
 
 struct coverage {
     uint64_t cells[FAULT_KINDS][MOMENTS];
-    uint64_t seeds, virtual_ms, handled, steps, values_checked, lent, rows_checked;
+    uint64_t seeds, virtual_ms, handled, steps, values_checked, lent, grown, rows_checked;
     uint64_t elections, loads, restores, commits, kills;
 };
 

@@ -316,11 +316,12 @@ int main(int argc, char **argv)
     uint32_t empty = table ? coverage_print(&coverage) : 0;
     printf("%" PRIu64 " seeds, %u failed; %.1f seeds/s; %.1f simulated hours; %" PRIu64
            " elections, %" PRIu64 " loads (%" PRIu64 " restores), %" PRIu64 " checkpoints, %" PRIu64
-           " steps, %" PRIu64 " values (%" PRIu64 " lent) and %" PRIu64
-           " rows checked bit for bit, %" PRIu64 " kills; %u empty cells\n",
+           " steps, %" PRIu64 " values (%" PRIu64 " lent, %" PRIu64
+           " chunks sent early) and %" PRIu64 " rows checked bit for bit, %" PRIu64
+           " kills; %u empty cells\n",
            coverage.seeds, failed, (double)coverage.seeds / took,
            (double)coverage.virtual_ms / 3.6e6, coverage.elections, coverage.loads,
            coverage.restores, coverage.commits, coverage.steps, coverage.values_checked,
-           coverage.lent, coverage.rows_checked, coverage.kills, empty);
+           coverage.lent, coverage.grown, coverage.rows_checked, coverage.kills, empty);
     return failed == 0 ? 0 : 1;
 }

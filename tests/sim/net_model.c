@@ -82,7 +82,11 @@ void net_report_open(struct net_link *link, struct net_side *side)
     side->reported_open = true;
     side->heard_us = link->net->world->now_us;
     struct transport_event event = {
-        .type = TRANSPORT_OPENED, .conn = {side->id}, .accepted = side == &link->sides[1]};
+        .type = TRANSPORT_OPENED,
+        .conn = {side->id},
+        .accepted = side == &link->sides[1],
+        .by_lane = link->lane,
+    };
     side->endpoint->sink(side->endpoint->ctx, &event);
 }
 

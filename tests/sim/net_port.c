@@ -150,7 +150,8 @@ static size_t chunk_bytes(const struct net_model *net, const struct frame_header
                                                           header->epoch == MEMBER_FRAME_RESULT ||
                                                           header->epoch == MEMBER_FRAME_GRADIENT);
     const bool tensor = header->type == FRAME_PUSH || header->type == FRAME_VALUES ||
-                        header->type == FRAME_SUM || in_group;
+                        header->type == FRAME_VALUES_GROWING || header->type == FRAME_SUM ||
+                        in_group;
     return tensor && net->config.chunk_bytes != 0 ? net->config.chunk_bytes : WIRE_CHUNK_BYTES;
 }
 

@@ -166,11 +166,11 @@ void __real_kept_memory_copy_block(struct kept_memory *kept,
 void __wrap_kept_memory_copy_block(struct kept_memory *kept,
                                    float *const arrays[static OPTIMIZER_ARRAYS_MAX])
 {
-    const uint64_t done = kept_memory_done(kept);
+    const uint64_t first = kept->count - kept_memory_done(kept) - kept_memory_noted(kept);
     const bool updates = process_running() != NULL; /* Else a ps opens, and may have no block. */
     pass();
     for (uint32_t a = 0; a < kept->arrays && updates; a++) {
-        if (arrays[a] != NULL) { arrays[a][done] = kept_memory_block(kept, a)[0]; }
+        if (arrays[a] != NULL) { arrays[a][first] = kept_memory_block(kept, a)[0]; }
     }
     pass();
     __real_kept_memory_copy_block(kept, arrays);

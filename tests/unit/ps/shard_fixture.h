@@ -85,7 +85,7 @@ static void hold(struct slice_node node)
     shard_hold(&shard, node.first, pushed_gradient(pool, sum, COUNT, CHUNK_BYTES));
 }
 
-static float value(uint64_t i)
+static inline float value(uint64_t i)
 {
     return ((const float *)shard.current[0]->data)[i];
 }

@@ -23,6 +23,7 @@ static void *memory, *copy;
 static size_t memory_bytes;
 static uint32_t passes, copy_at; /* The memory is copied at this pass; 0: never. */
 static bool has_slots = true;    /* The arrays of the ps are in slots. */
+static bool by_parts;            /* Updates follow the chunks of pushes. */
 
 /* ------------------------------------------------------------------- dying */
 
@@ -91,16 +92,36 @@ static void note(uint64_t step)
     }
 }
 
-static void train(uint64_t from, uint64_t to)
+static const struct slice_node nodes[] = {{0, 1}, {1, 1}};
+
+static void hold_pushes(uint64_t step)
 {
     static float gradient[COUNT];
-    const struct slice_node nodes[] = {{0, 1}, {1, 1}};
+    for (uint32_t n = 0; n < V; n++) {
+        for (uint32_t i = 0; i < COUNT; i++) {
+            gradient[i] = 1e-3F * (float)((i * 7 + step * 3 + n) % 1009) - 0.5F;
+        }
+        shard_hold(&shard, n, pushed_gradient(pool, gradient, COUNT, CHUNK_BYTES));
+    }
+}
+
+/* The last `chunks` chunks of the held pushes are applied. */
+static void apply_part(uint64_t step, uint32_t chunks)
+{
+    static const struct pushed_gradient *const held[V];
+    assert_true(shard_begin_update(&shard));
+    note(step);
+    pass();
+    assert_true(shard_apply_chunks(&shard, nodes, held, V, chunks));
+    pass();
+}
+
+static void train(uint64_t from, uint64_t to)
+{
     for (uint64_t step = from; step < to; step++) {
-        for (uint32_t n = 0; n < V; n++) {
-            for (uint32_t i = 0; i < COUNT; i++) {
-                gradient[i] = 1e-3F * (float)((i * 7 + step * 3 + n) % 1009) - 0.5F;
-            }
-            shard_hold(&shard, n, pushed_gradient(pool, gradient, COUNT, CHUNK_BYTES));
+        hold_pushes(step);
+        for (uint32_t chunks = 1; by_parts && chunks < shard_chunks(&shard); chunks += 2) {
+            apply_part(step, chunks);
         }
         assert_true(shard_begin_update(&shard));
         note(step);
@@ -163,9 +184,8 @@ static void copy_arrays(float out[static 3 * COUNT])
 /* ------------------------------------------------------------------- tests */
 
 /* Killed at any place of three steps, a ps finds complete values and ends with the same bits. */
-static void test_update_continues_after_a_kill_at_any_moment(void **state)
+static void kill_at_any_moment(void)
 {
-    (void)state;
     static float values[STEPS + 1][COUNT], expected[3 * COUNT], found[3 * COUNT];
     begin();
     for (uint64_t step = 0; step <= STEPS; step++) {
@@ -199,6 +219,57 @@ static void test_update_continues_after_a_kill_at_any_moment(void **state)
     assert_true(torn >= STEPS);
 }
 
+static void test_update_continues_after_a_kill_at_any_moment(void **state)
+{
+    (void)state;
+    kill_at_any_moment();
+}
+
+/* The same if updates follow the chunks of pushes. */
+static void test_parts_continue_after_a_kill_at_any_moment(void **state)
+{
+    (void)state;
+    by_parts = true;
+    kill_at_any_moment();
+    by_parts = false;
+}
+
+/* While values that are kept are outside of the slots, an update begins. If they are released
+ * before it ends, no record shows it in the middle, because none has its progress. */
+static void test_update_without_progress_is_not_recorded(void **state)
+{
+    (void)state;
+    static float expected[3 * COUNT], found[3 * COUNT];
+    struct buffer *taken[KEPT_SLOTS];
+    struct kept_record record;
+    begin();
+    train(0, 3);
+    copy_arrays(expected);
+    close_ps();
+    begin();
+    for (uint32_t i = 0; i < KEPT_SLOTS; i++) {
+        taken[i] = buffer_acquire(kept.slots, COUNT * sizeof(float)); /* NULL: the others. */
+    }
+    has_slots = false;
+    train(0, 1);
+    for (uint32_t i = 0; i < KEPT_SLOTS; i++) { buffer_release(taken[i]); }
+    shard_keep(&shard, false);
+    train(1, 2);
+    hold_pushes(2);
+    apply_part(2, 2);
+    shard_unkeep(&shard, false);
+    apply_part(2, 4);
+    assert_false(kept_memory_read(&kept, &record));
+    assert_true(shard_apply(&shard, nodes, V));
+    has_slots = true;
+    note(3);
+    assert_true(kept_memory_read(&kept, &record));
+    assert_int_equal(record.begun, 0);
+    copy_arrays(found);
+    assert_memory_equal(found, expected, sizeof expected);
+    close_ps();
+}
+
 /* State that a save reads is not updated in place: the update can be continued all the same. */
 static void test_kept_state_survives(void **state)
 {
@@ -230,7 +301,7 @@ static void test_kept_state_survives(void **state)
 static void test_half_copied_block_is_completed(void **state)
 {
     (void)state;
-    enum { OFFSET = 1000, SIZE = 100 };
+    enum { OFFSET = 1000, SIZE = 100, PLACE = COUNT - OFFSET - SIZE };
     static float array[COUNT], expected[COUNT];
     float *const arrays[OPTIMIZER_ARRAYS_MAX] = {NULL, array, NULL};
     memset(memory, 0, memory_bytes);
@@ -241,16 +312,18 @@ static void test_half_copied_block_is_completed(void **state)
     }
     for (uint32_t i = 0; i < SIZE; i++) {
         const float value = (float)(i + 1);
-        kept_memory_block(&kept, 1)[i] = expected[OFFSET + i] = value;
+        kept_memory_block(&kept, 1)[i] = expected[PLACE + i] = value;
     }
     kept_memory_note_block(&kept, OFFSET, SIZE);
-    memcpy(array + OFFSET, expected + OFFSET, SIZE / 2 * sizeof(float));
+    memcpy(array + PLACE, expected + PLACE, SIZE / 2 * sizeof(float));
     kept_memory_close(&kept);
     assert_true(kept_memory_open(&kept, memory, COUNT * sizeof(float), COUNT, 3, identity));
     assert_int_equal(kept_memory_done(&kept), OFFSET);
+    assert_int_equal(kept_memory_noted(&kept), SIZE);
     for (uint32_t times = 0; times < 2; times++) {
         kept_memory_copy_block(&kept, arrays);
         assert_int_equal(kept_memory_done(&kept), OFFSET + SIZE);
+        assert_int_equal(kept_memory_noted(&kept), 0);
         assert_memory_equal(array, expected, sizeof array);
     }
     kept_memory_close(&kept);
@@ -386,6 +459,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_update_continues_after_a_kill_at_any_moment, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_parts_continue_after_a_kill_at_any_moment, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_update_without_progress_is_not_recorded, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_kept_state_survives, setup, teardown),
         cmocka_unit_test_setup_teardown(test_half_copied_block_is_completed, setup, teardown),

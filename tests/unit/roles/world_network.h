@@ -48,7 +48,8 @@ static inline void world_send(void *ctx, conn_id conn, const struct frame_header
     assert(conn.v != 0);
     uint32_t end = w->connections[conn.v].ends[0] == node->index ? 1 : 0;
     /* Other bodies than tensors fit into any frame. */
-    bool tensor = header->type == FRAME_PUSH || header->type == FRAME_VALUES;
+    const bool tensor = header->type == FRAME_PUSH || header->type == FRAME_VALUES ||
+                        header->type == FRAME_VALUES_GROWING;
     const size_t size = body != NULL ? body->size : 0, most = tensor ? WORLD_CHUNK_BYTES : SIZE_MAX;
     const size_t chunks = size > 0 ? (size - 1) / most + 1 : 1;
     for (size_t i = 0; i < chunks && w->connections[conn.v].open; i++) {

@@ -41,6 +41,7 @@ static bool chunk(uint32_t ps, uint64_t step, uint32_t number)
                                .step = step,
                                .round = loop.round,
                                .chunk = number,
+                               .number = number,
                                .more = number + 1 < CHUNKS});
     if (count_actions(&out, LOOP_DO_TAKE) == 0) { return false; }
     assert_int_equal(out.items[0].type, LOOP_DO_TAKE);
@@ -132,6 +133,63 @@ static void test_chunks_are_of_one_step(void **state)
     assert_int_equal(loop.step, 6);
 }
 
+/* Chunk number `number` of values that grow from the last chunk; whether it is taken. */
+static bool growing(uint32_t ps, uint64_t step, uint32_t number)
+{
+    handle((struct loop_event){.type = LOOP_EV_VALUES,
+                               .ps = ps,
+                               .generation = loop.generation,
+                               .step = step,
+                               .round = loop.round,
+                               .chunk = CHUNKS - 1 - number,
+                               .number = number,
+                               .growing = true,
+                               .more = number + 1 < CHUNKS});
+    if (count_actions(&out, LOOP_DO_TAKE) == 0) { return false; }
+    assert_int_equal(out.items[0].chunk, CHUNKS - 1 - number);
+    assert_int_equal(out.items[0].number, number);
+    assert_true(out.items[0].growing);
+    return true;
+}
+
+/* Values that grow may be given up: those that follow begin again, and count alone. */
+static void test_growing_values_may_be_given_up(void **state)
+{
+    (void)state;
+    values(0, 5);
+    values(1, 5);
+    assert_int_equal(loop.step, 5);
+    handle((struct loop_event){.type = LOOP_EV_COMPUTED});
+    assert_true(growing(0, 6, 0));
+    assert_true(growing(0, 6, 1));
+    for (uint32_t c = 0; c < CHUNKS; c++) { assert_false(chunk(0, 5, c)); } /* It wants step 6. */
+    assert_false(loop.ps[0].held);
+    assert_true(growing(0, 6, 0));
+    assert_true(chunk(0, 6, 0));
+    values(0, 6);
+    assert_true(loop.ps[0].held);
+    for (uint32_t c = 0; c < CHUNKS; c++) { assert_true(growing(1, 6, c)); }
+    assert_int_equal(loop.step, 6);
+}
+
+/* A new round begins without chunks: the rest of values that grow is ignored. */
+static void test_rest_of_growing_values_is_ignored(void **state)
+{
+    (void)state;
+    values(0, 5);
+    values(1, 5);
+    handle((struct loop_event){.type = LOOP_EV_COMPUTED});
+    assert_true(growing(0, 6, 0));
+    handle((struct loop_event){
+        .type = LOOP_EV_REFUSED, .ps = 1, .generation = 1, .refusal = REFUSAL_STEP_GONE});
+    assert_int_equal(loop.state, LOOP_GATHER);
+    for (uint32_t c = 1; c < CHUNKS; c++) { assert_false(growing(0, 6, c)); }
+    assert_false(loop.ps[0].held);
+    values(0, 6);
+    values(1, 6);
+    assert_int_equal(loop.step, 6);
+}
+
 /* A ps that has refused may be asked again, but lacks the first node: it gets both afterwards. */
 static void test_ps_that_lacks_gradients_gets_no_parts(void **state)
 {
@@ -162,6 +220,8 @@ int main(void)
         cmocka_unit_test_setup(test_broken_connection_ends_its_values, begin),
         cmocka_unit_test_setup(test_end_of_older_values_is_ignored, begin),
         cmocka_unit_test_setup(test_chunks_are_of_one_step, begin),
+        cmocka_unit_test_setup(test_growing_values_may_be_given_up, begin),
+        cmocka_unit_test_setup(test_rest_of_growing_values_is_ignored, begin),
         cmocka_unit_test_setup(test_ps_that_lacks_gradients_gets_no_parts, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

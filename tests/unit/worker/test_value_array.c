@@ -319,6 +319,83 @@ static void answer_begins_again(void **state)
     assert_int_equal(releases, 9);
 }
 
+/* Copy a body to `from` of an answer, as one that grows from its end. */
+static void copy_part(uint32_t number, bool first, size_t from, size_t until, int contents)
+{
+    struct buffer *body = buffer_acquire(pool, until - from);
+    assert_non_null(body);
+    memset(body->data, contents, until - from);
+    assert_true(value_array_copy(&array, 1, number, first, BEGIN + from, body));
+    buffer_release(body);
+}
+
+/* Bodies that come from the last one to the first one are copied, and the pages of the answer
+ * before leave the array with the first of them. If they are given up, a whole answer follows. */
+static void growing_answer_is_copied(void **state)
+{
+    (void)state;
+    const size_t end = BYTES - BEGIN;
+    take(0, 0, lend(6 * PAGE, 3, BEGIN));
+    take_answer(1024, 5);
+    assert_true(value_array_complete(&array));
+    const int before = releases;
+    copy_part(2, true, 2 * CHUNK, end, 6);
+    assert_int_equal(releases, before + 1);
+    copy_part(1, false, CHUNK, 2 * CHUNK, 6);
+    copy_part(0, false, 0, CHUNK, 6);
+    assert_int_equal(memory[2 * PAGE], 5); /* The ps may have written there again. */
+    assert_true(value_array_complete(&array));
+    assert_values(0, BEGIN, 3);
+    assert_values(BEGIN, BYTES, 6);
+    copy_part(2, true, 2 * CHUNK, end, 7);
+    take_answer(1024, 8);
+    assert_true(value_array_complete(&array));
+    assert_values(BEGIN, BYTES, 8);
+    value_array_return(&array);
+    memset(memory + 1024, 8, CHUNK);
+    take_part(0, 1024, 0, CHUNK, NUMBER); /* An answer that is not continued, */
+    copy_part(2, true, 2 * CHUNK, end, 9);
+    copy_part(1, false, CHUNK, 2 * CHUNK, 9);
+    copy_part(0, false, 0, CHUNK, 9);
+    assert_true(value_array_complete(&array)); /* and is not seen. */
+    assert_values(BEGIN, BYTES, 9);
+}
+
+/* The same in arrays of answers of few bodies, and in those that share no pages. */
+static void growing_chunks_are_copied(void **state)
+{
+    (void)state;
+    const size_t half = 2 * PAGE - 1024;
+    take(1, BEGIN, lend(1024, 5, half));
+    copy_part(1, true, half, BYTES - BEGIN, 6);
+    assert_int_equal(releases, 0);
+    assert_values(BEGIN, BEGIN + half, 5);
+    copy_part(0, false, 0, half, 6);
+    assert_int_equal(releases, 1);
+    assert_int_equal(memory[1024], 5);
+    assert_values(BEGIN, BYTES, 6);
+    const struct memory_port port = memory_port_of_machine();
+    value_array_close(&array);
+    assert_true(value_array_open(&array, &port, VALUES_COPIED, BYTES, pool));
+    copy_part(VALUE_BODIES_MAX, true, half, BYTES - BEGIN, 7);
+    copy_part(0, false, 0, half, 7);
+    assert_values(BEGIN, BYTES, 7);
+}
+
+/* Pages that could not leave the array are not written to either. */
+static void growing_answer_needs_its_pages(void **state)
+{
+    (void)state;
+    take_answer(1024, 5);
+    assert_true(value_array_complete(&array));
+    array.port.unalias = fail_unalias;
+    calls_left = 0;
+    struct buffer *body = lend(5 * PAGE, 6, CHUNK);
+    assert_false(value_array_copy(&array, 1, 0, true, BEGIN, body));
+    buffer_release(body);
+    array.port.unalias = memory_port_of_machine().unalias;
+}
+
 /* An answer whose pages cannot be shared is copied when the array is completed. */
 static void failed_answers_are_copied(void **state)
 {
@@ -372,6 +449,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(answers_meet_in_a_page, begin_by_answer, end),
         cmocka_unit_test_setup_teardown(scattered_answers_are_copied, begin_by_answer, end),
         cmocka_unit_test_setup_teardown(answer_begins_again, begin_by_answer, end),
+        cmocka_unit_test_setup_teardown(growing_answer_is_copied, begin_by_answer, end),
+        cmocka_unit_test_setup_teardown(growing_chunks_are_copied, begin, end),
+        cmocka_unit_test_setup_teardown(growing_answer_needs_its_pages, begin_by_answer, end),
         cmocka_unit_test_setup_teardown(failed_answers_are_copied, begin_by_answer, end),
         cmocka_unit_test_setup_teardown(pages_that_stay_are_an_error, begin_by_answer, end),
     };

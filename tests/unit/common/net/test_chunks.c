@@ -137,6 +137,49 @@ static void chunks_of_a_push_come_last_first(void **state)
     }
 }
 
+static struct frame_header growing_at(uint64_t offset, uint32_t bytes)
+{
+    struct frame_header header = header_at(offset, bytes);
+    header.type = FRAME_VALUES_GROWING;
+    return header;
+}
+
+/* Values that grow come from the last chunk to the first one. Their sender may give them up: for
+ * the same values as a whole, for those of another step, or for a refusal. Then they are not
+ * continued. */
+static void growing_values_may_be_given_up(void **state)
+{
+    (void)state;
+    const struct frame_header last = growing_at(2 * CHUNK, TOTAL - 2 * CHUNK);
+    accept_as(last, CHUNK_MORE);
+    accept_as(growing_at(CHUNK, CHUNK), CHUNK_MORE);
+    assert_int_equal(chunks.number, 1);
+    accept_as(header_at(0, CHUNK), CHUNK_MORE);
+    assert_int_equal(chunks.number, 0);
+    assert_non_null(fault_of(growing_at(0, CHUNK)));
+    assert_non_null(fault_of(last)); /* Other bodies are not given up. */
+    (void)begin(state);
+    accept_as(last, CHUNK_MORE);
+    struct frame_header refused = {.type = FRAME_REFUSED, .generation = 3};
+    assert_null(chunks_fault(&chunks, &refused, 0, CHUNK, &kind));
+    assert_int_equal(kind, CHUNK_LAST);
+    assert_non_null(fault_of(growing_at(CHUNK, CHUNK)));
+    accept_as(last, CHUNK_MORE);
+    struct frame_header next = last;
+    next.step++;
+    accept_as(next, CHUNK_MORE);
+    assert_int_equal(chunks.number, 0);
+    next = growing_at(CHUNK, CHUNK);
+    next.step++;
+    accept_as(next, CHUNK_MORE);
+    next.offset = 0;
+    accept_as(next, CHUNK_LAST);
+    assert_int_equal(chunks.number, 2);
+    /* A body that another one is given up for must begin. */
+    accept_as(last, CHUNK_MORE);
+    assert_non_null(fault_of(header_at(CHUNK, CHUNK)));
+}
+
 /* A body of whole chunks does not begin behind its end. */
 static void empty_chunks_are_refused(void **state)
 {
@@ -176,6 +219,7 @@ int main(void)
         cmocka_unit_test_setup(whole_bodies_may_come_again, begin),
         cmocka_unit_test_setup(other_frames_within_a_body_are_refused, begin),
         cmocka_unit_test_setup(chunks_of_a_push_come_last_first, begin),
+        cmocka_unit_test_setup(growing_values_may_be_given_up, begin),
         cmocka_unit_test_setup(empty_chunks_are_refused, begin),
         cmocka_unit_test_setup(bodies_have_any_size, begin),
         cmocka_unit_test_setup(body_begins_with_its_first_chunk, begin),
