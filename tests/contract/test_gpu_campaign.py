@@ -55,7 +55,9 @@ class GpuCampaign(unittest.TestCase):
                      r"^training: wide mlp: cuda +\S+ examples/s$", r"^whole runs +[1-9]\d* compared, 0 differ",
                      r"^kernels: products by cuBLAS +[1-9]\d* compared, 0 differ",
                      r"^training: cnn: digest of two runs with cuBLAS +1 compared, 0 differ",
-                     r"^training: wide mlp: cublas +\S+ examples/s",
+                     r"^product large 32 x 32 x 32, tf32 .* % of cuBLAS$", r"^product large 32 x 32 x 32, bf16 .* % of cuBLAS$",
+                     r"^training: wide mlp: cublas +\S+ examples/s", r"^training: wide mlp: cublas tf32 +\S+ examples/s",
+                     r"^training: cnn: digest of two runs with cuBLAS bf16 +1 compared, 0 differ",
                      r"^whole runs with cuBLAS.* +[1-9]\d* compared, 0 differ",
                      r"nothing differs, but nothing has run on a GPU"):
             self.assertRegex(text, re.compile(line, re.MULTILINE))
