@@ -1,7 +1,9 @@
 /*
  * bench/bench_gpu.c: compares the speed of the kernels for GPUs with the limits of the GPU: copies
- * within its memory, and cuBLAS in float32 without TF32. Times are the GPU's own (events). The
- * median of 11 rounds is printed; data is random, and the sizes are larger than the GPU's cache.
+ * within its memory, and cuBLAS in float32 without TF32; and products with rounded operands
+ * (train.precision), with their rounding, with those in float32. Times are the GPU's own (events).
+ * The median of 11 rounds is printed; data is random, and the sizes are larger than the GPU's
+ * cache.
  *
  *   bench_gpu [--tiny]     --tiny: sizes for the emulated driver; its times mean nothing
  *
@@ -27,6 +29,7 @@ static const struct cuda_library *library;
 static const struct gpu_driver *driver;
 static const struct cublas *cublas; /* NULL: not installed. */
 static struct cublas_handle *handle;
+static const struct cuda_library *rounded[CUDA_PRECISIONS]; /* NULL: no cuBLAS, or float32. */
 static struct gpu_event *began, *ended;
 
 /* Floats of an array, the keys of a batch, and the sizes of products. */
@@ -248,6 +251,24 @@ static void run_cublas(void)
     }
 }
 
+static enum cuda_precision precision;
+
+/* As training does it: bf16 with the rounding of both operands. */
+static void run_rounded(void)
+{
+    const struct cuda_matmul task = {
+        .batch = 1,
+        .m = m,
+        .n = n,
+        .k = k,
+        .a = {.data = arrays[0], .row = k, .column = 1},
+        .b = {.data = arrays[1], .row = n, .column = 1},
+        .out = arrays[3],
+        .rounding = {.precision = precision, .operands = arrays[4]},
+    };
+    rounded[precision]->kernels->matmul(&task);
+}
+
 /* The largest difference of the two products, over the largest element; NaN is different. */
 static double difference(void)
 {
@@ -268,6 +289,27 @@ static double difference(void)
     return worst / largest;
 }
 
+static void check_difference(const char *name, double most)
+{
+    const double off = difference();
+    if (off < most) { return; }
+    (void)fprintf(stderr, "benchmark failed: %s differs by %g\n", name, off);
+    exit(1);
+}
+
+/* Beside the product in float32, which was measured before. */
+static void measure_rounded(const char *product, double work)
+{
+    static const char *const names[CUDA_PRECISIONS] = {[CUDA_TF32] = "tf32", [CUDA_BF16] = "bf16"};
+    char name[128];
+    for (precision = CUDA_TF32; precision < CUDA_PRECISIONS; precision++) {
+        if (rounded[precision] == NULL) { continue; }
+        (void)snprintf(name, sizeof name, "%s, %s", product, names[precision]);
+        print(name, work / seconds_of(run_rounded), "GFLOP/s", cublas_speed, "cuBLAS", 0);
+        check_difference(name, 0.02);
+    }
+}
+
 static void measure_product(const char *what, size_t rows, size_t columns, size_t depth)
 {
     char name[96];
@@ -280,11 +322,8 @@ static void measure_product(const char *what, size_t rows, size_t columns, size_
     (void)snprintf(name, sizeof name, "product %s %zu x %zu x %zu", what, m, n, k);
     print(name, speed, "GFLOP/s", cublas_speed, "cuBLAS", 0.85);
     if (cublas == NULL) { return; }
-    const double off = difference();
-    if (!(off < 1e-3)) {
-        (void)fprintf(stderr, "benchmark failed: %s differs from cuBLAS by %g\n", name, off);
-        exit(1);
-    }
+    check_difference(name, 1e-3);
+    measure_rounded(name, work);
 }
 
 static struct cuda_conv conv_of(size_t batch)
@@ -344,6 +383,19 @@ static void measure_products(void)
 
 /* ------------------------------------------------------ opening */
 
+/* One that cannot be opened is left out, such as TF32 that NVIDIA_TF32_OVERRIDE switches off. */
+static void open_rounded(void)
+{
+    struct error error = {.status = TN_OK};
+    for (precision = CUDA_TF32; precision < CUDA_PRECISIONS; precision++) {
+        if (cuda_library_open_cublas(0, precision, &rounded[precision], &error) == TN_OK) {
+            continue;
+        }
+        (void)fprintf(stderr, "without a precision: %s\n", error.text);
+        rounded[precision] = NULL;
+    }
+}
+
 static void open_cublas(void)
 {
     struct error error = {.status = TN_OK};
@@ -352,6 +404,7 @@ static void open_cublas(void)
     if (status == TN_OK && cublas->create(&handle) == 0 &&
         cublas->set_math(handle, CUBLAS_PEDANTIC) == 0 && cublas->version(handle, &version) == 0) {
         (void)fprintf(stderr, "cuBLAS %d\n", version);
+        open_rounded();
         return;
     }
     (void)fprintf(stderr, "without cuBLAS: %s\n",

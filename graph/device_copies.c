@@ -316,7 +316,7 @@ enum tn_status device_copies_fetch_final(const struct tn_program *program,
     copies->final_from = part->first;
     enum tn_status status = follow_kernels(program, error);
     if (status == TN_OK && is_first) { status = fetch_roots(program, true, false, error); }
-    if (status == TN_OK) {
+    if (status == TN_OK && !program->keeps_gradient) {
         status = queues_of(program)->fetch(
             copies->sums + place.offset, device_memory_address(program, &place),
             (size_t)(part->end - part->first) * sizeof(float), error);
@@ -355,6 +355,11 @@ static void take_roots(const struct tn_program *program, bool losses, bool other
     }
 }
 
+void *device_copies_gradient(const struct tn_program *program)
+{
+    return copies_of(program)->sums;
+}
+
 uint32_t device_copies_parts(const struct tn_program *program)
 {
     return copies_of(program)->gradient_count;
@@ -369,10 +374,11 @@ enum tn_status device_copies_await_part(const struct tn_program *program, uint32
     enum tn_status status = queues_of(program)->await(part->copied, error);
     if (status != TN_OK) { return status; }
     if (number == 0) { take_roots(program, true, false); }
+    *first = part->first;
+    if (program->keeps_gradient) { return TN_OK; }
     memcpy((float *)program->gradient + part->first,
            (const float *)(void *)copies->sums + part->first,
            (size_t)(part->end - part->first) * sizeof(float));
-    *first = part->first;
     return TN_OK;
 }
 

@@ -58,6 +58,8 @@ MUST_CHECK enum tn_status device_copies_fetch_rest(const struct tn_program *prog
 MUST_CHECK enum tn_status device_copies_send_next(const struct tn_program *program,
                                                   bool (*fill)(void *user), void *user,
                                                   struct error *error);
+/* The gradient on the host while it stays on the device: for operations on the CPU. */
+void *device_copies_gradient(const struct tn_program *program);
 /* The parts of the gradient. Wait for one, in their order: then the elements from `*first` on, and
  * the losses, are complete on the host. */
 uint32_t device_copies_parts(const struct tn_program *program);

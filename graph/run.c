@@ -313,9 +313,9 @@ enum tn_status program_run(struct tn_program *program, struct tn_run *run, const
 {
     bool train = program->options.mode == TN_TRAIN;
     assert(values != NULL || program->parameters == 0);
-    assert(gradient != NULL || program->parameters == 0 || !train);
+    assert(gradient != NULL || program->parameters == 0 || !train || program->keeps_gradient);
     program->values = values;
-    program->gradient = gradient;
+    program->gradient = program->keeps_gradient ? device_copies_gradient(program) : gradient;
     if (program->check_numerics) {
         enum tn_status status = program_check_numerics(program, NULL, run, error);
         if (status != TN_OK) { return status; }

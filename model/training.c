@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "graph/core/node.h"
+#include "graph/device_sums.h"
 #include "graph/joined_slices.h"
 #include "graph/next_fields.h"
 
@@ -313,18 +314,32 @@ static void became_final(void *user, uint64_t first)
     run->slice->became_final(run->slice->user, first);
 }
 
+enum tn_status training_open_sums(const struct training *training, uint32_t vectors,
+                                  struct device_sums **out, struct error *error)
+{
+    const struct tn_program *program = training->programs[TN_TRAIN][0].program;
+    assert(program != NULL);
+    return device_sums_open(program, vectors, out, error);
+}
+
+static enum tn_status no_gradient(const struct training *training, const struct slice_run *run,
+                                  struct error *error)
+{
+    const size_t parameters = (size_t)training->model->table.parameter_count;
+    if (run->sums != NULL) { return device_sums_clear(run->sums, run->vector, error); }
+    memset(run->gradient, 0, parameters * sizeof *run->gradient);
+    if (run->row_sums != NULL) { row_sums_clear(run->row_sums); }
+    if (run->became_final != NULL) { run->became_final(run->user, 0); }
+    return TN_OK;
+}
+
 enum tn_status training_gradient(struct training *training, struct slice_run *run,
                                  struct error *error)
 {
-    assert(run->values != NULL && run->gradient != NULL);
+    assert(run->values != NULL && (run->gradient != NULL || run->sums != NULL));
+    assert(run->sums == NULL || (run->row_sums == NULL && run->became_final == NULL));
     run->loss_sum = 0;
-    if (run->count == 0) {
-        size_t parameters = (size_t)training->model->table.parameter_count;
-        memset(run->gradient, 0, parameters * sizeof *run->gradient);
-        if (run->row_sums != NULL) { row_sums_clear(run->row_sums); }
-        if (run->became_final != NULL) { run->became_final(run->user, 0); }
-        return TN_OK;
-    }
+    if (run->count == 0) { return no_gradient(training, run, error); }
     struct watched_run watched = {.slice = run};
     watched.program = (struct tn_run){
         .struct_size = sizeof watched.program,
@@ -341,8 +356,12 @@ enum tn_status training_gradient(struct training *training, struct slice_run *ru
     const struct sized *sized =
         run->slices > 0 ? joined_program(training, run->count / run->slices, run->slices)
                         : find(training, TN_TRAIN, run->count);
+    device_sums_keep(sized->program, run->sums != NULL);
     enum tn_status status = run_program(training, sized->program, &watched.program, error);
     run->loss_sum = watched.program.loss_sum;
+    if (status == TN_OK && run->sums != NULL) {
+        return device_sums_take(run->sums, run->vector, sized->program, error);
+    }
     if (status != TN_OK || run->row_sums == NULL) { return status; }
     assert(run->slices == 0); /* Sums of rows are by slice. */
     return slice_rows_collect(training->rows, sized->program, run->row_sums, error);

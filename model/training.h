@@ -57,7 +57,9 @@ struct slice_run {
     uint32_t slices;       /* Several slices of equal sizes at once, `count` examples in all, for
                             * which training_joins() was true; their tree is that of A5. 0: one. */
     float scale;
-    float *gradient;           /* Out. */
+    float *gradient;          /* Out; unused with `sums`. */
+    struct device_sums *sums; /* Out: the gradient becomes vector `vector`. NULL: `gradient`. */
+    uint32_t vector;
     struct row_sums *row_sums; /* Out: the gradients of rows. NULL: the model has no tables. */
     double loss_sum;           /* Out: the sum of the losses of the examples, not scaled. */
     /* As in struct tn_run. */
@@ -66,6 +68,7 @@ struct slice_run {
 };
 
 struct training;
+struct device_sums; /* graph/device_sums.h */
 
 /*
  *   TN_EINVAL  a field of the model is unknown or has another type; the model cannot be trained
@@ -100,6 +103,11 @@ const char *training_metric(const struct training *training, uint32_t index);
 /* TN_EINVAL: with TANIST_CHECK_NUMERICS=1, the first value that is not finite. */
 MUST_CHECK enum tn_status training_gradient(struct training *training, struct slice_run *run,
                                             struct error *error);
+
+/* Sums in the memory of the GPU of these programs (graph/device_sums.h), for runs with `sums`,
+ * whose `became_final` is NULL. `*out` is NULL with programs on the CPU. */
+MUST_CHECK enum tn_status training_open_sums(const struct training *training, uint32_t vectors,
+                                             struct device_sums **out, struct error *error);
 
 /* While a GPU computes the next gradient of `examples`, call `fill` once to fill their fields for
  * the gradient after it (graph/next_fields.h), before which training_use_next() is called. With

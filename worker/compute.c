@@ -10,6 +10,7 @@
 #include "common/base/minmax.h"
 #include "common/base/time_spent.h"
 #include "common/job/strategy.h"
+#include "graph/device_sums.h"
 #include "kernels/optimizer.h"
 #include "worker/compute_team.h"
 
@@ -105,7 +106,7 @@ void compute_close(struct compute *compute)
 static float *level(struct compute *compute, uint32_t depth)
 {
     assert(depth < COMPUTE_LEVELS_MAX);
-    if (depth == 0) { return compute->sum; }
+    if (depth == 0 || compute->sums != NULL) { return compute->sum; }
     struct buffer **buffer = &compute->levels[depth];
     if (*buffer == NULL) {
         *buffer = buffer_acquire(compute->config.pool, compute->parameters * sizeof(float));
@@ -208,7 +209,7 @@ static void plan_next(struct compute *compute, uint32_t slice, const struct slic
     compute->has_next = false;
     compute->next_slice = slice + 1;
     compute->next_count = run->count;
-    if (run == compute->last || run->count == 0 || slice + 1 == job->train.slices) { return; }
+    if (slice + 1 == compute->end_slice || run->count == 0) { return; }
     if (slices_positions(job->train.slices, job->train.batch, slice + 1).count != run->count) {
         return;
     }
@@ -251,6 +252,8 @@ static enum tn_status slice_gradient(struct compute *compute, uint32_t slice, ui
         .count = range.count,
         .scale = 1.0f / (float)job->train.batch,
         .gradient = level(compute, depth),
+        .sums = compute->sums,
+        .vector = compute->vector + depth,
         .row_sums = compute->config.rows != NULL ? &compute->rows[depth] : NULL,
         .became_final = is_last && !clips_slices(job) ? became_final : NULL,
         .user = compute,
@@ -274,7 +277,7 @@ static enum tn_status get_level(struct compute *compute, uint32_t depth, struct 
         enum tn_status status = row_sums_open(&compute->config.model->table, rows, error);
         if (status != TN_OK) { return status; }
     }
-    if (level(compute, depth) != NULL) { return TN_OK; }
+    if (compute->sums != NULL || level(compute, depth) != NULL) { return TN_OK; }
     return error_set(error, TN_ENOMEM, "out of memory for the gradients of %" PRIu64 " parameters",
                      compute->parameters);
 }
@@ -285,6 +288,19 @@ static enum tn_status add_rows(struct compute *compute, uint32_t depth, struct e
     if (compute->config.rows == NULL) { return TN_OK; }
     return row_sums_add(&compute->rows[depth], &compute->rows[depth + 1], &compute->spare_rows,
                         error);
+}
+
+/* Add the next level, the sum of the right subtree, to this one. */
+static enum tn_status add_level(struct compute *compute, uint32_t depth, struct error *error)
+{
+    compute->losses[depth] += compute->losses[depth + 1];
+    if (compute->sums != NULL) {
+        const uint32_t left = compute->vector + depth;
+        return device_sums_add(compute->sums, left, compute->sums, left + 1, error);
+    }
+    compute->config.kernels->add(compute->parameters, level(compute, depth + 1),
+                                 level(compute, depth));
+    return add_rows(compute, depth, error);
 }
 
 /* Sum the left subtree into this level and the right one into the next, then add them. */
@@ -299,11 +315,7 @@ static enum tn_status sum_node(struct compute *compute, struct slice_node node, 
     slices_children(node, &left, &right);
     status = sum_node(compute, left, depth, error);
     if (status == TN_OK) { status = sum_node(compute, right, depth + 1, error); }
-    if (status != TN_OK) { return status; }
-    compute->config.kernels->add(compute->parameters, level(compute, depth + 1),
-                                 level(compute, depth));
-    compute->losses[depth] += compute->losses[depth + 1];
-    return add_rows(compute, depth, error);
+    return status == TN_OK ? add_level(compute, depth, error) : status;
 }
 
 /* ------------------------------------------------------- slices in one run */
@@ -382,14 +394,19 @@ static enum tn_status joined_gradient(struct compute *compute, struct slice_node
         .slices = node.count,
         .scale = 1.0f / (float)job->train.batch,
         .gradient = compute->sum,
-        .became_final = became_final,
+        .sums = compute->sums,
+        .vector = compute->vector,
+        .became_final = compute->sums == NULL ? became_final : NULL,
         .user = compute,
     };
     const struct fields fields = training_joined_fields(compute->training, examples, node.count);
     compute->last = &run;
     enum tn_status status = read_slices(compute, node, fields, examples, error);
     if (status == TN_OK) { status = run_joined(compute, node, examples, &run, error); }
-    if (status == TN_OK && compute->final_from > 0) { became_final(compute, 0); }
+    if (compute->sums != NULL) { compute->losses[0] = run.loss_sum; }
+    if (status == TN_OK && run.became_final != NULL && compute->final_from > 0) {
+        became_final(compute, 0);
+    }
     compute->last = NULL;
     return status;
 }
@@ -419,13 +436,15 @@ enum tn_status compute_part(struct compute *compute, struct slice_node node, flo
     compute->sum = sum;
     compute->final_from = compute->parameters;
     compute->last_depth = 0;
+    compute->end_slice = node.first + node.count;
     compute->has_next = false;
     uint32_t examples;
     const struct compute_config *config = &compute->config;
     const bool joins = compute_joins(config->job, &config->model->table, node, &examples) &&
                        training_joins(compute->training, examples, node.count);
-    return joins ? joined_gradient(compute, node, examples, error)
-                 : sum_slices(compute, node, error);
+    if (joins) { return joined_gradient(compute, node, examples, error); }
+    return compute->sums != NULL ? sum_node(compute, node, 0, error)
+                                 : sum_slices(compute, node, error);
 }
 
 enum tn_status compute_node_into(struct compute *compute, const float *values, uint64_t step,

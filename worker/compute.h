@@ -87,6 +87,11 @@ struct compute {
     const float *values;
     uint64_t step;
     float *sum;
+    /* Or else the sum is in the memory of the GPU: vector `vector` of `sums`, and that of level d
+     * is d behind it (worker/compute_team.h). */
+    struct device_sums *sums;
+    uint32_t vector;
+    uint32_t end_slice; /* Behind the last one. */
     uint32_t last_depth;
     const struct slice_run *last;
     uint64_t final_from;
@@ -126,7 +131,8 @@ MUST_CHECK enum tn_status compute_node_into(struct compute *compute, const float
                                             uint64_t step, struct slice_node node, float *sum,
                                             const struct compute_watch *watch, struct error *error);
 
-/* For worker/compute_team.c: the same for the values and the step that are set, with no watch. */
+/* For worker/compute_team.c: the same for the values and the step that are set, with no watch; with
+ * `sums`, the sum is in the memory of the GPU, and `sum` is NULL. */
 MUST_CHECK enum tn_status compute_part(struct compute *compute, struct slice_node node, float *sum,
                                        struct error *error);
 

@@ -8,16 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "graph/device_sums.h"
 #include "kernels/gpu/devices.h"
 
 /* A number of members that is not a power of two gets this many subtrees each, so that the shares
  * differ less. */
 enum { UNEVEN_PIECES = 4, PIECES_MAX = 32 };
 
+/* Its sum is on the host, or in the memory of the GPU of its member. */
 struct piece {
     struct slice_node node;
-    struct buffer *buffer; /* NULL: the sum of the first piece is in that of the node. */
+    uint32_t member, vector; /* The member that computes it, and the vector of its sums. */
+    struct buffer *buffer;   /* NULL: the sum of the first piece is in that of the node. */
     float *sum;
     double loss;
 };
@@ -25,8 +29,9 @@ struct piece {
 struct team_member {
     struct compute_team *team;
     uint32_t number;
-    struct compute own;      /* Unused by the first member. */
-    struct compute *compute; /* `own`, or the leader's. */
+    struct compute own;       /* Unused by the first member. */
+    struct compute *compute;  /* `own`, or the leader's. */
+    struct device_sums *sums; /* NULL: sums are on the host. */
     pthread_t thread;
     bool has_thread;
     struct error error; /* Its first error in this node. */
@@ -96,17 +101,20 @@ enum tn_status compute_team_programs(const struct compute_config *config, uint32
 
 /* ------------------------------------------------------------ members */
 
-/* Pieces are dealt as evenly as their number allows, neighbours to the same member. */
 static void compute_pieces(struct team_member *member)
 {
     struct compute_team *team = member->team;
+    struct compute *compute = member->compute;
     enum tn_status status = TN_OK;
+    compute->sums = member->sums;
     for (uint32_t i = 0; i < team->piece_count && status == TN_OK; i++) {
         struct piece *piece = &team->pieces[i];
-        if (i * team->count / team->piece_count != member->number) { continue; }
-        status = compute_part(member->compute, piece->node, piece->sum, &member->error);
-        if (status == TN_OK) { piece->loss = compute_node_loss(member->compute); }
+        if (piece->member != member->number) { continue; }
+        compute->vector = piece->vector;
+        status = compute_part(compute, piece->node, piece->sum, &member->error);
+        piece->loss = compute->losses[0];
     }
+    compute->sums = NULL;
     member->error.status = status;
 }
 
@@ -161,12 +169,41 @@ static uint32_t choose_pieces(uint32_t members)
     return u32_min(pieces, PIECES_MAX);
 }
 
-uint32_t compute_team_levels(uint32_t gpus, uint32_t depth)
+/* The vectors of a GPU: its pieces, and the levels below the last one. */
+static uint32_t count_vectors(uint32_t members, uint32_t slices)
 {
-    uint32_t cut = 0; /* The levels above the pieces. */
-    while (cut < depth && (1U << cut) < choose_pieces(gpus)) { cut++; }
-    const uint32_t pieces = 1U << cut;
-    return pieces - 1 + u32_min(gpus, pieces) * (depth - cut);
+    uint32_t depth = 0, cut = 0; /* The levels of the tree, and those above the pieces. */
+    while ((1U << depth) < slices) { depth++; }
+    while (cut < depth && (1U << cut) < choose_pieces(members)) { cut++; }
+    return ((1U << cut) + members - 1) / members + depth - cut;
+}
+
+static void close_sums(struct compute_team *team)
+{
+    for (uint32_t i = 0; i < team->count; i++) {
+        device_sums_close(team->members[i].sums);
+        team->members[i].sums = NULL;
+    }
+}
+
+/* All members or none. */
+static enum tn_status open_sums(struct compute_team *team, const struct compute *leader,
+                                struct error *error)
+{
+    const uint32_t vectors = count_vectors(team->count, leader->config.job->train.slices);
+    struct error reason = {.status = TN_OK};
+    enum tn_status status = TN_OK;
+    if (leader->config.evaluates_only) { return TN_OK; }
+    for (uint32_t i = 0; i < team->count && status == TN_OK; i++) {
+        struct team_member *member = &team->members[i];
+        const struct compute *compute = i == 0 ? leader : &member->own;
+        status = training_open_sums(compute->training, vectors, &member->sums, &reason);
+    }
+    if (status == TN_OK) { return TN_OK; }
+    if (status != TN_ENOMEM) { return error_set(error, status, "%s", reason.text); }
+    log_warn("gradients are added on the CPU, as GPUs have too little memory: %s", reason.text);
+    close_sums(team);
+    return TN_OK;
 }
 
 enum tn_status compute_team_open(const struct compute *leader, struct compute_team **out,
@@ -192,6 +229,7 @@ enum tn_status compute_team_open(const struct compute *leader, struct compute_te
             status = error_context(error, "GPU %" PRIu32 " of %u", i + 1, count);
         }
     }
+    if (status == TN_OK) { status = open_sums(team, leader, error); }
     if (status == TN_OK) {
         *out = team;
     } else {
@@ -208,10 +246,10 @@ void compute_team_close(struct compute_team *team)
     (void)pthread_cond_broadcast(&team->begun);
     (void)pthread_mutex_unlock(&team->mutex);
     for (uint32_t i = 1; i < team->count; i++) {
-        struct team_member *member = &team->members[i];
-        if (member->has_thread) { (void)pthread_join(member->thread, NULL); }
-        compute_close(&member->own);
+        if (team->members[i].has_thread) { (void)pthread_join(team->members[i].thread, NULL); }
     }
+    close_sums(team);
+    for (uint32_t i = 1; i < team->count; i++) { compute_close(&team->members[i].own); }
     for (uint32_t i = 0; i < PIECES_MAX; i++) { buffer_release(team->pieces[i].buffer); }
     (void)pthread_cond_destroy(&team->done);
     (void)pthread_cond_destroy(&team->begun);
@@ -234,10 +272,24 @@ static void list_pieces(struct compute_team *team, struct slice_node node, uint3
     list_pieces(team, right, most / 2);
 }
 
+/* Pieces are dealt as evenly as their number allows, neighbours to the same member. */
+static void deal_pieces(struct compute_team *team)
+{
+    uint32_t vector = 0;
+    for (uint32_t i = 0; i < team->piece_count; i++) {
+        struct piece *piece = &team->pieces[i];
+        piece->member = i * team->count / team->piece_count;
+        vector = i > 0 && piece->member == piece[-1].member ? vector + 1 : 0;
+        piece->vector = vector;
+        piece->sum = NULL;
+    }
+}
+
 static enum tn_status find_memory(struct compute_team *team, const struct compute *leader,
                                   struct error *error)
 {
     const size_t bytes = leader->parameters * sizeof(float);
+    if (team->members[0].sums != NULL) { return TN_OK; }
     team->pieces[0].sum = leader->sum;
     for (uint32_t i = 1; i < team->piece_count; i++) {
         struct piece *piece = &team->pieces[i];
@@ -288,18 +340,54 @@ static enum tn_status find_error(const struct compute_team *team, struct error *
     return found == NULL ? TN_OK : error_set(error, found->status, "%s", found->text);
 }
 
-/* The sum of the subtree is that of its first piece then; `*at` is the next piece. */
-static struct piece *add_pieces(struct compute_team *team, const struct compute *leader,
-                                struct slice_node node, uint32_t most, uint32_t *at)
+/* On a GPU the addition is queued behind the kernels of both. */
+static enum tn_status add_piece(const struct compute_team *team, const struct compute *leader,
+                                struct piece *into, const struct piece *from, struct error *error)
 {
-    if (most == 1 || node.count == 1) { return &team->pieces[(*at)++]; }
-    struct slice_node left_node, right_node;
-    slices_children(node, &left_node, &right_node);
-    struct piece *left = add_pieces(team, leader, left_node, most / 2, at);
-    const struct piece *right = add_pieces(team, leader, right_node, most / 2, at);
-    leader->config.kernels->add(leader->parameters, right->sum, left->sum);
-    left->loss += right->loss;
-    return left;
+    struct device_sums *sums = team->members[into->member].sums;
+    into->loss += from->loss;
+    if (sums != NULL) {
+        return device_sums_add(sums, into->vector, team->members[from->member].sums, from->vector,
+                               error);
+    }
+    leader->config.kernels->add(leader->parameters, from->sum, into->sum);
+    return TN_OK;
+}
+
+/* The first piece of a node, which becomes the sum of the node. */
+static struct piece *first_piece(struct compute_team *team, struct slice_node node)
+{
+    uint32_t i = 0;
+    while (team->pieces[i].node.first != node.first) { i++; }
+    assert(i < team->piece_count);
+    return &team->pieces[i];
+}
+
+static enum tn_status add_pieces(struct compute_team *team, const struct compute *leader,
+                                 struct slice_node node, uint32_t most, struct error *error)
+{
+    if (most == 1 || node.count == 1) { return TN_OK; }
+    struct slice_node left, right;
+    slices_children(node, &left, &right);
+    enum tn_status status = add_pieces(team, leader, left, most / 2, error);
+    if (status == TN_OK) { status = add_pieces(team, leader, right, most / 2, error); }
+    if (status != TN_OK) { return status; }
+    return add_piece(team, leader, first_piece(team, node), first_piece(team, right), error);
+}
+
+/* A GPU that failed may have passed on a wrong sum: the sum is used if all of them have done their
+ * work. They are waited for also after an error, as another one may read their memory. */
+static enum tn_status fetch_sum(const struct compute_team *team, float *sum, enum tn_status status,
+                                struct error *error)
+{
+    if (team->members[0].sums == NULL) { return status; }
+    if (status == TN_OK) { status = device_sums_fetch(team->members[0].sums, 0, sum, error); }
+    for (uint32_t i = 0; i < team->count; i++) {
+        struct error *reason = status == TN_OK ? error : NULL;
+        const enum tn_status waited = device_sums_wait(team->members[i].sums, reason);
+        if (status == TN_OK) { status = waited; }
+    }
+    return status;
 }
 
 enum tn_status compute_team_sum(struct compute_team *team, struct compute *leader,
@@ -309,6 +397,7 @@ enum tn_status compute_team_sum(struct compute_team *team, struct compute *leade
     const struct compute_watch *watch = leader->watch;
     team->piece_count = 0;
     list_pieces(team, node, team->pieces_of_node);
+    deal_pieces(team);
     enum tn_status status = find_memory(team, leader, error);
     if (status != TN_OK) { return status; }
     leader->watch = NULL;
@@ -318,17 +407,16 @@ enum tn_status compute_team_sum(struct compute_team *team, struct compute *leade
     leader->watch = watch;
     leader->sum = sum;
     status = find_error(team, error);
+    if (status == TN_OK) { status = add_pieces(team, leader, node, team->pieces_of_node, error); }
+    status = fetch_sum(team, sum, status, error);
     if (status != TN_OK) { return status; }
-    uint32_t at = 0;
-    const struct piece *all = add_pieces(team, leader, node, team->pieces_of_node, &at);
-    assert(all->sum == sum && at == team->piece_count);
-    leader->losses[0] = all->loss;
+    leader->losses[0] = team->pieces[0].loss;
     leader->final_from = 0;
     for (uint32_t v = node.first; v < node.first + node.count; v++) {
         recent_losses_add(&leader->recent, leader->step, team->losses[v].loss_sum,
                           team->losses[v].examples);
     }
-    if (watch != NULL && isfinite(all->loss)) {
+    if (watch != NULL && isfinite(leader->losses[0])) {
         watch->became_final(watch->user, 0, leader->parameters);
     }
     return TN_OK;

@@ -4,7 +4,9 @@
  * a thread; the first is the compute of the worker itself.
  *
  * A node is cut into subtrees of the slice tree, which are dealt to the members in their order.
- * Their sums are then added along the tree, so the bits do not depend on the number of GPUs.
+ * Their sums are then added along the tree, so the bits do not depend on the number of GPUs: in the
+ * memory of GPUs (graph/device_sums.h), or on the CPU without GPUs or if these have too little
+ * memory.
  *
  * Threads: the owner's; those of members belong to the team. Blocks while members compute.
  */
@@ -31,10 +33,6 @@ MUST_CHECK enum tn_status compute_team_programs(const struct compute_config *con
 MUST_CHECK enum tn_status compute_team_open(const struct compute *leader, struct compute_team **out,
                                             struct error *error);
 void compute_team_close(struct compute_team *team); /* NULL is allowed. */
-
-/* The gradients that `gpus` GPUs need beside the sum of a node with `depth` levels below it, whose
- * slices they compute one by one. Pure. */
-uint32_t compute_team_levels(uint32_t gpus, uint32_t depth);
 
 /* compute_node_into() by all members. The whole sum becomes final at the end. */
 MUST_CHECK enum tn_status compute_team_sum(struct compute_team *team, struct compute *leader,

@@ -1,4 +1,5 @@
-/* cli/inspect/devices.c: `tanist devices`: the GPUs of this machine, or why there are none. */
+/* cli/inspect/devices.c: `tanist devices`: the GPUs of this machine and its cuBLAS, or why there
+ * are none. */
 #include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -7,10 +8,35 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/table.h"
+#include "kernels/gpu/cublas.h"
 #include "kernels/gpu/devices.h"
 #include "tanist/status.h"
 
 enum { MIB = 1024 * 1024 };
+
+/* The GPUs and the cuBLAS of this machine. */
+struct found {
+    const struct gpu_devices *devices;
+    const char *reason; /* Why there is no GPU; NULL: there is one. */
+    struct cublas_version cublas;
+    struct error no_cublas; /* TN_OK: there is one. */
+};
+
+static bool has_cublas(const struct found *found)
+{
+    return found->no_cublas.status == TN_OK;
+}
+
+/* One line; GPUs compute without cuBLAS, too. */
+static bool print_cublas(const struct found *found)
+{
+    const struct cublas_version *cublas = &found->cublas;
+    if (!has_cublas(found)) {
+        return printf("cuBLAS cannot be used: %s\n", found->no_cublas.text) >= 0;
+    }
+    return printf("cuBLAS %d.%d.%d, from %s\n", cublas->major, cublas->minor, cublas->patch,
+                  cublas->file) >= 0;
+}
 
 static int print_table(const struct gpu_devices *devices)
 {
@@ -53,8 +79,22 @@ static json_t *device_json(const struct gpu_device *device, uint32_t index)
                      works ? json_null() : json_string(device->problem));
 }
 
-static int print_json(const struct gpu_devices *devices, const char *reason)
+static json_t *cublas_json(const struct found *found)
 {
+    const struct cublas_version *cublas = &found->cublas;
+    char version[48];
+    (void)snprintf(version, sizeof version, "%d.%d.%d", cublas->major, cublas->minor,
+                   cublas->patch);
+    const bool works = has_cublas(found);
+    return json_pack("{s:o, s:o, s:o}", "version", works ? json_string(version) : json_null(),
+                     "file", works ? json_string(cublas->file) : json_null(), "problem",
+                     works ? json_null() : json_string(found->no_cublas.text));
+}
+
+static int print_json(const struct found *found)
+{
+    const struct gpu_devices *devices = found->devices;
+    const char *reason = found->reason;
     char driver[32];
     (void)snprintf(driver, sizeof driver, "%" PRIu32 ".%" PRIu32, devices->driver_major,
                    devices->driver_minor);
@@ -62,19 +102,22 @@ static int print_json(const struct gpu_devices *devices, const char *reason)
     for (uint32_t i = 0; i < devices->count; i++) {
         json_array_append_new(list, device_json(&devices->list[i], i));
     }
-    return output_json(json_pack("{s:i, s:o, s:o, s:o}", "version", 1, "driver_cuda",
+    return output_json(json_pack("{s:i, s:o, s:o, s:o, s:o}", "version", 1, "driver_cuda",
                                  reason == NULL ? json_string(driver) : json_null(), "devices",
-                                 list, "reason",
-                                 reason == NULL ? json_null() : json_string(reason)),
+                                 list, "reason", reason == NULL ? json_null() : json_string(reason),
+                                 "cublas", cublas_json(found)),
                        JSON_INDENT(2));
 }
 
 /* A machine without a GPU is not an error: the list is empty, and the message has the reason. */
 static int print(const struct gpu_devices *devices, const char *format, const char *reason)
 {
-    if (output_is_json(format)) { return print_json(devices, reason); }
-    if (reason == NULL) { return print_table(devices); }
-    output_message(LOG_WARN, "this machine has no GPU: %s", reason);
+    struct found found = {.devices = devices, .reason = reason};
+    found.no_cublas.status = cublas_find_version(&found.cublas, &found.no_cublas);
+    if (output_is_json(format)) { return print_json(&found); }
+    const int code = reason == NULL ? print_table(devices) : TN_EXIT_OK;
+    if (code != TN_EXIT_OK || !print_cublas(&found)) { return TN_EXIT_IO; }
+    if (reason != NULL) { output_message(LOG_WARN, "this machine has no GPU: %s", reason); }
     return TN_EXIT_OK;
 }
 
@@ -100,9 +143,9 @@ int command_devices(int argc, char **argv)
     struct options options = {
         .command = "devices",
         .synopsis = "[OPTION]...",
-        .about =
-            "List the GPUs that NVIDIA's driver shows, or print the reason why there are none.\n"
-            "CUDA_VISIBLE_DEVICES chooses them. Exit status 1 when the driver or a GPU fails.",
+        .about = "List the GPUs that NVIDIA's driver shows, or print why there are none, and\n"
+                 "print the version and the file of cuBLAS, or why it cannot be used.\n"
+                 "CUDA_VISIBLE_DEVICES chooses GPUs. Exit status 1 when the driver or a GPU fails.",
         .examples = "  tanist devices\n"
                     "  CUDA_VISIBLE_DEVICES=1 tanist devices -o json\n",
     };

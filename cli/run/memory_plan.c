@@ -16,7 +16,6 @@
 #include "model/model.h"
 #include "ps/push_place.h"
 #include "worker/compute.h"
-#include "worker/compute_team.h"
 #include "worker/value_array.h"
 
 enum {
@@ -101,7 +100,7 @@ static uint32_t pushes_of(const struct job *job, const struct model *model,
         while ((1U << depth) < nodes[i].count) { depth++; }
         if (depth > *levels && !joins(job, model, nodes[i], &ignored)) { *levels = depth; }
     }
-    if (job->train.gpus > 1) { *levels = compute_team_levels(job->train.gpus, *levels); }
+    if (job->train.gpus > 1) { *levels = 0; } /* Sums are in the memory of the GPUs. */
     return count;
 }
 

@@ -52,6 +52,8 @@ struct backend_device {
     enum tn_status (*download)(void *to, const void *from, size_t bytes, struct error *error);
     enum tn_status (*clear)(void *memory, size_t bytes, struct error *error); /* Zeros. */
     enum tn_status (*wait)(struct error *error);
+    /* A kernel: add `count` floats. */
+    void (*add)(size_t count, const float *from, float *into);
     const struct gpu_queues *queues; /* Copies while kernels run. */
 };
 

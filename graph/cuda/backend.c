@@ -63,6 +63,7 @@ enum tn_status backend_cuda_over(const struct cuda_library *library, struct back
                    .download = library->download,
                    .clear = library->clear,
                    .wait = library->wait,
+                   .add = library->kernels->add,
                    .queues = library->queues},
     };
     return status;

@@ -27,6 +27,7 @@ struct gpu_context {
     int device, references;
     int sticky; /* The code of its later calls. */
     size_t used;
+    unsigned peers;           /* A bit for each context whose memory it can access. */
     struct gpu_stream stream; /* The default one. */
 };
 
@@ -36,7 +37,7 @@ static struct {
     int visible[EMULATED_DEVICES_MAX];
     int count;
     unsigned long long devices, memory, init, calls, error, context, operations, pinned;
-    unsigned long long broken, small, limit, other;
+    unsigned long long broken, small, limit, other, peers;
     unsigned long long called;
     int sticky; /* The code of all later calls. */
     struct gpu_context contexts[EMULATED_DEVICES_MAX];
@@ -165,12 +166,14 @@ static void read_settings(void)
         {"calls=", &gpus.calls},           {"error=", &gpus.error},   {"context=", &gpus.context},
         {"operations=", &gpus.operations}, {"pinned=", &gpus.pinned}, {"broken=", &gpus.broken},
         {"small=", &gpus.small},           {"limit=", &gpus.limit},   {"other=", &gpus.other},
+        {"peers=", &gpus.peers},
     };
     const char *settings = getenv("TANIST_EMULATED_GPU");
     gpus.devices = 1;
     gpus.memory = 1ULL << 30;
     gpus.init = gpus.calls = gpus.error = gpus.context = gpus.operations = gpus.pinned = 0;
     gpus.limit = 0;
+    gpus.peers = 1;
     gpus.broken = gpus.small = gpus.other = NO_DEVICE;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         *keys[i].value = emulated_setting(settings, keys[i].name, *keys[i].value);
@@ -282,6 +285,14 @@ int emulated_device_memory(size_t *bytes, int device)
     return emulated_leave(code);
 }
 
+int emulated_device_can_access(int *can, int device, int peer)
+{
+    const int code = emulated_enter(NEEDS_NOTHING);
+    const bool is_valid = device >= 0 && device < gpus.count && peer >= 0 && peer < gpus.count;
+    *can = is_valid && device != peer && gpus.peers != 0;
+    return emulated_leave(code == GPU_SUCCESS && !is_valid ? GPU_INVALID_DEVICE : code);
+}
+
 int emulated_context_retain(struct gpu_context **context, int device)
 {
     int code = emulated_enter(NEEDS_NOTHING);
@@ -310,6 +321,22 @@ int emulated_context_set(struct gpu_context *context)
 {
     const int code = emulated_enter(NEEDS_NOTHING);
     if (code == GPU_SUCCESS) { current = context; }
+    return emulated_leave(code);
+}
+
+int emulated_context_enable_peer(struct gpu_context *peer, unsigned flags)
+{
+    int code = emulated_enter(NEEDS_CONTEXT);
+    if (code != GPU_SUCCESS) { return emulated_leave(code); }
+    const unsigned bit = peer != NULL ? 1U << peer->device : 0;
+    if (peer == NULL || peer == current || flags != 0) {
+        code = GPU_INVALID_VALUE;
+    } else if (gpus.peers == 0) {
+        code = GPU_PEER_UNSUPPORTED;
+    } else if ((current->peers & bit) != 0) {
+        code = GPU_PEER_ENABLED;
+    }
+    if (code == GPU_SUCCESS) { current->peers |= bit; }
     return emulated_leave(code);
 }
 
@@ -405,15 +432,20 @@ static bool has_range(const struct allocation *allocation, uintptr_t address, si
            bytes <= begin + allocation->bytes - address;
 }
 
-uint8_t *emulated_range(gpu_address address, size_t bytes)
+uint8_t *emulated_range_of(const struct gpu_context *context, gpu_address address, size_t bytes)
 {
-    if (current == NULL) { return NULL; }
+    if (context == NULL) { return NULL; }
     for (const struct allocation *at = gpus.allocations; at != NULL; at = at->next) {
-        if (at->context == current && has_range(at, (uintptr_t)address, bytes)) {
+        if (at->context == context && has_range(at, (uintptr_t)address, bytes)) {
             return at->data + (address - (uintptr_t)at->data);
         }
     }
     return NULL;
+}
+
+uint8_t *emulated_range(gpu_address address, size_t bytes)
+{
+    return emulated_range_of(current, address, bytes);
 }
 
 bool emulated_is_pinned(const void *memory, size_t bytes)

@@ -29,6 +29,8 @@
  *   pinned=CODE           no memory can be pinned
  *   broken=K              with error: only device K fails, and only its calls or operations count
  *   small=K,limit=BYTES   the memory of device K
+ *   peers=0               no device can access the memory of another; copies work all the same
+ *   peer_copy=CODE        copies between devices fail, and all later calls
  *
  * While the file exists that TANIST_EMULATED_GPU_GONE names, the GPUs have disappeared: cuInit
  * finds none, and other calls fail with GPU_UNKNOWN from then on.

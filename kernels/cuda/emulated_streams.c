@@ -88,6 +88,23 @@ int emulated_copy(gpu_address to, gpu_address from, size_t bytes, struct gpu_str
     return emulated_leave(add_copy(code, stream, &work, NULL));
 }
 
+/* In a stream of the target's context. */
+int emulated_copy_peer(gpu_address to, struct gpu_context *to_context, gpu_address from,
+                       struct gpu_context *from_context, size_t bytes, struct gpu_stream *stream)
+{
+    int code = emulated_enter(NEEDS_CONTEXT);
+    const struct emulated_work work = {.kind = WORK_COPY,
+                                       .to = emulated_range_of(to_context, to, bytes),
+                                       .from = emulated_range_of(from_context, from, bytes),
+                                       .bytes = bytes};
+    if (code == GPU_SUCCESS && work.to != emulated_range(to, bytes)) { code = GPU_INVALID_CONTEXT; }
+    if (code == GPU_SUCCESS) {
+        code = (int)emulated_setting(getenv("TANIST_EMULATED_GPU"), "peer_copy=", GPU_SUCCESS);
+        if (code != GPU_SUCCESS) { (void)emulated_break(code); }
+    }
+    return emulated_leave(add_copy(code, stream, &work, NULL));
+}
+
 int emulated_fill(gpu_address memory, unsigned char value, size_t bytes, struct gpu_stream *stream)
 {
     const int code = emulated_enter(NEEDS_CONTEXT);
@@ -278,10 +295,12 @@ static const struct {
     {GPU_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {GPU_NO_CODE_FOR_DEVICE, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available"},
     {GPU_ECC_UNCORRECTABLE, "CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable ECC error encountered"},
+    {GPU_PEER_UNSUPPORTED, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "peer access is not supported"},
     {GPU_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {GPU_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {GPU_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
     {GPU_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {GPU_PEER_ENABLED, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is already enabled"},
     {GPU_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {GPU_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "common/base/log.h"
 #include "kernels/cuda/families.h"
 #include "kernels/cuda/launch_private.h"
 #include "kernels/cuda/library.h"
@@ -18,11 +19,13 @@ struct gpu {
     bool was_opened;
     struct error opened; /* The result of the only attempt. */
     const struct gpu_driver *driver;
+    int device;
     struct gpu_context *context;
     struct gpu_module *module;
     struct launch_streams streams;
     pthread_mutex_t mutex; /* Protects all below, and the functions of kernels on this GPU. */
     struct error failed;   /* The first failure, which all later calls return. */
+    uint32_t connected;    /* A bit for each GPU that was asked for. */
 };
 
 static struct gpu gpus[CUDA_GPUS_MAX];
@@ -103,6 +106,23 @@ uint32_t launch_number(void)
 struct launch_streams *launch_streams(void)
 {
     return &gpu->streams;
+}
+
+/* Whether a GPU can access another one depends on the machine; a failure of the GPU is reported by
+ * the copy. */
+void launch_connect(uint32_t number, struct gpu_context **own, struct gpu_context **peer)
+{
+    int can = 0;
+    assert(number < CUDA_GPUS_MAX && gpus[number].context != NULL);
+    *own = gpu->context;
+    *peer = gpus[number].context;
+    if ((gpu->connected >> number & 1) != 0) { return; }
+    gpu->connected |= 1U << number;
+    int code = gpu->driver->device_can_access(&can, gpu->device, gpus[number].device);
+    if (code == GPU_SUCCESS && can != 0) { code = gpu->driver->context_enable_peer(*peer, 0); }
+    const bool is_direct = can != 0 && (code == GPU_SUCCESS || code == GPU_PEER_ENABLED);
+    log_debug("copies from /gpu:%" PRIu32 " to /gpu:%" PRIu32 " go %s", number, gpu->number,
+              is_direct ? "directly" : "through memory of the host");
 }
 
 enum tn_status launch_check(int code, struct error *text, const char *what)
@@ -253,7 +273,7 @@ static enum tn_status wait(struct error *error)
 
 /* ------------------------------------------------------ opening */
 
-static enum tn_status find_device(int *device, struct error *error)
+static enum tn_status find_device(struct error *error)
 {
     int count = 0;
     enum tn_status status = CHECK(gpu->driver->device_count(&count), error, "cuDeviceGetCount");
@@ -264,15 +284,14 @@ static enum tn_status find_device(int *device, struct error *error)
                          gpu->number, count, count == 1 ? "" : "s");
     }
     if (status != TN_OK) { return status; }
-    return CHECK(gpu->driver->device_get(device, (int)gpu->number), error, "cuDeviceGet");
+    return CHECK(gpu->driver->device_get(&gpu->device, (int)gpu->number), error, "cuDeviceGet");
 }
 
 static enum tn_status open_context(struct error *error)
 {
-    int device = 0;
-    enum tn_status status = find_device(&device, error);
+    enum tn_status status = find_device(error);
     if (status == TN_OK) {
-        status = CHECK(gpu->driver->context_retain(&gpu->context, device), error,
+        status = CHECK(gpu->driver->context_retain(&gpu->context, gpu->device), error,
                        "cuDevicePrimaryCtxRetain");
     }
     if (status == TN_OK) { status = begin(error); }

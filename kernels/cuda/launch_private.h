@@ -19,6 +19,9 @@ enum tn_status launch_end(enum tn_status status, const struct error *text, struc
 const struct gpu_driver *launch_driver(void);
 uint32_t launch_number(void); /* The GPU that the thread has selected. */
 struct launch_streams *launch_streams(void);
+/* The contexts of this GPU and of GPU `number`, between which copies go directly from now on if the
+ * driver can do that, and otherwise through memory of the host. */
+void launch_connect(uint32_t number, struct gpu_context **own, struct gpu_context **peer);
 /* A code of the driver as the status of `what`. */
 MUST_CHECK enum tn_status launch_check(int code, struct error *text, const char *what);
 

@@ -141,6 +141,25 @@ static enum tn_status fetch(void *to, const void *from, size_t bytes, struct err
     return launch_end(status, &text, error);
 }
 
+static enum tn_status receive(void *to, uint32_t number, const void *from, size_t bytes,
+                              struct error *error)
+{
+    struct error text = {.status = TN_OK};
+    assert(bytes > 0);
+    enum tn_status status = launch_begin(&text);
+    if (status == TN_OK && number == launch_number()) {
+        const int code = launch_driver()->copy(address_of(to), address_of(from), bytes, NULL);
+        status = launch_check(code, &text, "cuMemcpyDtoDAsync");
+    } else if (status == TN_OK) {
+        struct gpu_context *own, *peer;
+        launch_connect(number, &own, &peer);
+        const int code =
+            launch_driver()->copy_peer(address_of(to), own, address_of(from), peer, bytes, NULL);
+        status = launch_check(code, &text, "cuMemcpyPeerAsync");
+    }
+    return launch_end(status, &text, error);
+}
+
 static enum tn_status record(struct gpu_event *event, enum gpu_queue queue, struct error *error)
 {
     struct error text = {.status = TN_OK};
@@ -184,6 +203,7 @@ const struct gpu_queues launch_queues = {
     .destroy_event = destroy_event,
     .send = send,
     .fetch = fetch,
+    .receive = receive,
     .record = record,
     .follow = follow,
     .await = await,

@@ -12,6 +12,7 @@
 static struct {
     pthread_once_t once;
     struct cublas table;
+    char file[512];
     struct error error; /* The result of the only attempt. */
 } opened = {.once = PTHREAD_ONCE_INIT};
 
@@ -38,16 +39,13 @@ static const char *folders(char *text, size_t size)
     return text;
 }
 
-/* The file that was loaded, for an error. */
-static const char *file_of(void *library, char *text, size_t size)
+/* The file that was loaded under `name`. */
+static void find_file(void *library, const char *name)
 {
     Dl_info info;
     void *function = dlsym(library, "cublasGetProperty");
-    if (function == NULL || dladdr(function, &info) == 0 || info.dli_fname == NULL) {
-        return "libcublas";
-    }
-    (void)snprintf(text, size, "%.300s", info.dli_fname);
-    return text;
+    const bool found = function != NULL && dladdr(function, &info) != 0 && info.dli_fname != NULL;
+    (void)snprintf(opened.file, sizeof opened.file, "%.300s", found ? info.dli_fname : name);
 }
 
 static enum tn_status load(struct error *error)
@@ -59,6 +57,7 @@ static enum tn_status load(struct error *error)
     void *library = NULL; /* Never closed. */
     for (size_t i = 0; library == NULL && i < sizeof names / sizeof names[0]; i++) {
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        if (library != NULL) { find_file(library, names[i]); }
         const char *failure = library == NULL && i == 0 ? dlerror() : NULL;
         if (failure != NULL) { (void)snprintf(reason, sizeof reason, "%s", failure); }
     }
@@ -74,7 +73,7 @@ static enum tn_status load(struct error *error)
         return error_set(error, TN_ENOENT,
                          "%s has no function %s: it is not NVIDIA's cuBLAS, or is too old: install "
                          "cuBLAS 12 or 13, or check LD_LIBRARY_PATH",
-                         file_of(library, text, sizeof text), missing);
+                         opened.file, missing);
     }
     if (opened.table.property(CUBLAS_MAJOR, &major) == 0 && major >= CUBLAS_OLDEST) {
         return TN_OK;
@@ -82,7 +81,7 @@ static enum tn_status load(struct error *error)
     return error_set(error, TN_ENOENT,
                      "%s is cuBLAS %d, which is too old: install cuBLAS 12 or 13, or check "
                      "LD_LIBRARY_PATH",
-                     file_of(library, text, sizeof text), major);
+                     opened.file, major);
 }
 
 static void load_once(void)
@@ -98,6 +97,27 @@ enum tn_status cublas_open(const struct cublas **table, struct error *error)
     *table = &opened.table;
     if (opened.error.status == TN_OK) { return TN_OK; }
     return error_set(error, opened.error.status, "%s", opened.error.text);
+}
+
+enum tn_status cublas_find_version(struct cublas_version *version, struct error *error)
+{
+    assert(version != NULL);
+    const struct cublas *table = NULL;
+    *version = (struct cublas_version){.file = opened.file};
+    const struct {
+        cublas_property which;
+        int *value;
+    } parts[] = {
+        {CUBLAS_MAJOR, &version->major},
+        {CUBLAS_MINOR, &version->minor},
+        {CUBLAS_PATCH, &version->patch},
+    };
+    enum tn_status status = cublas_open(&table, error);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && status == TN_OK; i++) {
+        const int code = table->property(parts[i].which, parts[i].value);
+        status = cublas_check(table, code, error, "cublasGetProperty");
+    }
+    return status;
 }
 
 enum tn_status cublas_check(const struct cublas *table, int code, struct error *error,

@@ -106,6 +106,16 @@ struct cublas {
  */
 MUST_CHECK enum tn_status cublas_open(const struct cublas **table, struct error *error);
 
+/* The version of a library, and the file from which it was loaded, which is static storage. */
+struct cublas_version {
+    int major, minor, patch;
+    const char *file;
+};
+
+/* The version and file of the library that cublas_open() finds; no GPU is needed. Errors as
+ * cublas_open(); also TN_EDEVICE: cuBLAS failed. */
+MUST_CHECK enum tn_status cublas_find_version(struct cublas_version *version, struct error *error);
+
 /*
  * The status of a call: TN_OK if `code` is 0, else an error whose text is the formatted one, the
  * name of the code and the library's own text.

@@ -74,18 +74,14 @@ static enum tn_status identify(uint32_t first, uint32_t count, char *text, size_
                                struct error *error)
 {
     const struct gpu_driver *driver = NULL;
-    const struct cublas *cublas = NULL;
+    struct cublas_version version = {0};
     struct gpu_type type = {0};
-    int version[] = {[CUBLAS_MAJOR] = 0, [CUBLAS_MINOR] = 0, [CUBLAS_PATCH] = 0};
     enum tn_status status = gpu_driver_open(&driver, error);
     if (status == TN_OK) { status = find_types(driver, first, count, &type, error); }
-    if (status == TN_OK) { status = cublas_open(&cublas, error); }
-    for (int i = CUBLAS_MAJOR; i <= CUBLAS_PATCH && status == TN_OK; i++) {
-        status = cublas_check(cublas, cublas->property(i, &version[i]), error, "cublasGetProperty");
-    }
+    if (status == TN_OK) { status = cublas_find_version(&version, error); }
     (void)snprintf(text, size, CUBLAS_IDENTITY "%d.%d.%d, capability %d.%d, %d multiprocessors",
-                   version[CUBLAS_MAJOR], version[CUBLAS_MINOR], version[CUBLAS_PATCH], type.major,
-                   type.minor, type.multiprocessors);
+                   version.major, version.minor, version.patch, type.major, type.minor,
+                   type.multiprocessors);
     return status;
 }
 

@@ -42,10 +42,12 @@ enum {
     GPU_INVALID_CONTEXT = 201,
     GPU_NO_CODE_FOR_DEVICE = 209,
     GPU_ECC_UNCORRECTABLE = 214,
+    GPU_PEER_UNSUPPORTED = 217,
     GPU_INVALID_HANDLE = 400,
     GPU_NOT_FOUND = 500,
     GPU_NOT_READY = 600,
     GPU_ILLEGAL_ADDRESS = 700,
+    GPU_PEER_ENABLED = 704,
     GPU_LAUNCH_FAILED = 719,
     GPU_UNKNOWN = 999,
 };
@@ -77,10 +79,12 @@ enum {
     X(device_name, cuDeviceGetName, (char *name, int size, int device))                            \
     X(device_attribute, cuDeviceGetAttribute, (int *value, gpu_attribute attribute, int device))   \
     X(device_memory, cuDeviceTotalMem_v2, (size_t * bytes, int device))                            \
+    X(device_can_access, cuDeviceCanAccessPeer, (int *can, int device, int peer))                  \
     X(context_retain, cuDevicePrimaryCtxRetain, (struct gpu_context * *context, int device))       \
     X(context_release, cuDevicePrimaryCtxRelease_v2, (int device))                                 \
     X(context_set, cuCtxSetCurrent, (struct gpu_context * context))                                \
     X(context_wait, cuCtxSynchronize, (void))                                                      \
+    X(context_enable_peer, cuCtxEnablePeerAccess, (struct gpu_context * peer, unsigned flags))     \
     X(memory_info, cuMemGetInfo_v2, (size_t * unused, size_t * total))                             \
     X(allocate, cuMemAlloc_v2, (gpu_address * memory, size_t bytes))                               \
     X(release, cuMemFree_v2, (gpu_address memory))                                                 \
@@ -92,6 +96,9 @@ enum {
       (void *to, gpu_address from, size_t bytes, struct gpu_stream *stream))                       \
     X(copy, cuMemcpyDtoDAsync_v2,                                                                  \
       (gpu_address to, gpu_address from, size_t bytes, struct gpu_stream * stream))                \
+    X(copy_peer, cuMemcpyPeerAsync,                                                                \
+      (gpu_address to, struct gpu_context * to_context, gpu_address from,                          \
+       struct gpu_context * from_context, size_t bytes, struct gpu_stream * stream))               \
     X(fill, cuMemsetD8Async,                                                                       \
       (gpu_address memory, unsigned char value, size_t bytes, struct gpu_stream *stream))          \
     X(stream_create, cuStreamCreate, (struct gpu_stream * *stream, unsigned flags))                \

@@ -94,6 +94,13 @@ static gpu_code download(void *to, gpu_address from, size_t bytes, struct gpu_st
     return code;
 }
 
+static gpu_code copy_peer(gpu_address to, struct gpu_context *to_context, gpu_address from,
+                          struct gpu_context *from_context, size_t bytes, struct gpu_stream *stream)
+{
+    if (broken() != GPU_SUCCESS) { return sticky; }
+    return actual.copy_peer(to, to_context, from, from_context, bytes, stream);
+}
+
 static gpu_code launch(struct gpu_function *function, unsigned blocks_x, unsigned blocks_y,
                        unsigned blocks_z, unsigned threads_x, unsigned threads_y,
                        unsigned threads_z, unsigned shared_bytes, struct gpu_stream *stream,
@@ -137,6 +144,7 @@ void gpu_driver_add_faults(struct gpu_driver *driver)
     driver->memory_info = memory_info;
     driver->upload = upload;
     driver->download = download;
+    driver->copy_peer = copy_peer;
     driver->launch = launch;
     driver->stream_wait = stream_wait;
     driver->event_wait = event_wait;

@@ -18,6 +18,7 @@
 #define KERNELS_GPU_QUEUES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/error.h"
 
@@ -40,6 +41,12 @@ struct gpu_queues {
      * otherwise on return. `to` of fetch() is memory of allocate(). */
     enum tn_status (*send)(void *to, const void *from, size_t bytes, struct error *error);
     enum tn_status (*fetch)(void *to, const void *from, size_t bytes, struct error *error);
+    /* Queue a copy from the memory of GPU `number`, which was opened, or of this one, among the
+     * kernels. It follows
+     * events of that GPU only where follow() lets it. */
+    enum tn_status (*receive)(void *to, uint32_t number, const void *from, size_t bytes,
+                              struct error *error);
+    /* The event is of the same device; follow() takes events of all. */
     enum tn_status (*record)(struct gpu_event *event, enum gpu_queue queue, struct error *error);
     enum tn_status (*follow)(enum gpu_queue queue, struct gpu_event *event, struct error *error);
     enum tn_status (*await)(struct gpu_event *event, struct error *error);

@@ -145,9 +145,28 @@ class SeveralGpus(Cuda):
         for name in ("mlp", "cnn"):
             job = self.job(name, MODELS[name], steps=2, batch=12, slices=6)
             expected = self.trained(job, f"{name}-portable")
-            for count in (1, 2, 3, 8):
+            for count in (1, 2, 3, 4, 8):
                 with self.subTest(name, gpus=count):
                     self.assertEqual(self.trained(job, f"{name}-{count}", *self.gpus(count), env=self.EIGHT), expected)
+
+    @unittest.skipIf(REAL, "settings of the emulated driver")
+    def test_sums_without_access_or_memory_have_the_same_bits(self):
+        """GPUs that cannot access the memory of each other, and one without memory for sums, which are then added on the CPU."""
+        job = self.job("cnn", MODELS["cnn"], steps=2, batch=12, slices=6)
+        expected = self.trained(job, "portable")[0]
+        for number, (setting, on_cpu) in enumerate((("peers=0", 0), ("small=1,limit=20000", 1))):
+            found = self.tanist("run", "--local", job, "--dir", f"cnn-{number}", *self.gpus(4), "-o", "json", timeout=200,
+                                env={"TANIST_EMULATED_GPU": f"devices=4,{setting}"})
+            self.assertEqual(found.returncode, 0, found.stderr)
+            self.assertEqual(json.loads(found.stdout)["parameters_digest"], expected, setting)
+            self.assertEqual(found.stderr.count("gradients are added on the CPU"), on_cpu, found.stderr)
+
+    @unittest.skipIf(REAL, "failures are injected into the emulated driver only")
+    def test_failing_copy_between_gpus_ends_the_process(self):
+        code, text = self.fails(f"devices=2,peer_copy={LAUNCH_FAILED}", *self.gpus(2)[2:])
+        self.assertEqual(code, DEVICE_FAILED, text)
+        for part in ("/gpu:0: cuMemcpyPeerAsync", "CUDA_ERROR_LAUNCH_FAILED"):
+            self.assertIn(part, text)
 
     @unittest.skipIf(REAL, "settings of the emulated driver")
     def test_every_number_has_the_bits_of_portable_in_any_order(self):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`tanist devices`: with an emulated driver, without a driver, and with libraries that are not a driver.
+"""`tanist devices`: with an emulated driver, without a driver, and with libraries that are not a driver; the same for cuBLAS.
 
-TANIST_PROGRAM: the program. TANIST_EMULATED_DRIVER: the folder of the emulated libcuda.so.1.
+TANIST_PROGRAM: the program. TANIST_EMULATED_DRIVER: the folder of the emulated libcuda.so.1 and libcublas.so.13.
 """
 
 import json
@@ -23,13 +23,24 @@ class Devices(Cli):
     def with_driver(self, *arguments, folder=EMULATED, **settings):
         return self.tanist("devices", *arguments, env={"LD_LIBRARY_PATH": str(folder), **settings})
 
-    def library(self, source):
-        """The folder of a libcuda.so.1 with this source."""
+    def library(self, source, name="libcuda.so.1"):
+        """The folder of a library of this name and source."""
         folder = self.folder / "library"
-        folder.mkdir()
-        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-x", "c", "-", "-o", folder / "libcuda.so.1"], input=source, text=True,
+        folder.mkdir(exist_ok=True)
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-x", "c", "-", "-o", folder / name], input=source, text=True,
                        check=True)
         return folder
+
+    def assert_cublas(self, texts, **settings):
+        """cuBLAS cannot be used, for a reason with these texts: in the table, with GPUs and without, and in the JSON. The exit code is 0."""
+        for more in ({}, {"CUDA_VISIBLE_DEVICES": ""}):
+            result = self.with_driver(**settings, **more)
+            line = result.stdout.splitlines()[-1]
+            self.assertEqual((result.returncode, line.split(":")[0]), (0, "cuBLAS cannot be used"), result.stdout + result.stderr)
+            found = json.loads(self.with_driver("-o", "json", **settings, **more).stdout)
+            self.assertEqual(found["cublas"], {"version": None, "file": None, "problem": line.partition(": ")[2]})
+            for text in texts:
+                self.assertIn(text, line)
 
     def test_devices_are_listed(self):
         result = self.with_driver(TANIST_EMULATED_GPU="devices=2,memory=8388608")
@@ -43,12 +54,30 @@ class Devices(Cli):
             "index": 0, "name": "Tanist emulated GPU 0", "compute_capability": "9.0", "multiprocessors": 1,
             "memory_bytes": 8388608, "free_bytes": 8388608, "problem": None})
 
+    def test_cublas(self):
+        """Its version and file, also without a GPU."""
+        file = f"{EMULATED}/libcublas.so.13"
+        for settings in ({}, {"CUDA_VISIBLE_DEVICES": ""}):
+            self.assertEqual(self.with_driver(**settings).stdout.splitlines()[-1], f"cuBLAS 13.0.0, from {file}")
+            found = json.loads(self.with_driver("-o", "json", **settings).stdout)
+            self.assertEqual(found["cublas"], {"version": "13.0.0", "file": file, "problem": None})
+
+    def test_cublas_that_cannot_be_used(self):
+        """Too old, another library, and none: files that are not libraries, so that the loader does not go on to this machine's."""
+        self.assert_cublas([f"{EMULATED}/libcublas.so.13 is cuBLAS 11, which is too old"], TANIST_EMULATED_CUBLAS="version=11")
+        folder = self.library("int cublasGetProperty(void) { return 0; }\n", "libcublas.so.13")
+        shutil.copy(Path(EMULATED) / "libcuda.so.1", folder)
+        self.assert_cublas([f"{folder}/libcublas.so.13 has no function cublasCreate_v2", "LD_LIBRARY_PATH"], folder=folder)
+        for name in ("libcublas.so.13", "libcublas.so.12"):
+            (folder / name).write_bytes(b"")
+        self.assert_cublas(["cuBLAS cannot be loaded", f'LD_LIBRARY_PATH, which is "{folder}"'], folder=folder)
+
     def test_hidden_devices(self):
         """CUDA_VISIBLE_DEVICES is the driver's: it selects and numbers, and may hide all."""
         found = json.loads(self.with_driver("-o", "json", TANIST_EMULATED_GPU="devices=3", CUDA_VISIBLE_DEVICES="2").stdout)
         self.assertEqual([(device["index"], device["name"]) for device in found["devices"]], [(0, "Tanist emulated GPU 2")])
         result = self.with_driver(CUDA_VISIBLE_DEVICES="")
-        self.assertEqual((result.returncode, result.stdout), (0, ""))
+        self.assertEqual((result.returncode, result.stdout), (0, f"cuBLAS 13.0.0, from {EMULATED}/libcublas.so.13\n"))
         for text in ("no GPU", "CUDA_ERROR_NO_DEVICE", 'CUDA_VISIBLE_DEVICES is ""'):
             self.assertIn(text, result.stderr)
 

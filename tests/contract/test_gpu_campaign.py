@@ -50,12 +50,14 @@ class GpuCampaign(unittest.TestCase):
         second = self.results()
         self.assertEqual({name: second[name] for name in first}, first)
         self.assertEqual(list(second), ["devices", "kernels", "speed", "training", "pytorch", "runs"])
-        for line in (r"^kernels: update +[1-9]\d* compared, 0 differ", r"^update adam .* % of copy$",
+        for line in (r"^cuBLAS 13\.0\.0 .*/libcublas\.so\.13$", r"^kernels: update +[1-9]\d* compared, 0 differ", r"^update adam .* % of copy$",
                      r"^product large .* % of cuBLAS$", r"^training: cnn: digest of CPU and GPU +1 compared, 0 differ",
                      r"^training: wide mlp: cuda +\S+ examples/s$", r"^whole runs +[1-9]\d* compared, 0 differ",
                      r"^kernels: products by cuBLAS +[1-9]\d* compared, 0 differ",
                      r"^training: cnn: digest of two runs with cuBLAS +1 compared, 0 differ",
-                     r"^training: wide mlp: cublas +\S+ examples/s",
+                     r"^product large 32 x 32 x 32, tf32 .* % of cuBLAS$", r"^product large 32 x 32 x 32, bf16 .* % of cuBLAS$",
+                     r"^training: wide mlp: cublas +\S+ examples/s", r"^training: wide mlp: cublas tf32 +\S+ examples/s",
+                     r"^training: cnn: digest of two runs with cuBLAS bf16 +1 compared, 0 differ",
                      r"^whole runs with cuBLAS.* +[1-9]\d* compared, 0 differ",
                      r"nothing differs, but nothing has run on a GPU"):
             self.assertRegex(text, re.compile(line, re.MULTILINE))

@@ -82,7 +82,7 @@ ARROWS = {
     "data/formats": {"include/tanist", "common/base", "data/source", "data/image"},
     "data/columns": {"common/base", "data/source", "data/image"},
     "data": COMMON | {"kernels", "kernels/optimizer", "model", "model/metrics", "data/source", "data/formats", "data/columns"},
-    "worker": COMMON | {"include/tanist", "kernels", "kernels/gpu", "kernels/optimizer", "kernels/sparse", "model", "model/metrics", "data"},
+    "worker": COMMON | {"include/tanist", "graph", "kernels", "kernels/gpu", "kernels/optimizer", "kernels/sparse", "model", "model/metrics", "data"},
     "group": COMMON | {"include/tanist", "graph/core", "graph/ops", "graph/passes", "graph", "kernels", "model", "data", "worker"},
     "evaluator": COMMON | {"model", "kernels", "data", "worker"},
     "mirror": COMMON | {"include/tanist", "graph/core", "graph/ops", "graph/passes", "graph", "kernels", "kernels/optimizer", "model", "data",

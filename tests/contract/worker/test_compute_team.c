@@ -15,7 +15,7 @@
 enum { STEPS = 2 };
 
 static const struct slice_node nodes[] = {{0, 6}, {0, 4}, {4, 2}, {2, 2}, {5, 1}};
-static const uint32_t members[] = {1, 2, 3, 4, 8};
+static const uint32_t members[] = {1, 2, 3, 4, 5, 8};
 
 static struct job job;
 static struct model *model;
@@ -158,7 +158,7 @@ static void test_all_orders(void **state)
         set_emulated(orders[i]);
         for (size_t j = 0; j < sizeof batches / sizeof batches[0]; j++) {
             job.train.batch = batches[j];
-            compare(1), compare(2), compare(3), compare(8);
+            compare(1), compare(2), compare(3), compare(4), compare(8);
         }
     }
 }

@@ -320,9 +320,106 @@ static void one_device_differs(void **state)
     assert_int_equal(driver->upload(first, host, BYTES, NULL), GPU_SUCCESS);
 }
 
+/* ------------------------------------------------------ copies between devices */
+
+/* Memory of devices 0 and 1, in a machine of its own; device 0 is that of the thread. */
+struct pair {
+    struct gpu_context *contexts[2];
+    gpu_address memory[2];
+    struct gpu_event *filled; /* An event of device 1. */
+};
+
+static struct pair pair(const char *settings)
+{
+    struct pair pair = {.filled = NULL};
+    assert_int_equal(machine(settings, NULL), GPU_SUCCESS);
+    for (int i = 1; i >= 0; i--) {
+        assert_int_equal(driver->context_retain(&pair.contexts[i], i), GPU_SUCCESS);
+        assert_int_equal(driver->context_set(pair.contexts[i]), GPU_SUCCESS);
+        pair.memory[i] = memory_of(BYTES);
+        if (i == 1) { assert_int_equal(driver->event_create(&pair.filled, 0), GPU_SUCCESS); }
+    }
+    return pair;
+}
+
+static int copy_to_0(const struct pair *pair, size_t bytes)
+{
+    return driver->copy_peer(pair->memory[0], pair->contexts[0], pair->memory[1], pair->contexts[1],
+                             bytes, NULL);
+}
+
+/* The first byte that arrives from device 1, where a fill is queued. */
+static uint8_t copied(const struct pair *pair, bool with_wait)
+{
+    uint8_t found = 0;
+    assert_int_equal(driver->context_set(pair->contexts[1]), GPU_SUCCESS);
+    assert_int_equal(driver->fill(pair->memory[1], 7, BYTES, NULL), GPU_SUCCESS);
+    assert_int_equal(driver->event_record(pair->filled, NULL), GPU_SUCCESS);
+    assert_int_equal(driver->context_set(pair->contexts[0]), GPU_SUCCESS);
+    if (with_wait) {
+        assert_int_equal(driver->stream_wait_event(NULL, pair->filled, 0), GPU_SUCCESS);
+    }
+    assert_int_equal(copy_to_0(pair, BYTES), GPU_SUCCESS);
+    assert_int_equal(driver->download(&found, pair->memory[0], 1, NULL), GPU_SUCCESS);
+    assert_int_equal(driver->event_destroy(pair->filled), GPU_SUCCESS);
+    return found;
+}
+
+/* A copy from another device is behind its event only; without the wait, the fill is not done. */
+static void events_order_copies_between_devices(void **state)
+{
+    (void)state;
+    static const char *const machines[] = {"devices=2", "devices=2,peers=0",
+                                           "devices=2,order=copies", "devices=2,order=kernels",
+                                           "devices=2,order=random,seed=4"};
+    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+        const struct pair both = pair(machines[i]);
+        assert_int_equal(copied(&both, true), 7);
+    }
+    const struct pair both = pair("devices=2");
+    assert_int_equal(copied(&both, false), 0xff);
+}
+
+static void copies_between_devices_stay_within_their_memory(void **state)
+{
+    (void)state;
+    const struct pair both = pair("devices=2");
+    struct gpu_context *const first = both.contexts[0], *const second = both.contexts[1];
+    const gpu_address a = both.memory[0], b = both.memory[1];
+    assert_int_equal(copy_to_0(&both, BYTES), GPU_SUCCESS);
+    assert_int_equal(copy_to_0(&both, BYTES + 1), GPU_INVALID_VALUE);
+    assert_int_equal(driver->copy_peer(a, first, a, second, BYTES, NULL), GPU_INVALID_VALUE);
+    assert_int_equal(driver->copy_peer(b, first, b, second, BYTES, NULL), GPU_INVALID_VALUE);
+    assert_int_equal(driver->copy_peer(b, second, a, first, BYTES, NULL), GPU_INVALID_CONTEXT);
+    assert_int_equal(driver->copy(a, b, BYTES, NULL), GPU_INVALID_VALUE);
+}
+
+static void devices_may_access_each_other(void **state)
+{
+    (void)state;
+    int can = 0;
+    const struct pair both = pair("devices=2");
+    assert_int_equal(driver->device_can_access(&can, 0, 1), GPU_SUCCESS);
+    assert_int_equal(can, 1);
+    assert_int_equal(driver->device_can_access(&can, 0, 2), GPU_INVALID_DEVICE);
+    assert_int_equal(driver->context_enable_peer(both.contexts[1], 0), GPU_SUCCESS);
+    assert_int_equal(driver->context_enable_peer(both.contexts[1], 0), GPU_PEER_ENABLED);
+    assert_int_equal(driver->context_enable_peer(both.contexts[0], 0), GPU_INVALID_VALUE);
+    const struct pair apart = pair("devices=2,peers=0");
+    assert_int_equal(driver->device_can_access(&can, 0, 1), GPU_SUCCESS);
+    assert_int_equal(can, 0);
+    assert_int_equal(driver->context_enable_peer(apart.contexts[1], 0), GPU_PEER_UNSUPPORTED);
+    const struct pair broken = pair("devices=2,peer_copy=719");
+    assert_int_equal(copy_to_0(&broken, BYTES), GPU_LAUNCH_FAILED);
+    assert_int_equal(driver->context_wait(), GPU_LAUNCH_FAILED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_order_copies_between_devices),
+        cmocka_unit_test(copies_between_devices_stay_within_their_memory),
+        cmocka_unit_test(devices_may_access_each_other),
         cmocka_unit_test(copies_stay_within_an_allocation),
         cmocka_unit_test(memory_ends),
         cmocka_unit_test(one_device_differs),
