@@ -62,8 +62,8 @@ TN_API void tn_session_set_values(struct tn_session *session, const float *value
  *
  *   TN_EINVAL    the folder has no run or not this checkpoint; a variable is not in it, or has
  *                another number of elements, which the error names
- *   TN_ENOENT    a file of the model or a shard is not in the folder
- *   TN_ECORRUPT  the checkpoint is damaged
+ *   TN_ENOENT    a file of the model is not in the folder
+ *   TN_ECORRUPT  the checkpoint is damaged, or a shard of it is not in the folder
  *   TN_EIO, TN_ENOMEM
  */
 TN_API TN_CHECKED enum tn_status tn_session_restore(struct tn_session *session, const char *dir,

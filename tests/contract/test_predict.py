@@ -74,6 +74,18 @@ class Use(Cli):
         self.assertIn(f"accuracy {found['accuracy']:.4f}", text)
         self.assertIn("confusion matrix", text)
 
+    def test_missing_shard_is_damage(self):
+        """The error has the name of the file and what to do; without the folder that the user names, the input is invalid."""
+        self.classes()
+        shard = next((self.folder / "run/checkpoints").glob("*2/shard-*/data.mdb"))
+        shard.unlink()
+        expected = [str(shard.relative_to(self.folder)), "does not exist", "or use another checkpoint"]
+        for command in (["evaluate", "run"], ["export", "run", "--to", "out.npz"], ["predict", "run", "--data", "rows.csv"],
+                        ["checkpoints", "show", "2", "--dir", "run"], ["checkpoints", "diff", "1", "2", "--dir", "run"]):
+            self.refused(6, expected, *command)
+        self.refused(3, ["none is not the folder of a run"], "evaluate", "none")
+        self.succeeds("evaluate", "run", "--checkpoint", "1")
+
     def test_regressions_report_errors_and_r_squared(self):
         """R squared is what the run calls its accuracy."""
         result = self.train(QUICK)
