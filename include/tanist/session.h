@@ -92,9 +92,9 @@ struct tn_fetch {
  * After an error the session can be used again. The next run that needs a lost server connects to
  * it again and sends its parts and values again, so the server may have been restarted.
  *
- *   TN_EINVAL     a fetch does not exist; a field is missing, or has another type or shape; the
- *                 fetches need a table or an operation of the user's code; a server refused
- *                 its part
+ *   TN_EINVAL     a fetch does not exist; a field is missing, is fed twice, or has another type or
+ *                 shape; the fetches need a table or an operation of the user's code; a server
+ *                 refused its part
  *   TN_ECONNECT   a server could not be reached; the error names it and its task
  *   TN_ECLOSED    a server was lost in this run: it ended, or was silent for 4 s; named likewise
  *   TN_ETIMEDOUT  the time is over; the error names the servers that have not answered
