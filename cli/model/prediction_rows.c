@@ -17,6 +17,7 @@
 #include "data/formats/npy.h"
 #include "data/idx.h"
 #include "data/source/file.h"
+#include "data/source/number.h"
 
 struct prediction_rows {
     const char *path; /* For errors. */
@@ -231,11 +232,11 @@ static char *parse_cell(char *at, float *value)
 }
 
 static enum tn_status refuse_cell(const struct prediction_rows *rows, const char *at,
-                                  uint32_t column, struct error *error)
+                                  uint32_t column, const char *problem, struct error *error)
 {
-    return error_set(error, TN_EINVAL, "%s:%" PRIu64 ": column %" PRIu32 ": '%.*s' is not a number",
-                     rows->path, rows->line_number, column + 1,
-                     (int)u64_min(strcspn(at, ",\t\r\n"), 60), at);
+    return error_set(error, TN_EINVAL, "%s:%" PRIu64 ": column %" PRIu32 ": '%.*s' %s", rows->path,
+                     rows->line_number, column + 1, (int)u64_min(strcspn(at, ",\t\r\n"), 60), at,
+                     problem);
 }
 
 static bool is_end(char c)
@@ -255,7 +256,10 @@ static enum tn_status parse_line(const struct prediction_rows *rows, struct erro
     for (;; column++) {
         char *end = parse_cell(at, &value);
         if (end == NULL && column == 0 && rows->line_number == 1) { return TN_ENOENT; }
-        if (end == NULL || !isfinite(value)) { return refuse_cell(rows, at, column, error); }
+        if (end == NULL || isnan(value)) {
+            return refuse_cell(rows, at, column, "is not a number", error);
+        }
+        if (isinf(value)) { return refuse_cell(rows, at, column, NUMBER_OUT_OF_RANGE, error); }
         if (column < rows->inputs) { rows->row[column] = value; }
         at = end + 1;
         if (is_end(*end)) { break; }

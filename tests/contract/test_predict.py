@@ -152,10 +152,11 @@ class Use(Cli):
         """An input that no float can have is refused; an output that overflows is null, as JSON has no infinity."""
         self.train(QUICK)
         row = ",1" * 7
-        for first in ("1e39", "-1e39", "nan"):
+        large = "is out of range: numbers are 32-bit floats, up to 3.4e38"
+        for first, problem in (("1e39", large), ("-1e39", large), ("1e400", large), ("nan", "is not a number")):
             result = self.tanist("predict", "run", "--data", "-", input=f"{first}{row}\n")
             self.assertEqual(result.returncode, 3, result.stderr)
-            self.assertIn(f"stdin:1: column 1: '{first}' is not a number", result.stderr)
+            self.assertIn(f"stdin:1: column 1: '{first}' {problem}", result.stderr)
         marked = self.succeeds("predict", "run", "--data", "-", input=f"\ufeff1{row}\n1{row}\n").splitlines()
         self.assertEqual((len(marked), marked[1]), (3, marked[2]))
         largest = self.succeeds("predict", "run", "--data", "-", "-o", "json", input="3.4e38," * 7 + "3.4e38\n")
