@@ -83,7 +83,7 @@ static enum tn_status identify(uint32_t first, uint32_t count, char *text, size_
     for (int i = CUBLAS_MAJOR; i <= CUBLAS_PATCH && status == TN_OK; i++) {
         status = cublas_check(cublas, cublas->property(i, &version[i]), error, "cublasGetProperty");
     }
-    (void)snprintf(text, size, CUBLAS_IDENTITY "%d.%d.%d, capability %d.%d, %d multiprocessors",
+    (void)snprintf(text, size, CUBLAS_IDENTITY "%d.%d.%d, capability %d.%d, %d" CUBLAS_IDENTITY_END,
                    version[CUBLAS_MAJOR], version[CUBLAS_MINOR], version[CUBLAS_PATCH], type.major,
                    type.minor, type.multiprocessors);
     return status;
