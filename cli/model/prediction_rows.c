@@ -13,6 +13,7 @@
 
 #include "common/base/files.h"
 #include "common/base/minmax.h"
+#include "common/base/text.h"
 #include "data/dataset.h"
 #include "data/formats/npy.h"
 #include "data/idx.h"
@@ -137,15 +138,10 @@ static enum tn_status open_columns(struct prediction_rows *rows, const struct jo
     return status;
 }
 
-static bool ends_with(const char *text, const char *ending)
-{
-    const size_t length = strlen(text), wanted = strlen(ending);
-    return length >= wanted && strcmp(text + length - wanted, ending) == 0;
-}
-
 static bool is_text(const char *path)
 {
-    return ends_with(path, ".csv") || ends_with(path, ".tsv") || ends_with(path, ".txt");
+    return text_ends_with(path, ".csv") || text_ends_with(path, ".tsv") ||
+           text_ends_with(path, ".txt");
 }
 
 static enum tn_status refuse_folder(const struct prediction_rows *rows, struct error *error)
@@ -167,7 +163,7 @@ static enum tn_status open_path(struct prediction_rows *rows, const struct job *
     if (S_ISDIR(info.st_mode)) {
         return is_idx ? open_folder(rows, job, error) : refuse_folder(rows, error);
     }
-    if (ends_with(rows->path, ".npy")) { return open_npy(rows, error); }
+    if (text_ends_with(rows->path, ".npy")) { return open_npy(rows, error); }
     if (is_idx && !is_text(rows->path)) { return open_images(rows, error); }
     return open_text(rows, error);
 }
