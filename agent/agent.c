@@ -331,6 +331,7 @@ static void tick(struct agent *agent)
     agent_restore(agent);
     if (agent->now_ms < agent->tick_at_ms) { return; }
     agent->tick_at_ms = agent->now_ms + TICK_MS;
+    agent_check_folder(agent);
     check_connection(agent);
     kill_stuck_servers(agent);
     processors_spread(&agent->children);

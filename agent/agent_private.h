@@ -95,6 +95,8 @@ void agent_notify(struct agent *agent, enum agent_event_type type, const char *t
 /* Stop all children because of a failure; only the first one counts. `agent->error` describes
  * it. */
 void agent_give_up(struct agent *agent, enum tn_status status);
+/* Give up if the agent's folder was removed: nothing can be saved. */
+void agent_check_folder(struct agent *agent);
 
 /* Open a session; its events arrive in the inbox. Errors: those of zk_open(). */
 MUST_CHECK enum tn_status agent_open_zk(struct agent *agent, struct error *error);

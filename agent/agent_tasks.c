@@ -1,5 +1,7 @@
 /* agent/agent_tasks.c: which tasks the agent has, and which of them run (S13). */
 #include <assert.h>
+#include <errno.h>
+#include <unistd.h>
 
 #include "agent/agent_private.h"
 #include "common/base/log.h"
@@ -55,4 +57,15 @@ void agent_choose_workers(struct agent *agent, uint32_t workers)
         const struct task task = agent->config->tasks[i];
         if (task.role == ROLE_WORKER) { agent_want(agent, task, task.index < wanted); }
     }
+}
+
+void agent_check_folder(struct agent *agent)
+{
+    if (agent->status != TN_OK || access(agent->config->dir, F_OK) == 0 || errno != ENOENT) {
+        return;
+    }
+    (void)error_set(&agent->error, TN_EIO,
+                    "the folder %s was removed while it was in use: start the run again",
+                    agent->config->dir);
+    agent_give_up(agent, TN_EIO);
 }

@@ -13,6 +13,8 @@ enum {
     THREADS_USUAL = 4096,
     /* A server of ZooKeeper allocates 1 MiB at once for its log, and writes on. */
     FILE_BYTES = 16 << 20,
+    STACK_BYTES = 2 << 20, /* The deepest calls, of `tanist plan`, use about 1.1 MiB. */
+    STACK_KIB_USUAL = 8192,
 };
 
 static bool is_below(const struct rlimit *limit, rlim_t least)
@@ -56,6 +58,17 @@ static enum tn_status check_threads(uint32_t children, struct error *error)
                      "this user may have at most %" PRIu64 " threads, too few for %" PRIu32
                      " processes: raise the limit, for instance with `ulimit -u %d`",
                      (uint64_t)limit.rlim_cur, children, THREADS_USUAL);
+}
+
+enum tn_status limits_check_stack(struct error *error)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || !is_below(&limit, STACK_BYTES)) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "the stack of a thread may have at most %" PRIu64
+                     " KiB, too few for this program, which needs %d KiB: raise the limit with "
+                     "`ulimit -s %d`",
+                     (uint64_t)limit.rlim_cur / 1024, STACK_BYTES / 1024, STACK_KIB_USUAL);
 }
 
 enum tn_status limits_check(uint32_t children, bool has_servers, struct error *error)

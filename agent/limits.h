@@ -1,6 +1,6 @@
 /*
  * agent/limits.h: whether the limits of this process, which its children inherit, leave them enough
- * open files and threads, and files that are large enough.
+ * open files and threads, and files and stacks that are large enough.
  *
  * Threads: any. Blocking: no.
  */
@@ -16,5 +16,9 @@
  * is raised as far as it may be if it is too low. TN_EINVAL: a limit is too low; the error names it
  * and the remedy. */
 MUST_CHECK enum tn_status limits_check(uint32_t children, bool has_servers, struct error *error);
+
+/* For every process of the program: without it, a thread whose stack is full ends the process by
+ * SIGSEGV. TN_EINVAL as above. */
+MUST_CHECK enum tn_status limits_check_stack(struct error *error);
 
 #endif

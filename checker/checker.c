@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
+#include "common/base/text.h"
 #include "common/cluster/placement.h"
 
 void checker_init(struct checker *checker, const struct checker_config *config)
@@ -50,12 +51,6 @@ static bool sees_disks(const struct checker *checker)
     return checker->config.view.shard != NULL;
 }
 
-static bool ends_with(const char *path, const char *end)
-{
-    size_t length = strlen(path), tail = strlen(end);
-    return length >= tail && strcmp(path + length - tail, end) == 0;
-}
-
 /* ---------------------------------------------------------------- chiefs */
 
 /* Whether another program removed all that ZooKeeper knew of the former epoch. A chief that gave no
@@ -73,7 +68,7 @@ static void on_chief(struct checker *checker, const struct zk_change *change)
 {
     struct chief_record record;
     struct error error;
-    assert(ends_with(change->path, "/chief"));
+    assert(text_ends_with(change->path, "/chief"));
     if (change->blob == NULL || change->blob->size == 0) { return; }
     if (chief_record_decode(change->blob->data, change->blob->size, &record, &error) != TN_OK) {
         checker_fail(checker, "I1: /chief cannot be read: %s", error.text);
@@ -331,7 +326,7 @@ static void check_released(struct checker *checker, const struct run *run)
 
 static void on_order(struct checker *checker, const struct zk_change *change)
 {
-    assert(ends_with(change->path, "/run"));
+    assert(text_ends_with(change->path, "/run"));
     const uint64_t reached = checker->reached.all;
     struct run run;
     struct error error;
@@ -447,9 +442,9 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
         const struct zk_change *change = &txn->changes[i];
         reached_on_change(&checker->reached, change);
         if (change->kind == ZK_DELETE) { continue; }
-        if (ends_with(change->path, "/chief")) { on_chief(checker, change); }
+        if (text_ends_with(change->path, "/chief")) { on_chief(checker, change); }
         if (strstr(change->path, "/requests/") != NULL) { on_request(checker, change); }
-        if (ends_with(change->path, "/run")) { on_order(checker, change); }
+        if (text_ends_with(change->path, "/run")) { on_order(checker, change); }
         if (strstr(change->path, "/history/") != NULL) { on_history(checker, change); }
         if (strstr(change->path, "/checkpoints/") != NULL && change->kind == ZK_CREATE) {
             on_commit(checker, change);

@@ -8,6 +8,7 @@
 
 #include "checker/checker.h"
 #include "checker/ensemble_log.h"
+#include "common/base/text.h"
 
 struct judge {
     const struct judge_input *input;
@@ -17,12 +18,6 @@ struct judge {
     uint32_t index;   /* The ensemble being judged. */
     uint64_t wall_ms; /* The time of the transaction being judged. */
 };
-
-static bool ends_with(const char *path, const char *end)
-{
-    size_t length = strlen(path), tail = strlen(end);
-    return length >= tail && strcmp(path + length - tail, end) == 0;
-}
 
 static void log_line(void *ctx, const char *text)
 {
@@ -52,7 +47,7 @@ static void fail(void *ctx, const char *text)
 static bool is_order(const struct zk_change *change)
 {
     struct run run;
-    if (change->kind == ZK_DELETE || !ends_with(change->path, "/run")) { return false; }
+    if (change->kind == ZK_DELETE || !text_ends_with(change->path, "/run")) { return false; }
     if (change->blob == NULL) { return false; }
     if (run_decode(change->blob->data, change->blob->size, &run, NULL) != TN_OK) { return false; }
     return run.phase != RUN_FORMING || run.revision != 0;
@@ -67,7 +62,7 @@ static void check_fence(struct judge *judge, const struct txn_log_entry *entry)
         if (!is_order(&txn->changes[i])) { continue; }
         bool fenced = false;
         for (size_t c = 0; c < entry->check_count; c++) {
-            fenced = fenced || ends_with(entry->checks[c], "/chief");
+            fenced = fenced || text_ends_with(entry->checks[c], "/chief");
         }
         if (!fenced) { fail(judge, "I2: an order was not conditional on /chief"); }
     }
@@ -110,13 +105,13 @@ static void take_census(const struct zk_tree *tree, struct judge_census *out)
         const char *path = tree->nodes[i].path;
         if (strcmp(path, "/") == 0) { continue; }
         zk_parent_of(path, parent);
-        uint64_t *count = ends_with(parent, "/members")       ? &out->members
-                          : ends_with(parent, "/election")    ? &out->candidates
-                          : ends_with(parent, "/exits")       ? &out->exits
-                          : ends_with(parent, "/checkpoints") ? &out->checkpoints
-                          : ends_with(parent, "/history")     ? &out->history
-                          : ends_with(parent, "/requests")    ? &out->requests
-                                                              : &out->others;
+        uint64_t *count = text_ends_with(parent, "/members")       ? &out->members
+                          : text_ends_with(parent, "/election")    ? &out->candidates
+                          : text_ends_with(parent, "/exits")       ? &out->exits
+                          : text_ends_with(parent, "/checkpoints") ? &out->checkpoints
+                          : text_ends_with(parent, "/history")     ? &out->history
+                          : text_ends_with(parent, "/requests")    ? &out->requests
+                                                                   : &out->others;
         ++*count;
     }
 }

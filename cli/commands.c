@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/limits.h"
 #include "cli/output.h"
 #include "cli/subcommands.h"
 #include "common/base/mapping_fault.h"
@@ -163,6 +164,8 @@ int cli_main(int argc, char **argv)
     /* A file above RLIMIT_FSIZE is an error of its writer, as on a full disk. Nodes inherit it. */
     (void)signal(SIGXFSZ, SIG_IGN);
     mapping_faults_handle();
+    struct error error = {0};
+    if (limits_check_stack(&error) != TN_OK) { return command_failed(&error); }
     const bool is_option = argc >= 2 && argv[1][0] == '-';
     if (is_option && strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0) {
         return refuse_option(argv[1]);

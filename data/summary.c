@@ -32,7 +32,9 @@ static void add_cell(struct column_summary *summary, enum source_kind kind,
     summary->values++;
     switch (kind) {
     case SOURCE_TEXT:
-        if (number_parse(cell->bytes, cell->size, &number)) { add_number(summary, number); }
+        if (number_parse(cell->bytes, cell->size, &number) && isfinite(number)) {
+            add_number(summary, number);
+        }
         break;
     case SOURCE_NUMBER: add_number(summary, cell->number); break;
     case SOURCE_BYTES:

@@ -46,6 +46,11 @@ static void on_closed(struct tn_session *session, uint32_t server, enum tn_statu
                   member->address + sizeof SESSION_SCHEME - 1);
     } else if (status == TN_EINVAL) {
         error_set(&error, TN_EINVAL, "%s: the address is malformed", name);
+    } else if (status == TN_ENOENT) {
+        error_set(&error, TN_ECONNECT,
+                  "%s cannot be reached: this host cannot resolve its name; correct it, or give an "
+                  "IP address",
+                  name);
     } else if (status == TN_EPROTO) {
         error_set(&error, TN_EPROTO, "%s is not a `tanist serve` of this release", name);
     } else if (status == TN_ENOMEM) {

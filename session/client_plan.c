@@ -101,6 +101,14 @@ static enum tn_status check_feed(const struct tn_feed *feed, const struct node *
                      shape_format(field->types[0], &field->shapes[0], wants), SESSION_EXAMPLES_MAX);
 }
 
+static bool is_fed_again(const struct tn_feed *feeds, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++) {
+        if (strcmp(feeds[i].field, feeds[index].field) == 0) { return true; }
+    }
+    return false;
+}
+
 static enum tn_status check_all(const struct placed_graph *placed, const struct tn_feed *feeds,
                                 uint32_t feed_count, struct error *error)
 {
@@ -110,6 +118,10 @@ static enum tn_status check_all(const struct placed_graph *placed, const struct 
         if (field == NULL) {
             return error_set(error, TN_EINVAL,
                              "field '%s' is fed, but the graph has no such placeholder",
+                             feeds[i].field);
+        }
+        if (is_fed_again(feeds, i)) {
+            return error_set(error, TN_EINVAL, "field '%s' is fed twice: feed it once",
                              feeds[i].field);
         }
         enum tn_status status = check_feed(&feeds[i], field, error);

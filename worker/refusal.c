@@ -21,8 +21,22 @@ static void log_data(const struct job *job, const struct inputs *run, const stru
               *job->data.path ? job->data.path : job->data.type, texts[0], texts[1], run->from);
 }
 
-/* The kernels, of OpenBLAS the type of processor, and of cuBLAS its version and the type of the GPU
- * are the parts of a fingerprint that an operator can choose. */
+/* Both have cuBLAS. A precision that is not float32 follows its identity, after ", ". */
+static void advise_cublas(const char *run, const char *ours, char *remedy, size_t size)
+{
+    const char *end = strstr(run, CUBLAS_IDENTITY_END);
+    const size_t same = end != NULL ? (size_t)(end - run) + strlen(CUBLAS_IDENTITY_END) : 0;
+    if (same == 0 || strncmp(run, ours, same) != 0) {
+        snprintf(remedy, size, "use the same version of cuBLAS and GPUs of this type");
+        return;
+    }
+    const char *precision = run + same;
+    snprintf(remedy, size, "set train.precision=%s",
+             *precision != '\0' ? precision + strlen(", ") : precision_name(JOB_PRECISION_FLOAT32));
+}
+
+/* The kernels, of OpenBLAS the type of processor, and of cuBLAS its version, the type of the GPU
+ * and the precision are the parts of a fingerprint that an operator can choose. */
 static void log_kernels(const struct inputs *run, const struct inputs *ours)
 {
     const char *core = strstr(run->fingerprint, KERNELS_FOR);
@@ -35,7 +49,7 @@ static void log_kernels(const struct inputs *run, const struct inputs *ours)
                  : core != NULL ? "openblas"
                                 : "portable");
     } else if (run_has_cublas) {
-        snprintf(remedy, sizeof remedy, "use the same version of cuBLAS and GPUs of this type");
+        advise_cublas(run->fingerprint, ours->fingerprint, remedy, sizeof remedy);
     } else if ((core != NULL) != (strstr(ours->fingerprint, KERNELS_FOR) != NULL)) {
         snprintf(remedy, sizeof remedy, "set train.kernels=%s",
                  core != NULL ? "openblas" : "portable");

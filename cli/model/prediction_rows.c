@@ -13,10 +13,12 @@
 
 #include "common/base/files.h"
 #include "common/base/minmax.h"
+#include "common/base/text.h"
 #include "data/dataset.h"
 #include "data/formats/npy.h"
 #include "data/idx.h"
 #include "data/source/file.h"
+#include "data/source/number.h"
 
 struct prediction_rows {
     const char *path; /* For errors. */
@@ -136,15 +138,10 @@ static enum tn_status open_columns(struct prediction_rows *rows, const struct jo
     return status;
 }
 
-static bool ends_with(const char *text, const char *ending)
-{
-    const size_t length = strlen(text), wanted = strlen(ending);
-    return length >= wanted && strcmp(text + length - wanted, ending) == 0;
-}
-
 static bool is_text(const char *path)
 {
-    return ends_with(path, ".csv") || ends_with(path, ".tsv") || ends_with(path, ".txt");
+    return text_ends_with(path, ".csv") || text_ends_with(path, ".tsv") ||
+           text_ends_with(path, ".txt");
 }
 
 static enum tn_status refuse_folder(const struct prediction_rows *rows, struct error *error)
@@ -166,7 +163,7 @@ static enum tn_status open_path(struct prediction_rows *rows, const struct job *
     if (S_ISDIR(info.st_mode)) {
         return is_idx ? open_folder(rows, job, error) : refuse_folder(rows, error);
     }
-    if (ends_with(rows->path, ".npy")) { return open_npy(rows, error); }
+    if (text_ends_with(rows->path, ".npy")) { return open_npy(rows, error); }
     if (is_idx && !is_text(rows->path)) { return open_images(rows, error); }
     return open_text(rows, error);
 }
@@ -231,11 +228,11 @@ static char *parse_cell(char *at, float *value)
 }
 
 static enum tn_status refuse_cell(const struct prediction_rows *rows, const char *at,
-                                  uint32_t column, struct error *error)
+                                  uint32_t column, const char *problem, struct error *error)
 {
-    return error_set(error, TN_EINVAL, "%s:%" PRIu64 ": column %" PRIu32 ": '%.*s' is not a number",
-                     rows->path, rows->line_number, column + 1,
-                     (int)u64_min(strcspn(at, ",\t\r\n"), 60), at);
+    return error_set(error, TN_EINVAL, "%s:%" PRIu64 ": column %" PRIu32 ": '%.*s' %s", rows->path,
+                     rows->line_number, column + 1, (int)u64_min(strcspn(at, ",\t\r\n"), 60), at,
+                     problem);
 }
 
 static bool is_end(char c)
@@ -255,7 +252,10 @@ static enum tn_status parse_line(const struct prediction_rows *rows, struct erro
     for (;; column++) {
         char *end = parse_cell(at, &value);
         if (end == NULL && column == 0 && rows->line_number == 1) { return TN_ENOENT; }
-        if (end == NULL || !isfinite(value)) { return refuse_cell(rows, at, column, error); }
+        if (end == NULL || isnan(value)) {
+            return refuse_cell(rows, at, column, "is not a number", error);
+        }
+        if (isinf(value)) { return refuse_cell(rows, at, column, NUMBER_OUT_OF_RANGE, error); }
         if (column < rows->inputs) { rows->row[column] = value; }
         at = end + 1;
         if (is_end(*end)) { break; }

@@ -170,6 +170,16 @@ enum tn_status saved_model_read(const struct saved_model *saved, uint32_t array,
     return read_array(saved, array, &(struct store_rows){0}, out, error);
 }
 
+/* A file that the manifest names is not in the folder: `error` has its name. */
+static enum tn_status missing(struct error *error)
+{
+    const struct error found = *error;
+    return error_set(error, TN_ECORRUPT,
+                     "%.880s; copy it there, or use another checkpoint: see `tanist checkpoints "
+                     "list`",
+                     found.text);
+}
+
 /* A run in progress may remove its oldest checkpoint while it is being read. */
 static enum tn_status load(struct saved_model *saved, const char *checkpoint, struct error *error)
 {
@@ -178,7 +188,7 @@ static enum tn_status load(struct saved_model *saved, const char *checkpoint, st
         const uint64_t before = saved->manifest.id;
         status = find_checkpoint(saved, checkpoint, error);
         if (status != TN_OK) { return status; }
-        if (saved->manifest.id == before) { return TN_ENOENT; } /* The same shard is missing. */
+        if (saved->manifest.id == before) { return missing(error); } /* The same file. */
         status = check_model(saved, error);
         if (status != TN_OK) { return status; }
         status = read_values(saved, error);
@@ -200,7 +210,7 @@ static enum tn_status read_columns(struct saved_model *saved, const char *dir, s
 enum tn_status saved_model_open(struct saved_model *saved, const char *dir, const char *checkpoint,
                                 struct error *error)
 {
-    assert(saved != NULL && dir != NULL);
+    assert(saved != NULL && dir != NULL && error != NULL);
     *saved = (struct saved_model){.model = NULL};
     snprintf(saved->checkpoints, sizeof saved->checkpoints, "%s/checkpoints", dir);
     enum tn_status status = read_job(saved, dir, error);

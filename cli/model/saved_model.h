@@ -30,12 +30,12 @@ struct saved_model {
 /*
  * Open the run in `dir` and its checkpoint: a number, "best" (C17), or with NULL the newest one.
  * All shards are verified. The rows of tables are loaded as a whole. `saved` does not move while it
- * is open.
+ * is open. `error` is not NULL.
  *
  *   TN_EINVAL    the folder has no run or not this checkpoint, or the model has changed
- *   TN_ENOENT    a file of the model does not exist, or a shard is not in the folder: the error has
+ *   TN_ENOENT    a file of the model does not exist
+ *   TN_ECORRUPT  the manifest or a shard is damaged, or a shard is not in the folder: the error has
  *                the place where it was written
- *   TN_ECORRUPT  the manifest or a shard is damaged
  *   TN_EIO, TN_ENOMEM
  * After a failure, too, saved_model_close() is allowed.
  */

@@ -238,6 +238,12 @@ enum tn_status files_sync_folder(const char *path, struct error *error)
     return files_error(error, failed, "sync the folder", path);
 }
 
+const char *files_temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder != NULL && *folder != '\0' ? folder : "/var/tmp";
+}
+
 bool files_is_temporary_of(const char *name, const char *target)
 {
     assert(name != NULL && target != NULL);

@@ -58,6 +58,9 @@ MUST_CHECK enum tn_status files_make_folders(const char *path, struct error *err
 /* Make creations, renames and removals in the folder survive a loss of power. */
 MUST_CHECK enum tn_status files_sync_folder(const char *path, struct error *error);
 
+/* The folder for large temporary files: $TMPDIR, by default /var/tmp, which is seldom in memory. */
+const char *files_temporary_folder(void);
+
 /* Whether `name` is a temporary of files_write_atomic("FOLDER/`target`"), left by a crash. */
 bool files_is_temporary_of(const char *name, const char *target);
 

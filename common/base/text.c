@@ -40,6 +40,13 @@ void text_set(char *at, size_t size, const char *source)
     if (source != NULL) { text_add(&text, source); }
 }
 
+bool text_ends_with(const char *text, const char *end)
+{
+    assert(text != NULL && end != NULL);
+    while (*text != '\0' && !text_equal(text, end)) { text++; }
+    return text_equal(text, end);
+}
+
 bool text_equal(const char *a, const char *b)
 {
     assert(a != NULL && b != NULL);

@@ -21,6 +21,7 @@ void text_add_number(struct text *text, uint64_t number);
 /* Replace the text in `at` by `source`; NULL is the empty text. */
 void text_set(char *at, size_t size, const char *source);
 bool text_equal(const char *a, const char *b);
+bool text_ends_with(const char *text, const char *end);
 
 /* The end of a regular noun after `count`: "" or "s". */
 const char *text_plural(uint64_t count);

@@ -52,7 +52,8 @@ struct transport_event {
      * CLOSED: the cause.
      *   TN_OK         we closed it
      *   TN_ECLOSED    the peer closed it
-     *   TN_ECONNECT   no process listens at the address; TN_EINVAL: the address is malformed
+     *   TN_ECONNECT   no process listens at the address; TN_EINVAL: the address is malformed;
+     *                 TN_ENOENT: the name of its host cannot be resolved
      *   TN_EPROTO     the peer sent something that is not a frame of this cluster and release
      *   TN_ETIMEDOUT  T4: the peer was silent for 4 heartbeats; or it does not read: no byte could
      *                 be sent for as long, or TRANSPORT_QUEUE_MAX bodies wait

@@ -81,6 +81,12 @@ enum tn_status transport_explain_listen(int result, const char *address, struct 
     }
 }
 
+enum tn_status transport_explain_dial(int result)
+{
+    assert(result != 0);
+    return result == NNG_EADDRINVAL || result == NNG_EAGAIN ? TN_ENOENT : TN_ECONNECT;
+}
+
 void transport_bound_address(nng_stream_listener *listener, const char *asked, char *text,
                              size_t size)
 {

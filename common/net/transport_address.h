@@ -21,6 +21,9 @@ void transport_bound_address(nng_stream_listener *listener, const char *asked, c
 MUST_CHECK enum tn_status transport_explain_listen(int result, const char *address,
                                                    struct error *error);
 
+/* The status of a dial that has failed with this error of nng's. */
+MUST_CHECK enum tn_status transport_explain_dial(int result);
+
 /* A hash of the peer's address without its port: connections of one host share it. */
 uint64_t transport_hash_peer(nng_stream *stream);
 

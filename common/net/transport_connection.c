@@ -240,7 +240,7 @@ static void end_dial(struct connection *connection, int result)
         /* Closed at the moment at which the dial succeeded. */
         nng_stream_close(connection->stream);
     }
-    if (result != 0) { connection_begin_closing(connection, TN_ECONNECT); }
+    if (result != 0) { connection_begin_closing(connection, transport_explain_dial(result)); }
     if (connection->phase == CONNECTION_CLOSING) {
         connection_end_operation(connection);
         pthread_mutex_unlock(&connection->mutex);

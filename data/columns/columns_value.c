@@ -63,9 +63,8 @@ enum tn_status value_number(const struct source *source, uint64_t i, uint32_t co
         break;
     }
     if (valid && isfinite((float)*out)) { return TN_OK; }
-    if (valid && isfinite(*out)) {
-        return value_refuse(source, i, column, cell,
-                            "is out of range: numbers are 32-bit floats, up to 3.4e38", error);
+    if (valid && !isnan(*out)) {
+        return value_refuse(source, i, column, cell, NUMBER_OUT_OF_RANGE, error);
     }
     return value_refuse(source, i, column, cell,
                         "is not a number; texts need \"as\": \"category\" in data.columns", error);

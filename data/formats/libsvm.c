@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/base/minmax.h"
@@ -46,12 +47,20 @@ static enum tn_status refuse(const uint8_t *word, size_t size, const char *expec
                      (const char *)word, expected);
 }
 
+static enum tn_status refuse_range(const uint8_t *word, size_t size, struct error *error)
+{
+    return error_set(error, TN_EINVAL, "'%.*s' " NUMBER_OUT_OF_RANGE, (int)size_min(size, SHOWN),
+                     (const char *)word);
+}
+
 enum tn_status libsvm_label(struct libsvm_line *line, double *out, struct error *error)
 {
     size_t size;
     const uint8_t *word = take_word(line, &size);
-    if (number_parse(word, size, out)) { return TN_OK; }
-    return refuse(word, size, "a label: give one number, then INDEX:VALUE pairs", error);
+    if (!number_parse(word, size, out)) {
+        return refuse(word, size, "a label: give one number, then INDEX:VALUE pairs", error);
+    }
+    return isfinite(*out) ? TN_OK : refuse_range(word, size, error);
 }
 
 static bool parse_index(const uint8_t *text, size_t size, uint64_t *out)
@@ -80,6 +89,7 @@ enum tn_status libsvm_pair(struct libsvm_line *line, struct libsvm_pair *out, bo
         !number_parse(colon + 1, size - left - 1, &out->value)) {
         return refuse(word, size, "INDEX:VALUE with two numbers", error);
     }
+    if (!isfinite((float)out->value)) { return refuse_range(word, size, error); }
     if (index > LIBSVM_INDEX_MAX) {
         return error_set(error, TN_EINVAL,
                          "index %" PRIu64 ": at most %d is read, for rows are "

@@ -30,11 +30,11 @@ struct libsvm_pair {
  * most a comment. */
 bool libsvm_begin(const uint8_t *bytes, size_t size, struct libsvm_line *out);
 
-/* The label, which comes first. TN_EINVAL: it is not a number. */
+/* The label, which comes first. TN_EINVAL: it is not a number, or infinite. */
 MUST_CHECK enum tn_status libsvm_label(struct libsvm_line *line, double *out, struct error *error);
 
-/* The next pair; `*more` is false at the end of the line. TN_EINVAL: it is not INDEX:VALUE, or the
- * index is not above the last one. */
+/* The next pair; `*more` is false at the end of the line. TN_EINVAL: it is not INDEX:VALUE, no
+ * float can hold the value, or the index is not above the last one. */
 MUST_CHECK enum tn_status libsvm_pair(struct libsvm_line *line, struct libsvm_pair *out, bool *more,
                                       struct error *error);
 

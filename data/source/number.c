@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <locale.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +84,7 @@ static bool parse_slowly(const uint8_t *text, size_t size, double *out)
     (void)pthread_once(&once, open_locale);
     assert(c_locale != (locale_t)0);
     *out = strtod_l(copy, NULL, c_locale);
-    return isfinite(*out);
+    return true;
 }
 
 bool number_parse(const uint8_t *text, size_t size, double *out)

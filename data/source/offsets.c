@@ -12,12 +12,6 @@
 enum { FIRST_ROOM = 1 << 12 };
 #define MEMORY_ROOM (UINT64_C(1) << 21) /* 16 MiB: more are in a file. */
 
-static const char *temporary_folder(void)
-{
-    const char *folder = getenv("TMPDIR");
-    return folder != NULL && *folder != '\0' ? folder : "/var/tmp";
-}
-
 static size_t bytes_of(uint64_t room)
 {
     return (size_t)room * sizeof(uint64_t);
@@ -26,7 +20,7 @@ static size_t bytes_of(uint64_t room)
 /* The space is reserved first: a full disk is an error here, and not a signal at a later write. */
 static enum tn_status grow_file(struct offsets *offsets, uint64_t room, struct error *error)
 {
-    const char *folder = temporary_folder();
+    const char *folder = files_temporary_folder();
     if (!offsets->is_file) {
         offsets->file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
         if (offsets->file < 0) {

@@ -27,12 +27,6 @@ struct target {
     uint64_t reported_ms;
 };
 
-static const char *temporary_folder(void)
-{
-    const char *folder = getenv("TMPDIR");
-    return folder != NULL && *folder != '\0' ? folder : "/var/tmp";
-}
-
 static enum tn_status write_all(struct target *target, const uint8_t *bytes, size_t size,
                                 struct error *error)
 {
@@ -112,7 +106,7 @@ static void open_target(struct target *target, const char *place, char folder[st
     }
     if (target->file >= 0) { return; }
     target->place = NULL;
-    target->folder = temporary_folder();
+    target->folder = files_temporary_folder();
     target->file = open(target->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 

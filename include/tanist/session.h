@@ -62,8 +62,8 @@ TN_API void tn_session_set_values(struct tn_session *session, const float *value
  *
  *   TN_EINVAL    the folder has no run or not this checkpoint; a variable is not in it, or has
  *                another number of elements, which the error names
- *   TN_ENOENT    a file of the model or a shard is not in the folder
- *   TN_ECORRUPT  the checkpoint is damaged
+ *   TN_ENOENT    a file of the model is not in the folder
+ *   TN_ECORRUPT  the checkpoint is damaged, or a shard of it is not in the folder
  *   TN_EIO, TN_ENOMEM
  */
 TN_API TN_CHECKED enum tn_status tn_session_restore(struct tn_session *session, const char *dir,
@@ -92,9 +92,9 @@ struct tn_fetch {
  * After an error the session can be used again. The next run that needs a lost server connects to
  * it again and sends its parts and values again, so the server may have been restarted.
  *
- *   TN_EINVAL     a fetch does not exist; a field is missing, or has another type or shape; the
- *                 fetches need a table or an operation of the user's code; a server refused
- *                 its part
+ *   TN_EINVAL     a fetch does not exist; a field is missing, is fed twice, or has another type or
+ *                 shape; the fetches need a table or an operation of the user's code; a server
+ *                 refused its part
  *   TN_ECONNECT   a server could not be reached; the error names it and its task
  *   TN_ECLOSED    a server was lost in this run: it ended, or was silent for 4 s; named likewise
  *   TN_ETIMEDOUT  the time is over; the error names the servers that have not answered

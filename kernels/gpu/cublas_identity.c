@@ -79,7 +79,7 @@ static enum tn_status identify(uint32_t first, uint32_t count, char *text, size_
     enum tn_status status = gpu_driver_open(&driver, error);
     if (status == TN_OK) { status = find_types(driver, first, count, &type, error); }
     if (status == TN_OK) { status = cublas_find_version(&version, error); }
-    (void)snprintf(text, size, CUBLAS_IDENTITY "%d.%d.%d, capability %d.%d, %d multiprocessors",
+    (void)snprintf(text, size, CUBLAS_IDENTITY "%d.%d.%d, capability %d.%d, %d" CUBLAS_IDENTITY_END,
                    version.major, version.minor, version.patch, type.major, type.minor,
                    type.multiprocessors);
     return status;

@@ -14,8 +14,9 @@
 
 #include "common/base/error.h"
 
-/* The beginning of an identity. */
-#define CUBLAS_IDENTITY "cuBLAS "
+/* The beginning and the end of an identity. */
+#define CUBLAS_IDENTITY     "cuBLAS "
+#define CUBLAS_IDENTITY_END " multiprocessors"
 
 /*
  * "cuBLAS 13.1.0, capability 9.0, 132 multiprocessors" for `count` GPUs from number `first` on, of

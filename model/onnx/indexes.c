@@ -176,6 +176,19 @@ static void build_slice(struct onnx_call *call)
     onnx_put(call, 0, x);
 }
 
+static void check_parts(struct onnx_call *call, uint32_t parts)
+{
+    const int64_t stated = onnx_integer(call, "num_outputs", INT64_MIN);
+    if (stated == INT64_MIN) { return; }
+    if (call->import->opset < 18) {
+        onnx_refuse(call, "attribute 'num_outputs' needs opset 18: export the model with it");
+    }
+    if (stated != parts) {
+        onnx_refuse(call, "attribute 'num_outputs' is %" PRId64 ", but the node has %" PRIu32,
+                    stated, parts);
+    }
+}
+
 /* Equal parts, unless `split` has their sizes. */
 static void build_split(struct onnx_call *call)
 {
@@ -185,6 +198,7 @@ static void build_split(struct onnx_call *call)
     const struct tn_shape shape = tn_shape_of(call->graph, x);
     const bool given = onnx_list(call, "split", 1, &sizes);
     const uint32_t axis = onnx_axis(call, onnx_integer(call, "axis", 0), shape.rank);
+    check_parts(call, parts);
     if (onnx_failed(call->import) || parts == 0) { return; }
     if (given ? sizes.count != parts : shape.dims[axis] % parts != 0) {
         onnx_refuse(call, "%" PRIu32 " outputs do not fit the sizes of the parts", parts);

@@ -54,12 +54,11 @@ static bool wanted_shape(const struct onnx_call *call, const struct tn_shape *fr
     return product == have;
 }
 
-static bool has_zero(const struct onnx_integers *list)
+static uint32_t count_of(const struct onnx_integers *list, int64_t size)
 {
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (list->at[i] == 0) { return true; }
-    }
-    return false;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < list->count; i++) { count += list->at[i] == size; }
+    return count;
 }
 
 /* With allowzero a 0 is an empty dimension, otherwise that of the input. */
@@ -70,8 +69,11 @@ static void build_reshape(struct onnx_call *call)
     tn_tensor x = onnx_tensor(call, 0);
     const struct tn_shape from = tn_shape_of(call->graph, x);
     (void)onnx_static_integers(call, 1, &list);
-    if (onnx_integer(call, "allowzero", 0) != 0 && has_zero(&list)) {
+    if (onnx_integer(call, "allowzero", 0) != 0 && count_of(&list, 0) > 0) {
         onnx_refuse(call, "attribute 'allowzero' is not 0, and the shape in input 1 has a 0");
+    }
+    if (count_of(&list, -1) > 1) {
+        onnx_refuse(call, "the shape in input 1 has more than one -1: only one can be computed");
     }
     if (onnx_failed(call->import) || x.v == 0) { return; }
     if (list.count > TN_RANK_MAX || !wanted_shape(call, &from, &list, &shape)) {

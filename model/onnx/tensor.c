@@ -120,6 +120,12 @@ static enum tn_status read_small(const Onnx__TensorProto *proto, size_t size,
     return TN_OK;
 }
 
+static bool has_data_twice(const Onnx__TensorProto *proto)
+{
+    return proto->has_raw_data &&
+           (proto->n_float_data > 0 || proto->n_int32_data > 0 || proto->n_int64_data > 0);
+}
+
 enum tn_status onnx_tensor_read(const Onnx__TensorProto *proto, struct onnx_tensor *out,
                                 struct error *error)
 {
@@ -132,6 +138,10 @@ enum tn_status onnx_tensor_read(const Onnx__TensorProto *proto, struct onnx_tens
         return error_set(error, TN_EINVAL,
                          "external_data: the values are in another file: save the model as one "
                          "file (onnx.save(model, path, save_as_external_data=False))");
+    }
+    if (has_data_twice(proto)) {
+        return error_set(error, TN_EINVAL,
+                         "the values are in raw_data and in another field: the file is damaged");
     }
     switch (proto->data_type) {
     case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT: return read_floats(proto, out, error);

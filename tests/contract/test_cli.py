@@ -69,7 +69,8 @@ class BadInput(Cli):
     @own_servers
     def test_low_limits(self):
         """The error names the limit and the remedy, before anything is started."""
-        for limit, value, text in ((resource.RLIMIT_NOFILE, 24, "ulimit -n"), (resource.RLIMIT_FSIZE, 1 << 20, "ulimit -f")):
+        for limit, value, text in ((resource.RLIMIT_NOFILE, 24, "ulimit -n"), (resource.RLIMIT_FSIZE, 1 << 20, "ulimit -f"),
+                                   (resource.RLIMIT_STACK, 128 << 10, "ulimit -s")):
             self.refused(3, [text], "run", QUICK, "--dir", "run", preexec_fn=lambda limit=limit, value=value:
                          resource.setrlimit(limit, (value, value)))
             self.assertEqual(list(self.folder.glob("run/*")), [])

@@ -74,6 +74,18 @@ class Use(Cli):
         self.assertIn(f"accuracy {found['accuracy']:.4f}", text)
         self.assertIn("confusion matrix", text)
 
+    def test_missing_shard_is_damage(self):
+        """The error has the name of the file and what to do; without the folder that the user names, the input is invalid."""
+        self.classes()
+        shard = next((self.folder / "run/checkpoints").glob("*2/shard-*/data.mdb"))
+        shard.unlink()
+        expected = [str(shard.relative_to(self.folder)), "does not exist", "or use another checkpoint"]
+        for command in (["evaluate", "run"], ["export", "run", "--to", "out.npz"], ["predict", "run", "--data", "rows.csv"],
+                        ["checkpoints", "show", "2", "--dir", "run"], ["checkpoints", "diff", "1", "2", "--dir", "run"]):
+            self.refused(6, expected, *command)
+        self.refused(3, ["none is not the folder of a run"], "evaluate", "none")
+        self.succeeds("evaluate", "run", "--checkpoint", "1")
+
     def test_regressions_report_errors_and_r_squared(self):
         """R squared is what the run calls its accuracy."""
         result = self.train(QUICK)
@@ -140,10 +152,11 @@ class Use(Cli):
         """An input that no float can have is refused; an output that overflows is null, as JSON has no infinity."""
         self.train(QUICK)
         row = ",1" * 7
-        for first in ("1e39", "-1e39", "nan"):
+        large = "is out of range: numbers are 32-bit floats, up to 3.4e38"
+        for first, problem in (("1e39", large), ("-1e39", large), ("1e400", large), ("nan", "is not a number")):
             result = self.tanist("predict", "run", "--data", "-", input=f"{first}{row}\n")
             self.assertEqual(result.returncode, 3, result.stderr)
-            self.assertIn(f"stdin:1: column 1: '{first}' is not a number", result.stderr)
+            self.assertIn(f"stdin:1: column 1: '{first}' {problem}", result.stderr)
         marked = self.succeeds("predict", "run", "--data", "-", input=f"\ufeff1{row}\n1{row}\n").splitlines()
         self.assertEqual((len(marked), marked[1]), (3, marked[2]))
         largest = self.succeeds("predict", "run", "--data", "-", "-o", "json", input="3.4e38," * 7 + "3.4e38\n")

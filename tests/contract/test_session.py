@@ -104,6 +104,12 @@ class Session(Cli):
                         f"tanist serve --listen {two.address}")
         self.succeeds_with(client, "run first 8")
 
+    def test_unknown_host_is_named(self):
+        client = subprocess.Popen([CLIENT, "no-host:4000,127.0.0.1:1", "0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                  stderr=subprocess.PIPE, cwd=self.folder, env=self.environment)
+        self.addCleanup(self.kill_and_read, client)
+        self.fails_with(client, "run first 8", 10, "server no-host:4000", "cannot resolve its name")
+
     def test_lost_server_is_named_and_comes_back(self):
         """SIGKILL in the middle of runs; the same digest once it was started again."""
         one, two = self.servers()

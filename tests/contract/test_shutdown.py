@@ -29,6 +29,18 @@ class Run(Cli):
         self.started = self.wait_tasks()
 
 
+class WithoutFolder(Run):
+    """Another program removes the folder of a run."""
+
+    def test_removed_folder_ends_the_run(self):
+        """It ends soon, with an error that names the folder, and leaves no process."""
+        self.wait_step()
+        (self.folder / "run").rename(self.folder / "moved")
+        self.assertEqual(self.run_process.wait(patience(60)), 6)
+        self.assertTrue(any("was removed while it was in use" in line for line in self.run_process.stderr))
+        self.wait_for("no process is left", lambda: not self.processes())
+
+
 class WithoutChief(Run):
     """A cluster that has no coordinator yet."""
 

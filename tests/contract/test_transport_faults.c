@@ -286,15 +286,17 @@ static void failed_dials_are_closed(void **state)
         "ipc://",  "tcp://host:65536",   "tcp://127.0.0.1:4000x", "http://127.0.0.1:80",
         "tcp://:", "tls+tcp://host:4000"};
     enum { COUNT = sizeof malformed / sizeof *malformed };
-    conn_id conns[COUNT + 2];
+    conn_id conns[COUNT + 3];
     for (unsigned i = 0; i < COUNT; i++) { conns[i] = probe_dial(client, malformed[i]); }
     conns[COUNT] = probe_dial(client, address);
     conns[COUNT + 1] = probe_dial(client, "ipc:///nonexistent/socket");
-    WAIT_UNTIL(client, client->closed == COUNT + 2);
+    conns[COUNT + 2] = probe_dial(client, "tcp://no-host:4000");
+    WAIT_UNTIL(client, client->closed == COUNT + 3);
     assert_int_equal(client->opened, 0);
     for (unsigned i = 0; i < COUNT + 2; i++) {
         assert_int_equal(closed_because(client, conns[i]), i < COUNT ? TN_EINVAL : TN_ECONNECT);
     }
+    assert_int_equal(closed_because(client, conns[COUNT + 2]), TN_ENOENT);
     probe_close(client);
 }
 

@@ -78,14 +78,23 @@ static void open_scene(struct scene *scene,
         .ctx = scene, .dial = dial, .send = send, .close = close_conn, .chunk_bytes = CHUNK};
 }
 
-static enum tn_status run(struct scene *scene, struct tn_fetch *fetch, struct tn_error *error)
+/* `count` feeds, which are all the same. */
+static enum tn_status run_with(struct scene *scene, uint32_t count, struct tn_fetch *fetch,
+                               struct tn_error *error)
 {
     float x[EXAMPLES * WIDTH] = {0};
     const struct tn_feed feed = {
         .field = "x",
         .values = {.type = TN_FLOAT32, .shape = TN_SHAPE(EXAMPLES, WIDTH), .data = x}};
+    const struct tn_feed feeds[] = {feed, feed};
+    assert_true(count <= sizeof feeds / sizeof feeds[0]);
     *fetch = (struct tn_fetch){.name = "y"};
-    return tn_session_run(scene->session, &feed, 1, fetch, 1, error);
+    return tn_session_run(scene->session, feeds, count, fetch, 1, error);
+}
+
+static enum tn_status run(struct scene *scene, struct tn_fetch *fetch, struct tn_error *error)
+{
+    return run_with(scene, 1, fetch, error);
 }
 
 static void is_refused(void (*on_run)(struct scene *scene, const struct message *run))
@@ -174,11 +183,25 @@ static void a_late_result_is_ignored(void **state)
     tn_session_close(scene.session);
 }
 
+/* The client does not choose between two values for one field. */
+static void a_field_that_is_fed_twice_is_refused(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct tn_fetch fetch;
+    struct tn_error error = {.text = ""};
+    open_scene(&scene, send_done);
+    assert_int_equal(run_with(&scene, 2, &fetch, &error), TN_EINVAL);
+    assert_string_equal(error.text, "field 'x' is fed twice: feed it once");
+    tn_session_close(scene.session);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_answers_close_the_connection),
         cmocka_unit_test(a_late_result_is_ignored),
+        cmocka_unit_test(a_field_that_is_fed_twice_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,13 +353,19 @@ static void test_empty_columns_are_all(void **state)
 /* A number that a 32-bit float cannot hold is not called a text. */
 static void test_large_numbers_are_out_of_range(void **state)
 {
-    const struct source_cell cell = {.bytes = (const uint8_t *)"1e39", .size = 4};
+    static const char *const texts[] = {"1e39", "-1e39", "1e400"};
     double out;
+    char expected[128];
     (void)state;
-    assert_int_equal(value_number(&source, 1, 1, &cell, 0, &out, &error), TN_EINVAL);
-    assert_string_equal(
-        error.text,
-        "f:1: 'color': '1e39' is out of range: numbers are 32-bit floats, up to 3.4e38");
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const struct source_cell cell = {.bytes = (const uint8_t *)texts[i],
+                                         .size = strlen(texts[i])};
+        assert_int_equal(value_number(&source, 1, 1, &cell, 0, &out, &error), TN_EINVAL);
+        snprintf(expected, sizeof expected,
+                 "f:1: 'color': '%s' is out of range: numbers are 32-bit floats, up to 3.4e38",
+                 texts[i]);
+        assert_string_equal(error.text, expected);
+    }
 }
 
 static void test_bad_values_name_their_place(void **state)

@@ -124,6 +124,9 @@ static void wrong_tensors_are_refused(void **state)
     model->initializers[0]->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16;
     expect_tensor(model, "data_type is 10 (FLOAT16): only FLOAT");
     model = small_model();
+    model->initializers[0]->has_raw_data = true;
+    expect_tensor(model, "the values are in raw_data and in another field");
+    model = small_model();
     model->initializers[0]->has_data_location = true;
     model->initializers[0]->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
     expect_tensor(model, "external_data: the values are in another file");

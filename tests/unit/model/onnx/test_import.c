@@ -277,6 +277,37 @@ static void numbers_of_operators_are_checked(void **state)
     model = ends_with(perceptron(), "Unsqueeze", "g axes");
     add_list(model, "axes", DIMS(1, 1));
     expect_refusal(model, &job, "'axes' names an axis twice");
+    model = ends_with(perceptron(), "Reshape", "g shape");
+    add_list(model, "shape", DIMS(-1, -1));
+    expect_refusal(model, &job, "the shape in input 1 has more than one -1");
+}
+
+/* The attribute exists since opset 18, and has the number of outputs. */
+static void number_of_parts_is_checked(void **state)
+{
+    (void)state;
+    const struct job job = job_of(4, 3);
+    static const struct {
+        int64_t opset, stated;
+        const char *text;
+    } cases[] = {
+        {17, 3, "attribute 'num_outputs' needs opset 18"},
+        {18, 2, "attribute 'num_outputs' is 2, but the node has 3"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct onnx_model *model = perceptron();
+        Onnx__NodeProto *node = add_node(model, "Split", "g", "z u v");
+        add_int(node, "axis", 1);
+        add_int(node, "num_outputs", cases[i].stated);
+        model->set.version = cases[i].opset;
+        expect_refusal(model, &job, cases[i].text);
+    }
+    struct onnx_model *model = perceptron();
+    Onnx__NodeProto *node = add_node(model, "Split", "g", "z u v");
+    add_int(node, "axis", 1);
+    add_int(node, "num_outputs", 3);
+    model->set.version = 18;
+    tn_graph_destroy(imported(model, &job));
 }
 
 /* Sizes whose product or sum overflows do not fit. */
@@ -344,6 +375,7 @@ int main(void)
         cmocka_unit_test(softmax_at_the_end_is_part_of_the_loss),
         cmocka_unit_test(what_cannot_be_imported_is_refused_by_name),
         cmocka_unit_test(numbers_of_operators_are_checked),
+        cmocka_unit_test(number_of_parts_is_checked),
         cmocka_unit_test(huge_sizes_are_refused),
         cmocka_unit_test(models_that_do_not_fit_are_refused),
     };
