@@ -94,7 +94,9 @@ static void on_chief(struct checker *checker, const struct zk_change *change)
 static void check_start_over(const struct checker *checker, const struct run *run)
 {
     const struct checker_view *view = &checker->config.view;
-    bool committed = checker->highest_id != 0 ||
+    /* With its manifest and /run another program has deleted all that names a checkpoint, but for
+     * manifests on disks: a ps that died meanwhile may not have written one. */
+    bool committed = (checker->highest_id != 0 && !checker->newest_lost) ||
                      (view->highest_epoch != NULL && view->highest_epoch(view->ctx) != 0);
     if (run->load_checkpoint != 0 || !committed || checker->loss_accepted) { return; }
     checker_fail(checker,
@@ -387,7 +389,7 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
         checker_fail(checker, "I3: checkpoint %" PRIu64 " is committed after checkpoint %" PRIu64,
                      manifest.id, checker->highest_id);
     }
-    checker->loss_accepted = false;
+    checker->loss_accepted = checker->newest_lost = false;
     const bool again = checker->foreign && manifest.id <= checker->highest_id;
     if (!published) {
         best_seen_commit(&checker->best, manifest.id, manifest.step, &manifest.best);
@@ -422,6 +424,13 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
     }
 }
 
+static void on_delete(struct checker *checker, const struct zk_change *change)
+{
+    char newest[256];
+    znode_checkpoint_path(newest, checker->config.job->name, checker->highest_id);
+    if (strcmp(change->path, newest) == 0) { checker->newest_lost = true; }
+}
+
 /* I16. */
 static void check_best(struct checker *checker)
 {
@@ -441,7 +450,10 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
     for (size_t i = 0; i < txn->count; i++) {
         const struct zk_change *change = &txn->changes[i];
         reached_on_change(&checker->reached, change);
-        if (change->kind == ZK_DELETE) { continue; }
+        if (change->kind == ZK_DELETE) {
+            on_delete(checker, change);
+            continue;
+        }
         if (text_ends_with(change->path, "/chief")) { on_chief(checker, change); }
         if (strstr(change->path, "/requests/") != NULL) { on_request(checker, change); }
         if (text_ends_with(change->path, "/run")) { on_order(checker, change); }

@@ -130,6 +130,7 @@ struct checker {
     bool best_lost; /* With /run its best evaluation was lost: the run may stop later (C8). */
     bool foreign;   /* Another program changed znodes: manifests may be missing, and come back. */
     bool chief_lost, run_lost; /* It deleted or damaged these, and they were not written since. */
+    bool newest_lost;          /* It deleted the newest manifest; until the next commit. */
     bool paused;               /* Transactions are ignored: they are those of another program. */
     bool loss_accepted;        /* An operator asked for it; until the next commit. */
     bool stop_requested;       /* By an operator. */

@@ -58,13 +58,24 @@ static bool is_at_gate(const struct chief *c, const struct run *run)
                                         : c->strategy->has_reached(c, run, run->gate);
 }
 
+/* With ps: whether all have exactly `step`, and can save it. They have read of a gate, so no push
+ * takes them further. */
+static bool can_stay_at(const struct chief *c, const struct run *run, uint64_t step)
+{
+    for (uint32_t i = 0; i < chief_holder_count(c) && !c->strategy->survives_losses; i++) {
+        const struct report *report = &chief_holder(c, i)->report;
+        if (report->gate != run->gate || report->beyond != 0) { return false; }
+    }
+    return c->strategy->has_reached(c, run, step);
+}
+
 /* Whether no worker is present that could go on from `step`. */
 static bool has_stopped(const struct chief *c, const struct run *run, uint64_t step)
 {
     for (uint32_t i = 0; i < c->config.workers; i++) {
         if (chief_worker_ready(&c->workers[i])) { return false; }
     }
-    return c->strategy->has_reached(c, run, step);
+    return can_stay_at(c, run, step);
 }
 
 static void set_gate(struct plan *p, uint64_t step)

@@ -113,6 +113,11 @@ uint64_t ps_step_gate(const struct ps_step *s)
                                                                                         : 0;
 }
 
+bool ps_step_is_beyond(const struct ps_step *s)
+{
+    return s->generation != 0 && s->strategy->is_past(s, s->step);
+}
+
 static bool must_save(const struct ps_step *s, uint64_t step)
 {
     return s->config.best && step_is_multiple(step, s->config.checkpoint_every) &&

@@ -285,4 +285,8 @@ uint64_t ps_step_deadline_ms(const struct ps_step *step, uint64_t now_ms);
 /* The gate of the last order, if the shard contains nothing of a later step; otherwise 0. */
 uint64_t ps_step_gate(const struct ps_step *step);
 
+/* Whether the shard contains a part of the next step, so that the present one cannot be saved: a
+ * begun update (P17), or async the updates of some slices. */
+bool ps_step_is_beyond(const struct ps_step *step);
+
 #endif

@@ -14,7 +14,7 @@
 #include "common/base/utf8.h"
 
 /* The format of the body; changes with the order or meaning of the fields. */
-#define REPORT_MAGIC UINT64_C(0x3631545250524e54) /* "TNRPRT16" */
+#define REPORT_MAGIC UINT64_C(0x3731545250524e54) /* "TNRPRT17" */
 
 struct cursor {
     uint8_t *out; /* NULL: reading. */
@@ -71,6 +71,7 @@ static const size_t integers[] = {
     offsetof(struct report, disk_last_checkpoint),
     offsetof(struct report, waits_for_checkpoint),
     offsetof(struct report, gate),
+    offsetof(struct report, beyond),
     offsetof(struct report, ready),
     offsetof(struct report, evaluation.step),
     offsetof(struct report, evaluation.digest[0]),

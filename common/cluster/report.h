@@ -59,6 +59,9 @@ struct report {
     uint64_t late_after_ms, late_periods;
     /* The gate of /run, if this ps holds nothing of a later step, and will not; or 0. */
     uint64_t gate;
+    /* 1: `gate` is not 0, and the ps holds a part of the next step. Therefore it cannot save `step`,
+     * and needs workers to reach a step that it can save. */
+    uint64_t beyond;
 
     /* Worker only. */
     uint64_t ready;         /* 1: data loaded, can own slices. */

@@ -388,11 +388,24 @@ static void test_lookups_pass_a_barrier(void **state)
     assert_true(look_up(2, 1));
 }
 
+/* C16: with updates of one slice beyond it, the step of the shard cannot be saved. */
+static void test_beyond_the_step(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    assert_false(ps_step_is_beyond(&s));
+    push_applied(1, 0, 0);
+    assert_true(s.step == 0 && ps_step_is_beyond(&s));
+    push_applied(2, 0, 1);
+    assert_true(s.step == 1 && !ps_step_is_beyond(&s));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_push_is_an_update),
         cmocka_unit_test(test_duplicates_are_dropped),
+        cmocka_unit_test(test_beyond_the_step),
         cmocka_unit_test(test_zero_staleness_is_lock_step),
         cmocka_unit_test(test_push_too_far_ahead_waits),
         cmocka_unit_test(test_parked_push_is_replaced_by_a_duplicate),

@@ -270,12 +270,15 @@ static void test_begun_updates_count_as_passed(void **state)
     struct run gate = running();
     gate.gate = 1;
     order(gate);
+    assert_false(ps_step_is_beyond(&s));
     push(1, 0, 4, 0);
     applied();
     assert_int_equal(ps_step_gate(&s), 1);
+    assert_true(ps_step_is_beyond(&s));
     push_all(1, 0, 4, 1, CHUNKS);
     applied();
     assert_int_equal(s.step, 1);
+    assert_false(ps_step_is_beyond(&s));
     push(1, 0, 4, 0);
     assert_null(find(PS_DO_APPLY_CHUNKS));
     assert_int_equal(ps_step_gate(&s), 1);

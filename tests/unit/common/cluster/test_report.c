@@ -11,7 +11,7 @@
 
 enum {
     STEP_AT = 8 * 9,
-    COUNT_AT = 8 * (3 + 41 + 4 + 3),
+    COUNT_AT = 8 * (3 + 42 + 4 + 3),
     PLACE_AT = COUNT_AT + 8 + METRICS_MAX * (METRIC_NAME_BYTES + 8),
     FINGERPRINT_AT = PLACE_AT + 112
 };
@@ -43,6 +43,7 @@ static struct report sample(void)
         .order_revision = 41,
         .waits_for_checkpoint = 600,
         .gate = 610,
+        .beyond = 1,
         .late = {{1, 2, 3, UINT64_MAX}},
         .late_after_ms = 240,
         .late_periods = 3,
@@ -85,6 +86,7 @@ static void report_comes_back(void **state)
     assert_true(out.evaluation.metrics.list[1].value == -3);
     assert_int_equal(out.waits_for_checkpoint, 600);
     assert_int_equal(out.gate, 610);
+    assert_int_equal(out.beyond, 1);
     assert_true(out.order_epoch == 3 && out.order_revision == 41);
     assert_int_equal(out.slice_ns, 810000);
     assert_string_equal(out.place, in.place);
