@@ -58,8 +58,8 @@ static bool is_at_gate(const struct chief *c, const struct run *run)
                                         : c->strategy->has_reached(c, run, run->gate);
 }
 
-/* With ps: whether all have exactly `step`, and can save it. They have read of a gate, so no push
- * takes them further. */
+/* With ps: whether all have exactly `step`, and can save it. A push that is still on its way may
+ * take them further until they read of a gate there: see has_passed(). */
 static bool can_stay_at(const struct chief *c, const struct run *run, uint64_t step)
 {
     for (uint32_t i = 0; i < chief_holder_count(c) && !c->strategy->survives_losses; i++) {
@@ -76,6 +76,18 @@ static bool has_stopped(const struct chief *c, const struct run *run, uint64_t s
         if (chief_worker_ready(&c->workers[i])) { return false; }
     }
     return can_stay_at(c, run, step);
+}
+
+/* Whether a ps can never confirm the gate, because it holds a part of the step after it. */
+static bool has_passed(const struct chief *c, const struct run *run)
+{
+    for (uint32_t i = 0; i < chief_holder_count(c); i++) {
+        const struct report *report = &chief_holder(c, i)->report;
+        if (chief_holds(c, run, i) && report->beyond != 0 && report->step >= run->gate) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void set_gate(struct plan *p, uint64_t step)
@@ -121,7 +133,7 @@ void plan_gate(struct plan *p)
         if (chief_has_reported(c, run)) { withdraw_gate(p); }
     } else if (run->gate == 0) {
         set_gate_ahead(p, chief_lead(c));
-    } else if (reached > run->gate || p->late) {
+    } else if (reached > run->gate || p->late || has_passed(c, run)) {
         set_gate(p, u64_min(last, u64_max(reached, run->gate) + 2 * chief_lead(c)));
     } else if (reached > 0 && has_stopped(c, run, reached)) {
         set_gate(p, reached);

@@ -258,7 +258,7 @@ static void report(struct ps *ps)
         .loading_generation = core->loading_generation,
         .waits_for_checkpoint = core->waits_for_checkpoint,
         .gate = ps_step_gate(core),
-        .beyond = ps_step_gate(core) != 0 && ps_step_is_beyond(core),
+        .beyond = ps_step_has_gate(core) && ps_step_is_beyond(core),
         .evaluation = {.step = STEP_NONE},
     };
     report.late_periods = ps_step_late(core, ps->now_ms, &report.late);

@@ -106,11 +106,15 @@ bool ps_save_pending(const struct ps_step *s)
            s->generation == s->ordered_generation;
 }
 
+bool ps_step_has_gate(const struct ps_step *s)
+{
+    return s->generation != 0 && s->generation == s->ordered_generation && s->gate != 0;
+}
+
 uint64_t ps_step_gate(const struct ps_step *s)
 {
-    bool ordered = s->generation != 0 && s->generation == s->ordered_generation;
-    return ordered && s->gate != 0 && !s->applying && !s->strategy->is_past(s, s->gate) ? s->gate
-                                                                                        : 0;
+    const bool open = ps_step_has_gate(s) && !s->applying && !s->strategy->is_past(s, s->gate);
+    return open ? s->gate : 0;
 }
 
 bool ps_step_is_beyond(const struct ps_step *s)

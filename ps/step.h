@@ -282,6 +282,9 @@ uint64_t ps_step_late(const struct ps_step *step, uint64_t now_ms, struct slice_
 /* When that changes by itself; UINT64_MAX: never. */
 uint64_t ps_step_deadline_ms(const struct ps_step *step, uint64_t now_ms);
 
+/* Whether the last order has a gate. */
+bool ps_step_has_gate(const struct ps_step *step);
+
 /* The gate of the last order, if the shard contains nothing of a later step; otherwise 0. */
 uint64_t ps_step_gate(const struct ps_step *step);
 

@@ -1,6 +1,7 @@
 /* Sync: updates and answers that follow the pushes chunk by chunk (P17). */
 #include <assert.h>
 
+#include "common/base/minmax.h"
 #include "ps/step_private.h"
 
 /* The parts of an update: the number of frames that may wait for a connection is limited. */
@@ -19,41 +20,40 @@ static bool may_grow(const struct ps_step *s, const struct ps_peer *peer)
     return !peer->by_lane && (peer->wanted == s->step + 1 || is_pushing(s, peer));
 }
 
-/* Whether the last `chunks` chunks of all slices are held or collected. */
-static bool have_all(const struct ps_step *s, uint32_t chunks)
+/* How many last chunks of all slices are collected, where they are not held. */
+static uint32_t count_collected(const struct ps_step *s)
 {
-    struct slice_set have = s->covered;
-    assert(chunks >= 1);
+    uint32_t collected[SLICES_MAX] = {0}, least = UINT32_MAX;
     for (uint32_t i = 0; i < s->peer_count; i++) {
         const struct ps_peer *peer = &s->peers[i];
-        if (is_pushing(s, peer) && peer->collected >= chunks) {
-            slice_set_add(&have, peer->pushed);
+        if (!is_pushing(s, peer)) { continue; }
+        for (uint32_t v = peer->pushed.first; v < peer->pushed.first + peer->pushed.count; v++) {
+            collected[v] = u32_max(collected[v], peer->collected);
         }
     }
-    return slice_set_count(&have) == s->config.slices;
+    for (uint32_t v = 0; v < s->config.slices; v++) {
+        if (!slice_set_has_any(&s->covered, (struct slice_node){v, 1})) {
+            least = u32_min(least, collected[v]);
+        }
+    }
+    return least;
 }
 
 uint32_t ps_parts_ready(const struct ps_step *s)
 {
     const uint32_t least = s->config.chunks / PARTS_MAX + 1;
-    uint32_t ready = 0;
     bool grows = false;
-    if (s->config.chunks == 0) { return 0; }
-    for (uint32_t i = 0; i < s->peer_count; i++) {
-        const struct ps_peer *peer = &s->peers[i];
-        grows = grows || may_grow(s, peer);
-        if (!is_pushing(s, peer) || peer->collected < s->parts_done + least) { continue; }
-        if (peer->collected > ready && have_all(s, peer->collected)) { ready = peer->collected; }
-    }
+    for (uint32_t i = 0; i < s->peer_count; i++) { grows = grows || may_grow(s, &s->peers[i]); }
+    if (s->config.chunks == 0 || !grows) { return 0; }
+    const uint32_t ready = count_collected(s);
     assert(ready < s->config.chunks);
-    return grows ? ready : 0;
+    return ready >= s->parts_done + least ? ready : 0;
 }
 
 void ps_parts_list(const struct ps_step *s, uint32_t chunks, struct ps_actions *out)
 {
     uint32_t count;
     assert(out->part_count == 0);
-    assert(have_all(s, chunks));
     for (uint32_t first = 0; first < s->config.slices; first += count) {
         conn_id conn = {0};
         count = s->held_count[first];

@@ -247,16 +247,20 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
             .values = bytes * copies, .shared = shared ? bytes : 0, .gradients = bytes * most};
     }
     if (plan->ps_count == 0) { plan_replicas(job, variables, arrays, least_all, plan); }
-    memory_plan_find_largest(plan);
     for (uint32_t p = 0; p < plan->ps_count; p++) {
         uint64_t count = variable_table_shard(variables, plan->ps_count, p).count;
         const bool places =
             push_place_exists(job, variables, count, PUSH_PLACE_CHUNKS, WIRE_CHUNK_BYTES);
         plan->ps[p] = plan_ps(job, count, arrays, all - (places && all > 0 ? 1 : 0), norms);
-        if (job->transport.lane == LANE_TCP) { continue; }
+        if (job->transport.lane == LANE_TCP) {
+            /* They arrive while the worker computes (P17). */
+            if (places && !norms) { plan->member[0].values += count * sizeof(float); }
+            continue;
+        }
         const uint64_t body = count * sizeof(float) * (job->train.ema > 0 ? 2 : 1);
         plan->lanes_bytes += job->cluster.workers / members * lane_used_bytes(body);
     }
+    memory_plan_find_largest(plan);
 }
 
 /* The programs that compute all slices of a node in one run: one for each size of node. A model

@@ -38,7 +38,8 @@ struct ps_memory {
 };
 
 struct worker_memory {
-    uint64_t values; /* Two steps; those in the memory of ps: one. */
+    /* Two steps; those in the memory of ps: one. Over TCP also those that arrive meanwhile. */
+    uint64_t values;
     uint64_t shared; /* The part of the values that is in the memory of ps of its machine. */
     uint64_t gradients;
     uint64_t programs; /* Intermediate values and batches; in a group, those of its parts. */

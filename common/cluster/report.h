@@ -59,8 +59,8 @@ struct report {
     uint64_t late_after_ms, late_periods;
     /* The gate of /run, if this ps holds nothing of a later step, and will not; or 0. */
     uint64_t gate;
-    /* 1: `gate` is not 0, and the ps holds a part of the next step. Therefore it cannot save `step`,
-     * and needs workers to reach a step that it can save. */
+    /* 1: the ps has read of a gate, and holds a part of the step after `step`. Therefore it cannot
+     * save `step`, and needs workers to reach a step that it can save. */
     uint64_t beyond;
 
     /* Worker only. */

@@ -123,7 +123,7 @@ MUTANTS = [
      "    s->has_previous = true;\n", ""),
     # P17: updates that follow the chunks of pushes.
     ("chunks count that a slice lacks", "ps/step_parts.c",
-     "if (is_pushing(s, peer) && peer->collected >= chunks) {", "if (is_pushing(s, peer)) {"),
+     "least = u32_min(least, collected[v]);", "least = u32_max(least % UINT32_MAX, collected[v]);"),
     ("chunks of a push of another step are applied", "ps/step_parts.c",
      "peer->pushed_step == s->step;", "(peer->pushed_step == s->step || s->config.chunks > 0);"),
     ("values are sent beyond the chunks that are updated", "ps/step_parts.c",

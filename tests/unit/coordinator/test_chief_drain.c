@@ -189,6 +189,25 @@ static void gate_without_workers_is_beyond_a_begun_step(void **state)
     assert_int_equal(chief.run.save_step, gate);
 }
 
+/* A push that was on its way begins the step at which the gate was put: the gate moves, so that it
+ * can be confirmed again, and stays there. */
+static void gate_moves_beyond_a_step_that_begins(void **state)
+{
+    (void)state;
+    const uint64_t gate = leave_without_workers();
+    confirm(0, gate, false);
+    confirm(1, gate, false);
+    written();
+    assert_int_equal(chief.run.gate, 10);
+    confirm(1, 0, true);
+    written();
+    const uint64_t moved = chief.run.gate;
+    assert_true(moved > 10);
+    confirm(0, moved, false);
+    confirm(1, moved, true);
+    assert_int_equal(chief.run.gate, moved);
+}
+
 /* Training waits at the gate for a disk that cannot save it; /run names its ps until it can, or
  * until the ps does not leave. */
 static void disk_that_cannot_save_the_gate_is_named(void **state)
@@ -342,6 +361,7 @@ int main(void)
         TEST(workers_that_leave_get_no_slices),
         TEST(gate_without_workers_is_the_present_step),
         TEST(gate_without_workers_is_beyond_a_begun_step),
+        TEST(gate_moves_beyond_a_step_that_begins),
         TEST(disk_that_cannot_save_the_gate_is_named),
         TEST(every_ps_reads_of_the_gate_before_one_leaves),
         TEST(paused_run_goes_to_the_gate_before_a_ps_leaves),

@@ -90,7 +90,8 @@ static void assert_two_steps(uint64_t each)
 }
 
 /* A worker uses the values of long shards in the memory of the ps, where they count once. It has
- * two steps of its own if the ps keeps no such memory, or if they exchange frames over TCP. */
+ * two steps of its own if the ps keeps no such memory, or if they exchange frames over TCP; there,
+ * the next values also arrive while it computes (P17). */
 static void test_values_may_be_those_of_the_ps(void **state)
 {
     (void)state;
@@ -100,10 +101,13 @@ static void test_values_may_be_those_of_the_ps(void **state)
     assert_int_equal(plan.worker.shared, 64 * MIB);
     const struct job original = job;
     job.transport.lane = LANE_TCP;
-    assert_two_steps(64 * MIB);
     memory_plan_parameters(&job, &variables, &tcp);
-    assert_int_equal(memory_of_worker(&tcp.worker) - memory_of_worker(&plan.worker), 64 * MIB);
-    assert_int_equal(memory_of_all(&tcp) - memory_of_all(&plan), 2 * 128 * MIB - plan.lanes_bytes);
+    assert_int_equal(tcp.worker.values, 3 * 64 * MIB);
+    assert_int_equal(tcp.worker.shared, 0);
+    assert_int_equal(memory_of_worker(&tcp.worker) - memory_of_worker(&plan.worker), 128 * MIB);
+    assert_int_equal(memory_of_all(&tcp) - memory_of_all(&plan), 2 * 192 * MIB - plan.lanes_bytes);
+    job.cluster.ps = 32;
+    assert_two_steps(64 * MIB);
     job = original;
     job.train.clip_norm = 1;
     assert_two_steps(64 * MIB);
@@ -187,8 +191,10 @@ static void test_refusals_name_the_number_of_ps(void **state)
     assert_int_equal(memory_plan_check(&job, &variables, NULL, 0, NULL), TN_OK); /* Unknown. */
     check_refused(all - 1, "the smallest number that fits is cluster.ps=1");
     job.cluster.ps = 1;
-    /* A worker with values of its own needs 200 MiB, the ps 404, and each of two 212. */
-    check_refused(212 * MIB, "cluster.ps=2 is the smallest that fits");
+    /* A worker with values of its own needs 264 MiB, or 200 with short shards, the ps 404, and
+     * each of two 212. */
+    check_refused(264 * MIB, "cluster.ps=2 is the smallest that fits");
+    check_refused(212 * MIB, "cluster.ps=16 is the smallest that fits");
     check_refused(199 * MIB, "no number of ps fits, not even on hosts of their own");
 }
 
