@@ -132,7 +132,7 @@ share_zookeeper() {
     rm -rf "$folder" "$address"
     mkdir -p "$folder"
     printf '%s\n' "clientPort=$((10000 + RANDOM % 20000))" clientPortAddress=127.0.0.1 "dataDir=$folder" tickTime=500 \
-      maxClientCnxns=0 admin.enableServer=false >"$folder.cfg"
+      maxSessionTimeout=60000 maxClientCnxns=0 admin.enableServer=false >"$folder.cfg"
     setpriv --pdeathsig TERM build/tanist zk start --foreground "$folder.cfg" >"$address" 2>"$folder.log" &
     server=$!
     while [ ! -s "$address" ] && kill -0 "$server" 2>/dev/null; do sleep 0.1; done

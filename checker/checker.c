@@ -242,7 +242,7 @@ static bool begins_again(const struct checker *checker, const struct run *run)
     if (!checker->foreign) { return false; }
     if (run->phase == RUN_FORMING) { return run->generation == 0; }
     return run->phase == RUN_LOADING && run->generation > was->generation &&
-           run->last_checkpoint < was->last_checkpoint;
+           (checker->run_lost || run->last_checkpoint < was->last_checkpoint);
 }
 
 static void check_generation(struct checker *checker, const struct run *run)

@@ -50,7 +50,8 @@ def long(case):
 
 
 def own_servers(case):
-    """A case, or a class of cases, whose runs start their own servers even if there is a shared one."""
+    """A case, or a class of cases, whose runs start their own servers even if there is a shared one: it stops or inspects
+    them, removes the folder of a run, or kills a run and starts it again, for sessions of killed nodes may remain."""
     case.own_servers = True
     return case
 

@@ -9,7 +9,7 @@ import os
 import signal
 import unittest
 
-from case import LONG, QUICK, Cli
+from case import LONG, QUICK, Cli, own_servers
 
 # Slow enough that a rate of a wrong step still shows at the end, and adam's state with it.
 JOB = ["--set", "train.optimizer=adam", "--set", "train.learning_rate=0.00001", "--set", "checkpoint.every_steps=500",
@@ -59,6 +59,7 @@ class Change(Cli):
         unchanged = self.alone(QUICK, "unchanged", *JOB, *steps(result["steps"]))
         self.assertNotEqual(calm, unchanged["parameters_digest"])
 
+    @own_servers
     def test_agent_is_killed_and_the_whole_list_gives_the_same(self):
         """kill -9 of everything after the change; a new run of the changed job file, undisturbed, has the same bits."""
         self.train("run", *steps(2000))

@@ -9,7 +9,7 @@ import json
 import re
 import unittest
 
-from case import LONG, ROOT, Cli, long, patience, small_table_job, some
+from case import LONG, ROOT, Cli, long, own_servers, patience, small_table_job, some
 
 STEPS = 1200
 
@@ -140,6 +140,7 @@ class Expiry(ClusterTables):
             self.kill_in_the_middle(*names)
         self.check_end(run, "warm")
 
+    @own_servers
     def test_loads_change_no_bit(self):
         """With its agent a ps loses its memory: it loads files, some of whose rows have expired."""
         run = self.begin()

@@ -8,7 +8,7 @@ import json
 import time
 import unittest
 
-from case import LONG, STEADY, Cli, long, some
+from case import LONG, STEADY, Cli, long, own_servers, some
 from installed import sanitizer_flags
 
 # Values go from member 0 to member 1, and gradients back. 67 test examples are chunks of two sizes.
@@ -98,6 +98,7 @@ class Group(Cli):
         result = self.end_as_local(run, job)
         self.assertEqual([each["steps_redone"] for each in result["recoveries"] if each["steps_redone"] != 0], [])
 
+    @own_servers
     def test_it_continues_in_its_folder(self):
         """A run that was killed as a whole continues from its last checkpoint."""
         job = self.job_with()
@@ -132,6 +133,7 @@ class Group(Cli):
         self.assertEqual(changes[0], 'strategy.type group of 2 -> ps, cluster.ps 2 -> 3, placement.strategy "greedy" -> "ranges"')
         self.assertEqual(len(changes), 6)
 
+    @own_servers
     def test_kills_around_a_change(self):
         """The agent, a ps, a member and the chief are killed before, while and after the nodes of the new layout load."""
         job = self.job_with(train_optimizer="adam", train_learning_rate=0.0001)

@@ -9,7 +9,7 @@ import os
 import signal
 import unittest
 
-from case import COLD, Cli, QUICK
+from case import COLD, Cli, QUICK, own_servers
 
 STEPS = 3000
 JOB = ["--set", f"train.steps={STEPS}", "--set", "checkpoint.every_steps=350", "--set", "evaluate.every_steps=500",
@@ -78,6 +78,7 @@ class Metrics(Cli):
             self.assertIn(event, [entry["event"] for entry in events])
         self.assertTrue(any(entry.get("paused_seconds", 0) > 0 for entry in lines(self.folder / "run")))
 
+    @own_servers
     def test_agent_continues_the_file(self):
         """A line that a kill cut off is left out; the next start ends it and continues."""
         run = self.start(*JOB, "--set", "train.steps=500000000")

@@ -8,7 +8,7 @@ import os
 import signal
 import unittest
 
-from case import Cli, FEW, QUICK, STEADY, is_live, pids, some
+from case import Cli, FEW, QUICK, STEADY, is_live, own_servers, pids, some
 
 MIRROR = ["--set", "strategy.type=mirror"]
 # Clipping needs the norm of the whole gradient; the moving average is evaluated.
@@ -103,6 +103,7 @@ class Mirror(Cli):
         self.succeeds("resume", "--dir", "run")
         self.end_as_local(run)
 
+    @own_servers
     def test_it_continues_in_its_folder(self):
         """A run that was killed as a whole continues from its last checkpoint."""
         more = ["--set", "checkpoint.every_steps=200"]

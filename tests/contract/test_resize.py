@@ -106,6 +106,7 @@ class Dense(Live):
         self.check_it_continues()
         self.end_as_local(run, count)
 
+    @own_servers
     def test_kills_of_the_agent(self):
         """The run continues in the old or in the new form, and the command reports the end of the agent."""
         options = ps(3)
@@ -298,6 +299,7 @@ class Balance(TableJob):
         return (self.folder / "progress").read_text().count("the nodes leave")
 
     @long
+    @own_servers
     def test_kills_of_the_agent(self):
         """A run continues with the borders that it has, old or new, without naming them."""
         run = self.start_run("--set", "placement.buckets=[100, 3900]")

@@ -28,6 +28,7 @@ def steps(count):
     return ["--set", f"train.steps={count}"]
 
 
+@own_servers
 class ResumePs(Cli):
     job_file = QUICK
 

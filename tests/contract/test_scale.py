@@ -11,7 +11,7 @@ import signal
 import time
 import unittest
 
-from case import Cli, FEW, QUICK, STEADY, is_running, long, patience, pids
+from case import Cli, FEW, QUICK, STEADY, is_running, long, own_servers, patience, pids
 
 RANGE = ["--set", "cluster.workers=1-4"]
 MIRROR = ["--set", "strategy.type=mirror"]
@@ -182,6 +182,7 @@ class FixedNumber(Scaling):
     def test_without_ps_with_kills(self):
         self.with_kills(options=MIRROR)
 
+    @own_servers
     def test_kills_of_the_agent(self):
         """The run continues with the old number or the new one; the command does not wait for a dead agent."""
         number, more = 2, ()

@@ -10,7 +10,7 @@ import signal
 import time
 import unittest
 
-from case import LONG, STEADY, Cli, patience
+from case import LONG, STEADY, Cli, own_servers, patience
 
 
 class Stop(Cli):
@@ -31,6 +31,7 @@ class Stop(Cli):
         _, errors = stop.communicate(timeout=patience(120))
         self.assertEqual(stop.returncode, 0, errors)
 
+    @own_servers
     def test_stop_of_a_run_that_has_just_been_started_again(self):
         """A request that arrives as soon as ZooKeeper serves, before the agent has set the run to forming, is granted."""
         run = self.begin()
