@@ -231,8 +231,8 @@ struct ps_step {
     enum run_phase phase; /* In the last order. */
     uint64_t ordered_generation, ordered_checkpoint, ordered_step;
     uint64_t run_ms, ordered_run_ms; /* When the run of the generation, of the order began. */
-    /* P13, P17: the update of the current step has begun, here or in a previous process. Its state
-     * is no longer saved, and only values are sent. */
+    /* P13, P17: the update of the current step has begun, here or in a previous process. The
+     * state of the step can no longer be saved; its values are complete and can be sent. */
     bool begun;
     uint32_t parts_done;      /* The last chunks that are updated, in this process, */
     uint32_t parts_applying;  /* and after the last APPLY_CHUNKS; 0: none is in progress. */

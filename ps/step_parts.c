@@ -43,8 +43,9 @@ uint32_t ps_parts_ready(const struct ps_step *s)
 {
     const uint32_t least = s->config.chunks / PARTS_MAX + 1;
     bool grows = false;
-    for (uint32_t i = 0; i < s->peer_count; i++) { grows = grows || may_grow(s, &s->peers[i]); }
-    if (s->config.chunks == 0 || !grows) { return 0; }
+    if (s->config.chunks == 0) { return 0; }
+    for (uint32_t i = 0; i < s->peer_count && !grows; i++) { grows = may_grow(s, &s->peers[i]); }
+    if (!grows) { return 0; }
     const uint32_t ready = count_collected(s);
     assert(ready < s->config.chunks);
     return ready >= s->parts_done + least ? ready : 0;

@@ -89,7 +89,7 @@ void memory_plan_find_largest(struct memory_plan *plan);
 
 /* The resident memory of a process with all that is listed. */
 uint64_t memory_of_ps(const struct ps_memory *ps);
-uint64_t memory_of_largest_ps(const struct memory_plan *plan); /* 0: there is no ps. */
+uint64_t memory_of_largest_ps(const struct memory_plan *plan); /* 0 without ps. */
 uint64_t memory_of_worker(const struct worker_memory *worker);
 /* All processes of the job on one machine, with their lanes. Shared pages and the data of workers
  * of one process count once, and one worker evaluates. */

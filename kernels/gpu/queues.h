@@ -42,8 +42,7 @@ struct gpu_queues {
     enum tn_status (*send)(void *to, const void *from, size_t bytes, struct error *error);
     enum tn_status (*fetch)(void *to, const void *from, size_t bytes, struct error *error);
     /* Queue a copy from the memory of GPU `number`, which was opened, or of this one, among the
-     * kernels. It follows
-     * events of that GPU only where follow() lets it. */
+     * kernels. It follows events of that GPU only where follow() lets it. */
     enum tn_status (*receive)(void *to, uint32_t number, const void *from, size_t bytes,
                               struct error *error);
     /* The event is of the same device; follow() takes events of all. */
