@@ -266,6 +266,7 @@ static void check_connection(struct agent *agent)
 {
     assert(agent->now_ms >= agent->started_ms);
     if (agent->prepared || agent->supervisor.phase != SUPERVISOR_WORKING) { return; }
+    if (agent->prepares_later) { return; }
     uint64_t waited_ms = agent->now_ms - agent->started_ms;
     if (waited_ms >= agent->config->connect_timeout_ms && agent->prepare_at_ms != 0) {
         const struct error last = agent->error;

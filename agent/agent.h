@@ -64,8 +64,8 @@ struct agent_config {
     uint32_t connect_timeout_ms; /* For the first answer of ZooKeeper. */
     /* Called once ZooKeeper answers, after the sessions of a former agent in `dir` were closed:
      * create or check the cluster. Nodes start when it returns TN_OK. Called again after
-     * TN_ECONNECT, TN_ETIMEDOUT and TN_EEXPIRED, within connect_timeout_ms. May block for a bounded
-     * time. */
+     * TN_ECONNECT, TN_ETIMEDOUT and TN_EEXPIRED, within connect_timeout_ms, and after TN_EAGAIN,
+     * for as long as it returns it. May block for a bounded time. */
     enum tn_status (*prepare)(void *ctx, struct error *error);
     /* Called after the agent's session was lost and a new one is connected: the servers may have
      * lost their data, so create the missing znodes of the cluster again, with the same key. Blocks

@@ -45,6 +45,7 @@ struct agent {
     struct spares spares;
     struct job_change change;
     bool connected, observing, prepared, over;
+    bool prepares_later; /* The last call of `prepare` returned TN_EAGAIN. */
     bool lost;     /* Another program deleted the cluster, and restore() has not succeeded since. */
     bool reopened; /* The session is a new one, and restore() has not succeeded since. */
     int signals;   /* A signalfd. */

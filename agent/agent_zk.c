@@ -104,8 +104,11 @@ void agent_prepare(struct agent *agent)
     if (agent->prepare_at_ms == 0) { children_close_former(agent->config); }
     enum tn_status status = agent->config->prepare(agent->config->ctx, &error);
     agent->now_ms = clock_monotonic_ms();
-    if (is_interrupted(status)) {
-        log_warn("the cluster cannot be created yet, retrying: %s", error.text);
+    agent->prepares_later = status == TN_EAGAIN;
+    if (agent->prepares_later || is_interrupted(status)) {
+        if (!agent->prepares_later) {
+            log_warn("the cluster cannot be created yet, retrying: %s", error.text);
+        }
         agent->prepare_at_ms = agent->now_ms + TICK_MS;
         agent->error = error;
         return;

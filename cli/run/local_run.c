@@ -30,6 +30,7 @@ enum {
     DRAIN_MS = 25000,   /* Less than TimeoutStopSec in deploy/systemd. */
     PREPARE_MS = 10000, /* ZooKeeper has just answered. Signals are not handled meanwhile. */
     RESTORE_MS = 3000,
+    SESSION_END_MS = 3000,    /* A session of a killed node ends so much after its timeout. */
     FULL_BYTES = 1024 * 1024, /* With less space ZooKeeper cannot write its log, and ends. */
 };
 
@@ -91,6 +92,11 @@ static uint32_t count_processes(const struct local_run *run)
 
 /* ------------------------------------------------------------- the cluster */
 
+static bool is_cluster_of_folder(const struct local_run *run, const struct spec *spec)
+{
+    return run->cluster_made_ms != 0 && spec->created_wall_ms == run->cluster_made_ms;
+}
+
 /* A shared ZooKeeper may hold an earlier run of the same name whose files are not in our folder. It
  * is removed if it is done, and left alone otherwise. */
 static enum tn_status remove_finished_run(const struct local_run *run, struct zk_sync *sync,
@@ -102,8 +108,7 @@ static enum tn_status remove_finished_run(const struct local_run *run, struct zk
     enum tn_status status = bootstrap_read_spec(sync, run->job.name, &spec, error);
     if (status == TN_ENOENT) { return TN_OK; }
     free(spec.job_json);
-    bool ours = run->cluster_made_ms != 0 && spec.created_wall_ms == run->cluster_made_ms;
-    if (status != TN_OK || ours) { return status; }
+    if (status != TN_OK || is_cluster_of_folder(run, &spec)) { return status; }
     status = cluster_read_run(sync, run->job.name, &found, error);
     if (status != TN_OK) { return status; }
     if (found.phase == RUN_DONE || found.generation == 0) {
@@ -142,13 +147,43 @@ static enum tn_status continue_run(struct local_run *run, struct zk_sync *sync, 
     return status == TN_EREFUSED && run->one_of_many ? TN_OK : status;
 }
 
+enum tn_status local_run_await_no_nodes(struct local_run *run, struct zk_sync *sync,
+                                        struct error *error)
+{
+    const uint64_t now_ms = clock_monotonic_ms();
+    const uint64_t timeout_ms = run->job.zookeeper.session_timeout_ms + SESSION_END_MS;
+    assert(sync != NULL);
+    const enum tn_status status = cluster_check_no_nodes(sync, run->job.name, error);
+    if (status != TN_EEXIST) { return status; }
+    if (run->nodes_since_ms == 0) {
+        run->nodes_since_ms = now_ms;
+        progress_print(&run->progress, now_ms,
+                       "waiting for the sessions of the former nodes to end (%" PRIu64
+                       " s at most)",
+                       timeout_ms / 1000);
+    }
+    return now_ms < run->nodes_since_ms + timeout_ms ? TN_EAGAIN : TN_EEXIST;
+}
+
+/* No node of the cluster may run. Those of the folder's former run have been killed, since this
+ * process has the folder's lock. */
+static enum tn_status check_former_nodes(struct local_run *run, struct zk_sync *sync,
+                                         struct error *error)
+{
+    struct spec spec = {0};
+    const enum tn_status status = bootstrap_read_spec(sync, run->job.name, &spec, error);
+    free(spec.job_json);
+    if (status != TN_OK && status != TN_ENOENT) { return status; }
+    const bool ours = status == TN_OK && is_cluster_of_folder(run, &spec);
+    return ours ? local_run_await_no_nodes(run, sync, error)
+                : cluster_check_no_nodes(sync, run->job.name, error);
+}
+
 static enum tn_status create_cluster(struct local_run *run, struct zk_sync *sync, struct spec *spec,
                                      struct error *error)
 {
     enum tn_status status = TN_OK;
-    if (!run->own_ensemble && !run->one_of_many) {
-        status = cluster_check_no_nodes(sync, run->job.name, error);
-    }
+    if (!run->own_ensemble && !run->one_of_many) { status = check_former_nodes(run, sync, error); }
     if (status == TN_OK) { status = remove_finished_run(run, sync, error); }
     if (status == TN_OK) { status = resume_change_of_cluster(run, sync, error); }
     if (status == TN_OK) {

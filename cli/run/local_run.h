@@ -52,7 +52,8 @@ struct local_run {
     uint64_t change_step;           /* From this step on. */
     uint64_t cluster_made_ms;       /* Identifies the cluster of the folder's files; 0: none. */
     uint64_t started_ms, started_wall_ms;
-    uint64_t key; /* The key of the cluster; 0: unknown yet. */
+    uint64_t nodes_since_ms; /* Nodes of the former run were registered; 0: none was yet. */
+    uint64_t key;            /* The key of the cluster; 0: unknown yet. */
     char key_variable[64];
     char *environment[2];
 };
@@ -63,6 +64,16 @@ void local_run_free(struct local_run *run);
 /* The run of the folder is continued from `step`. A message reports that this step is the last one
  * or after it: only the evaluation at the end is repeated. */
 void local_run_note_step(const struct local_run *run, uint64_t step);
+
+/*
+ * Whether no node of the cluster is registered. Sessions of nodes that were killed outlive them, so
+ * nodes of the former run may be registered for a while.
+ *
+ *   TN_EAGAIN  a node is registered: call again later
+ *   TN_EEXIST  one is still registered when its session should have expired
+ */
+MUST_CHECK enum tn_status local_run_await_no_nodes(struct local_run *run, struct zk_sync *sync,
+                                                   struct error *error);
 
 /* Run the job until all its processes have ended. Errors: those of agent_run() and of the ensemble;
  * TN_ENOSPC: processes failed because the device of the folder is full. */

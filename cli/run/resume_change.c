@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +20,7 @@
 #include "ps/store/store_folder.h"
 
 enum {
-    ATTEMPTS_MAX = 3,     /* Other agents may make the same change. */
-    NODES_MORE_MS = 3000, /* After a session of a killed node has expired. */
-    NODES_POLL_MS = 100,
+    ATTEMPTS_MAX = 3, /* Other agents may make the same change. */
 };
 
 /* ------------------------------------------------------------- the step */
@@ -125,24 +122,6 @@ static bool is_outdated(const struct local_run *run, struct zk_sync *sync, const
     return differs;
 }
 
-/* The sessions of nodes that were killed at the end of the run outlive it. */
-static enum tn_status await_no_nodes(struct local_run *run, struct zk_sync *sync,
-                                     const struct spec *spec, struct error *error)
-{
-    const uint64_t start_ms = clock_monotonic_ms();
-    const uint64_t end_ms = start_ms + run->job.zookeeper.session_timeout_ms + NODES_MORE_MS;
-    enum tn_status status = cluster_check_no_nodes(sync, run->job.name, error);
-    if (status == TN_EEXIST) {
-        progress_print(&run->progress, start_ms,
-                       "the run is over; waiting for the sessions of its last nodes");
-    }
-    while (status == TN_EEXIST && clock_monotonic_ms() < end_ms && !is_outdated(run, sync, spec)) {
-        (void)poll(NULL, 0, NODES_POLL_MS);
-        status = cluster_check_no_nodes(sync, run->job.name, error);
-    }
-    return status;
-}
-
 static enum tn_status change_cluster(struct local_run *run, struct zk_sync *sync,
                                      const struct spec *spec, const struct job *stored,
                                      struct error *error)
@@ -154,7 +133,7 @@ static enum tn_status change_cluster(struct local_run *run, struct zk_sync *sync
         return refuse(run, stored, error);
     }
     if (run->one_of_many && job_layout_differs(stored, &run->job)) {
-        status = await_no_nodes(run, sync, spec, error);
+        status = local_run_await_no_nodes(run, sync, error);
     }
     if (status == TN_OK) { status = change(run, stored, now.committed_step, error); }
     if (status == TN_OK) { status = write_change(run, sync, spec, stored, &now, error); }

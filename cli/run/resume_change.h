@@ -21,6 +21,7 @@
  *              allow another number of ps
  *   TN_EEXIST  they differ, and the run has not ended, or nodes are still registered when their
  *              sessions should have expired: other agents may be running it
+ *   TN_EAGAIN  that of local_run_await_no_nodes()
  */
 MUST_CHECK enum tn_status resume_change_of_cluster(struct local_run *run, struct zk_sync *sync,
                                                    struct error *error);

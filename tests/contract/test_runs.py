@@ -211,5 +211,44 @@ class Runs(Cli):
         self.check_no_process_left()
 
 
+class FormerNodes(Cli):
+    """A run in a ZooKeeper that other programs use: sessions of its nodes may outlive a SIGKILL of all its processes."""
+
+    target = ("--dir", "killed")
+
+    def run_of_others(self, *options, **more):
+        return self.spawn("run", QUICK, "--dir", "killed", "--zk", self.zookeeper, *LONG, *options, **more)
+
+    def kill_all(self, *options):
+        """A run of which nothing but the sessions of its nodes is left in ZooKeeper; its agent does not know them."""
+        self.start(*LONG, "--set", "name=other")
+        self.wait_step(target=("--dir", "run"))
+        self.succeeds("pause", "--dir", "run")
+        self.zookeeper = self.zookeeper_of_run()
+        others = self.processes()
+        run = self.run_of_others(*options)
+        self.wait_step()
+        self.kill_run(run, but=others)
+        shutil.rmtree(self.folder / "killed/sessions")
+
+    def test_run_continues_when_they_have_ended(self):
+        self.kill_all()
+        run = self.run_of_others()
+        self.wait_step()
+        self.succeeds("stop", *self.target)
+        _, errors = run.communicate(timeout=patience(120))
+        self.assertEqual(run.returncode, 0, errors)
+        self.assertIn("waiting for the sessions of the former nodes", errors)
+        self.assertIn("continuing the run", errors)
+
+    def test_signal_ends_the_wait(self):
+        self.kill_all(*STEADY)
+        with open(self.folder / "progress", "w", encoding="utf-8") as progress:
+            run = self.run_of_others(*STEADY, stderr=progress)
+        self.wait_for("the wait", lambda: "waiting for the sessions" in (self.folder / "progress").read_text())
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(timeout=patience(30)), 130)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
