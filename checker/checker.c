@@ -360,10 +360,12 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     }
     checker_check_result(checker, &run);
     checker->run = run;
+    const bool restored = checker->run_lost;
     checker->run_lost = false;
     checker->has_run = true;
     if (sees_disks(checker)) { checker_check_kept(checker); }
-    on_evaluation(checker, &run.evaluation);
+    /* A chief that restores /run may remember an evaluation that its predecessor had rewound. */
+    if (!restored) { on_evaluation(checker, &run.evaluation); }
     if (run.phase == RUN_DONE) { check_end(checker, &run); }
     if (run.phase == RUN_FAILED) { check_failure(checker, &run); }
 }
@@ -382,8 +384,12 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
     }
     checker->commits++;
     pace_note(&checker->checkpoints, manifest.step);
-    /* While a wiped cluster forms, each ps publishes the newest manifest of its disk. */
-    bool published = !checker->has_run || checker->run.phase == RUN_FORMING || checker->foreign;
+    /* While a wiped cluster forms, each ps publishes the newest manifest of its disk; later, that
+     * of the checkpoint that it loads. */
+    const bool loads =
+        checker->run.phase == RUN_LOADING && checker->run.load_checkpoint == manifest.id;
+    const bool published =
+        !checker->has_run || checker->run.phase == RUN_FORMING || checker->foreign || loads;
     if (!published) { check_evaluated(checker, manifest.step, "checkpoint"); }
     if (manifest.id <= checker->highest_id && !published) {
         checker_fail(checker, "I3: checkpoint %" PRIu64 " is committed after checkpoint %" PRIu64,
@@ -401,8 +407,10 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
     }
     log_line(checker, "checkpoint %" PRIu64 " committed: step %" PRIu64 " of generation %" PRIu64,
              manifest.id, manifest.step, manifest.generation);
-    /* Another program deleted it: its shards may have been collected since. */
-    if (!sees_disks(checker) || again) { return; }
+    /* Another program deleted it, or it is the newest one of a single disk: its shards may have
+     * been collected since. */
+    const bool forming = !checker->has_run || checker->run.phase == RUN_FORMING;
+    if (!sees_disks(checker) || again || (checker->foreign && forming)) { return; }
     const struct checker_view *view = &checker->config.view;
     for (uint32_t i = 0; i < manifest.shard_count; i++) {
         const float *have = NULL;

@@ -2,11 +2,12 @@
  * The rules C4 and C11: which checkpoint a generation starts from, and what happens when it
  * cannot be loaded. A run never starts over while a committed checkpoint exists:
  *
- *   loading -> loading   damaged: the committed one before            fall_back()
- *   loading -> held      missing, or none is older              hold()
- *   held    -> loading   a ps came back, or an operator decided       plan_watch_held(),
- *                                                                     plan_restore(),
- *                                                                     plan_accept_loss()
+ *   loading -> loading   damaged, or its manifest is lost: the       fall_back()
+ *                        committed one before
+ *   loading -> held      missing, or none is older                   hold()
+ *   held    -> loading   a ps came back, or an operator decided      plan_watch_held(),
+ *                                                                    plan_restore(),
+ *                                                                    plan_accept_loss()
  */
 #include <assert.h>
 
@@ -66,8 +67,16 @@ void plan_load(struct plan *p, struct chief_checkpoint from)
 
 /* ----------------------------------------------------------- known checkpoints */
 
+/* The newest checkpoint of which the disk of a holder has the manifest. Id 0: none is known. */
+static struct chief_checkpoint newest_of_disk(const struct chief *c, uint32_t index)
+{
+    if (!chief_holder_reported(c, index)) { return (struct chief_checkpoint){.id = 0}; }
+    const struct report *report = &chief_holder(c, index)->report;
+    return (struct chief_checkpoint){.id = report->disk_checkpoint, .step = report->disk_step};
+}
+
 /* The newest committed checkpoint that is not known to be unloadable, with an id below `id` and a
- * step up to `step`. Id 0: none matches. */
+ * step up to `step`. If ZooKeeper lists none, those of the disks count. Id 0: none matches. */
 static struct chief_checkpoint newest_loadable(const struct plan *p, uint64_t id, uint64_t step)
 {
     const struct chief *c = p->c;
@@ -77,6 +86,14 @@ static struct chief_checkpoint newest_loadable(const struct plan *p, uint64_t id
         const struct chief_checkpoint *each = &c->checkpoints[i];
         if (each->id < id && each->step <= step && !run_is_unloadable(p->run, each->id)) {
             found = *each;
+        }
+    }
+    if (found.id != 0) { return found; }
+    for (uint32_t i = 0; i < chief_holder_count(c); i++) {
+        const struct chief_checkpoint each = newest_of_disk(c, i);
+        if (each.id > found.id && each.id < id && each.step <= step &&
+            !run_is_unloadable(p->run, each.id)) {
+            found = each;
         }
     }
     return found;
@@ -89,9 +106,8 @@ static struct chief_checkpoint newest_known(const struct chief *c)
     struct chief_checkpoint found = {0};
     if (c->checkpoint_count > 0) { found = c->checkpoints[c->checkpoint_count - 1]; }
     for (uint32_t i = 0; i < chief_holder_count(c); i++) {
-        const struct report *report = &chief_holder(c, i)->report;
-        if (!chief_holder_reported(c, i) || report->disk_checkpoint <= found.id) { continue; }
-        found = (struct chief_checkpoint){.id = report->disk_checkpoint, .step = report->disk_step};
+        const struct chief_checkpoint each = newest_of_disk(c, i);
+        if (each.id > found.id) { found = each; }
     }
     return found;
 }
@@ -196,37 +212,68 @@ static bool one_is_untried(const struct plan *p)
     return false;
 }
 
+/* Whether another program has deleted the manifest of a committed checkpoint before a disk had a
+ * copy. Then no host can have it: all holders run on the disks that have the shards. */
+static bool manifest_is_lost(const struct plan *p, uint64_t checkpoint)
+{
+    const struct chief *c = p->c;
+    for (uint32_t i = 0; i < c->checkpoint_count; i++) {
+        if (c->checkpoints[i].id == checkpoint) { return false; }
+    }
+    for (uint32_t i = 0; i < chief_holder_count(c); i++) {
+        if (!chief_holder_reported(c, i)) { return false; }
+        const struct report *report = &chief_holder(c, i)->report;
+        if (report->disk_checkpoint >= checkpoint || report->disk_last_checkpoint < checkpoint) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* `index`: a holder that cannot load the present checkpoint. */
+static void load_older(struct plan *p, uint32_t index, struct chief_checkpoint older)
+{
+    struct run *run = p->run;
+    const struct task task = chief_holder_task(p->c, index);
+    struct history_entry *entry = plan_entry(p, HISTORY_FALLBACK);
+    char cause[RUN_TEXT_MAX];
+    struct text text = text_begin(cause, sizeof cause);
+    assert(older.id != 0);
+    entry->checkpoint = run->load_checkpoint;
+    entry->step = run->load_step;
+    entry->task = task;
+    task_append(&text, task);
+    text_add(&text, " cannot load it; loading checkpoint ");
+    text_add_number(&text, older.id);
+    text_set(entry->cause, sizeof entry->cause, cause);
+    plan_load(p, older);
+}
+
 /* A hold begins when each ps that runs has tried: one that has not ends a hold (plan_watch_held()),
  * so that the run would alternate between held and loading. */
 static void fall_back(struct plan *p, uint32_t index)
 {
     struct run *run = p->run;
-    const struct task task = chief_holder_task(p->c, index);
-    char cause[RUN_TEXT_MAX];
-    struct text text = text_begin(cause, sizeof cause);
     assert(run->phase == RUN_LOADING);
-    task_append(&text, task);
     if (run->load_checkpoint == 0) {
+        char cause[RUN_TEXT_MAX];
+        struct text text = text_begin(cause, sizeof cause);
+        task_append(&text, chief_holder_task(p->c, index));
         text_add(&text, " cannot make the initial values");
         plan_fail(p, cause);
         return;
     }
     const struct chief_checkpoint older = newest_loadable(p, run->load_checkpoint, UINT64_MAX);
-    const bool holds = older.id == 0 || chief_holder(p->c, index)->report.failed_load_missing != 0;
+    const bool missing = chief_holder(p->c, index)->report.failed_load_missing != 0 &&
+                         !manifest_is_lost(p, run->load_checkpoint);
+    const bool holds = older.id == 0 || missing;
     if (holds && one_is_untried(p)) { return; }
     note_unloadable(run, run->load_checkpoint);
     if (holds) {
         hold(p, index);
         return;
     }
-    struct history_entry *entry = plan_entry(p, HISTORY_FALLBACK);
-    entry->checkpoint = run->load_checkpoint;
-    entry->step = run->load_step;
-    entry->task = task;
-    text_add(&text, " cannot load it; loading checkpoint ");
-    text_add_number(&text, older.id);
-    text_set(entry->cause, sizeof entry->cause, cause);
-    plan_load(p, older);
+    load_older(p, index, older);
 }
 
 void plan_watch_loading(struct plan *p)
@@ -255,11 +302,21 @@ static void try_all_again(struct plan *p)
     plan_load(p, from);
 }
 
+/* Whether the checkpoint of the hold is lost for all, which is known once all have reported, and an
+ * older one is loaded instead. */
+static bool give_up_lost(struct plan *p, uint32_t failed)
+{
+    const struct chief_checkpoint older = newest_loadable(p, p->run->held_checkpoint, UINT64_MAX);
+    if (older.id == 0 || !manifest_is_lost(p, p->run->held_checkpoint)) { return false; }
+    load_older(p, failed, older);
+    return true;
+}
+
 void plan_watch_held(struct plan *p)
 {
     struct run *run = p->run;
     char reason[RUN_TEXT_MAX];
-    bool failed = false;
+    uint32_t failed = UINT32_MAX; /* A holder that could not load. */
     assert(run->phase == RUN_HELD);
     if (!chief_has_reported(p->c, run)) {
         (void)chief_name_missing(p->c, run, reason);
@@ -267,16 +324,16 @@ void plan_watch_held(struct plan *p)
         return;
     }
     for (uint32_t i = 0; i < chief_holder_count(p->c); i++) {
-        failed = failed || chief_load_failed(p->c, run, i);
+        if (chief_load_failed(p->c, run, i)) { failed = i; }
     }
     /* A holder that restarted before it read of the hold may have loaded the generation. */
     if (p->c->strategy->survives_losses && p->c->strategy->is_held(p->c, run)) {
         clear_hold(run);
         plan_phase(p, RUN_LOADING);
         plan_resume(p);
-    } else if (one_is_untried(p) || !failed) {
+    } else if (one_is_untried(p) || failed == UINT32_MAX) {
         try_all_again(p);
-    } else {
+    } else if (!give_up_lost(p, failed)) {
         list_missing(p);
     }
 }

@@ -112,7 +112,7 @@ static enum checkpoint_event listed(struct checkpoint_client *client,
     return CHECKPOINT_LISTED;
 }
 
-/* ----------------------------------------------------------------- loading */
+/* --------------------------------------------------- manifests in ZooKeeper */
 
 uint64_t checkpoint_client_read_manifest(struct checkpoint_client *client, uint64_t checkpoint)
 {
@@ -144,6 +144,74 @@ bool checkpoint_client_decode_manifest(const struct zk_event *event, uint64_t ch
               checkpoint, out->id);
     return false;
 }
+
+/* NULL: this disk has no manifest of the checkpoint. */
+static const struct manifest *find_copy(const struct checkpoint_client *client, uint64_t checkpoint)
+{
+    assert(checkpoint != 0);
+    for (uint32_t i = 0; i < client->manifest_count; i++) {
+        if (client->manifests[i].id == checkpoint) { return &client->manifests[i]; }
+    }
+    return NULL;
+}
+
+/* Publish the copy of a manifest, in case ZooKeeper has lost it. */
+static void publish(struct checkpoint_client *client, uint64_t checkpoint)
+{
+    char path[256], *text = NULL;
+    size_t size = 0;
+    struct error error;
+    const struct manifest *copy = find_copy(client, checkpoint);
+    client->publication.checkpoint = checkpoint;
+    client->publication.retry_at_ms = UINT64_MAX;
+    if (copy == NULL) { return; } /* It was collected before it could be published. */
+    if (manifest_encode(copy, &text, &size, &error) != TN_OK) {
+        log_error("checkpoint %" PRIu64 ": its manifest is not published: %s", checkpoint,
+                  error.text);
+        client->publication.done = true;
+        return;
+    }
+    znode_checkpoint_path(path, client->membership->identity.cluster, checkpoint);
+    const struct zk_write write = {.kind = ZK_CREATE, .path = path, .data = text, .size = size};
+    client->publication.op = membership_next_op(client->membership);
+    client->ports->zk.write(client->ports->zk.ctx, client->publication.op, &write, 1);
+    free(text);
+}
+
+bool checkpoint_client_ready(struct checkpoint_client *client, const struct run *run)
+{
+    if (!client->listed) { return false; }
+    bool lost = run->phase == RUN_FORMING && run->generation == 0 && run->committed_checkpoint == 0;
+    if (!lost || client->manifest_count == 0) { client->publication.done = true; }
+    if (client->publication.done) { return true; }
+    if (client->publication.op == 0 && client->publication.retry_at_ms == UINT64_MAX) {
+        publish(client, client->manifests[0].id);
+    }
+    return client->publication.done;
+}
+
+static void published(struct checkpoint_client *client, const struct zk_event *event)
+{
+    const uint64_t checkpoint = client->publication.checkpoint;
+    const bool reported = client->publication.done;
+    client->publication.op = 0;
+    if (event->outcome == ZK_UNKNOWN) {
+        client->publication.retry_at_ms = client->now_ms + CHECKPOINT_RETRY_MS;
+        return;
+    }
+    client->publication.done = true;
+    if (event->outcome == ZK_OK) {
+        log_warn("ZooKeeper has lost checkpoint %" PRIu64 ": its manifest is published again",
+                 checkpoint);
+    } else if (event->reason == ZK_REASON_NO_NODE && reported) { /* The chief restores folders. */
+        client->publication.retry_at_ms = client->now_ms + RETENTION_COPY_RETRY_MS;
+    } else if (event->reason != ZK_REASON_NODE_EXISTS) {
+        log_error("checkpoint %" PRIu64 ": its manifest cannot be published in ZooKeeper",
+                  checkpoint);
+    }
+}
+
+/* ----------------------------------------------------------------- loading */
 
 static enum checkpoint_event load_failed(struct checkpoint_client *client, bool missing)
 {
@@ -195,13 +263,27 @@ void checkpoint_client_load(struct checkpoint_client *client, uint64_t checkpoin
     assert(checkpoint != 0);
     assert(client->load.checkpoint == 0);
     client->load.checkpoint = checkpoint;
-    client->load.found = false;
-    for (uint32_t i = 0; i < client->manifest_count; i++) {
-        if (client->manifests[i].id != checkpoint) { continue; }
-        client->load.manifest = client->manifests[i];
-        client->load.found = true;
+    client->load.lost_since_ms = 0;
+    const struct manifest *copy = find_copy(client, checkpoint);
+    client->load.found = copy != NULL;
+    if (copy != NULL) {
+        client->load.manifest = *copy;
+        publish(client, checkpoint);
     }
     client->load.retry_at_ms = client->now_ms;
+}
+
+/* The manifest may be published again: by the chief that remembers it, or by a ps that has a copy
+ * (checkpoint_client_load()). */
+static bool awaits_manifest(struct checkpoint_client *client, const struct zk_event *event)
+{
+    if (event->outcome != ZK_REFUSED || event->reason != ZK_REASON_NO_NODE) { return false; }
+    if (client->load.lost_since_ms == 0) { client->load.lost_since_ms = client->now_ms; }
+    if (client->now_ms >= client->load.lost_since_ms + CHECKPOINT_MANIFEST_WAIT_MS) {
+        return false;
+    }
+    client->load.retry_at_ms = client->now_ms + CHECKPOINT_MANIFEST_RETRY_MS;
+    return true;
 }
 
 static enum checkpoint_event manifest_answered(struct checkpoint_client *client,
@@ -209,6 +291,7 @@ static enum checkpoint_event manifest_answered(struct checkpoint_client *client,
 {
     assert(!client->load.found);
     client->load.manifest_op = 0;
+    if (awaits_manifest(client, event)) { return CHECKPOINT_NO_EVENT; }
     if (event->outcome == ZK_UNKNOWN) {
         client->load.retry_at_ms = client->now_ms + CHECKPOINT_RETRY_MS;
         return CHECKPOINT_NO_EVENT;
@@ -333,57 +416,6 @@ static enum checkpoint_event write_answered(struct checkpoint_client *client, ui
     return CHECKPOINT_SAVED;
 }
 
-/* ------------------------------------------------------------- publication */
-
-static void publish(struct checkpoint_client *client)
-{
-    char path[256], *text = NULL;
-    size_t size = 0;
-    struct error error;
-    assert(client->manifest_count > 0);
-    client->publication.retry_at_ms = UINT64_MAX;
-    if (manifest_encode(&client->manifests[0], &text, &size, &error) != TN_OK) {
-        log_error("checkpoint %" PRIu64 ": its manifest is not published: %s",
-                  client->manifests[0].id, error.text);
-        client->publication.done = true;
-        return;
-    }
-    znode_checkpoint_path(path, client->membership->identity.cluster, client->manifests[0].id);
-    const struct zk_write write = {.kind = ZK_CREATE, .path = path, .data = text, .size = size};
-    client->publication.op = membership_next_op(client->membership);
-    client->ports->zk.write(client->ports->zk.ctx, client->publication.op, &write, 1);
-    free(text);
-}
-
-bool checkpoint_client_ready(struct checkpoint_client *client, const struct run *run)
-{
-    if (!client->listed) { return false; }
-    bool lost = run->phase == RUN_FORMING && run->generation == 0 && run->committed_checkpoint == 0;
-    if (!lost || client->manifest_count == 0) { client->publication.done = true; }
-    if (client->publication.done) { return true; }
-    if (client->publication.op == 0 && client->publication.retry_at_ms == UINT64_MAX) {
-        publish(client);
-    }
-    return client->publication.done;
-}
-
-static void published(struct checkpoint_client *client, const struct zk_event *event)
-{
-    client->publication.op = 0;
-    if (event->outcome == ZK_UNKNOWN) {
-        client->publication.retry_at_ms = client->now_ms + CHECKPOINT_RETRY_MS;
-        return;
-    }
-    client->publication.done = true;
-    if (event->outcome == ZK_OK) {
-        log_warn("ZooKeeper has lost its data: checkpoint %" PRIu64 " is published again",
-                 client->manifests[0].id);
-    } else if (event->reason != ZK_REASON_NODE_EXISTS) {
-        log_error("checkpoint %" PRIu64 ": its manifest cannot be published in ZooKeeper",
-                  client->manifests[0].id);
-    }
-}
-
 /* --------------------------------------------------------------- retention */
 
 void checkpoint_client_follow(struct checkpoint_client *client, const struct run *run)
@@ -449,7 +481,9 @@ enum checkpoint_event checkpoint_client_tick(struct checkpoint_client *client, u
     assert(now_ms >= client->now_ms);
     client->now_ms = now_ms;
     if (now_ms >= client->retention.retry_at_ms) { checkpoint_retention_proceed(client); }
-    if (now_ms >= client->publication.retry_at_ms) { publish(client); }
+    if (now_ms >= client->publication.retry_at_ms) {
+        publish(client, client->publication.checkpoint);
+    }
     if (now_ms >= client->load.retry_at_ms) { return load_proceed(client); }
     return CHECKPOINT_NO_EVENT;
 }

@@ -21,7 +21,13 @@
 #include "ps/shard_rows.h"
 #include "ps/store/store_port.h"
 
-enum { CHECKPOINT_SAVES_MAX = 2, CHECKPOINT_RETRY_MS = 50, RETENTION_COPY_RETRY_MS = 1000 };
+enum {
+    CHECKPOINT_SAVES_MAX = 2,
+    CHECKPOINT_RETRY_MS = 50,
+    RETENTION_COPY_RETRY_MS = 1000,
+    CHECKPOINT_MANIFEST_RETRY_MS = 200,
+    CHECKPOINT_MANIFEST_WAIT_MS = 4000, /* More than the chief needs to restore it (C15). */
+};
 
 /* Checkpoints that must stay: ordered to be loaded, ordered to be evaluated, and the best one. */
 enum retention_held { HELD_LOAD, HELD_EVALUATE, HELD_BEST, RETENTION_HELD };
@@ -76,16 +82,18 @@ struct checkpoint_client {
     struct {
         uint64_t checkpoint; /* 0: no load is in progress. */
         uint64_t manifest_op, read_op, retry_at_ms;
-        bool found; /* `manifest` is the manifest of `checkpoint`. */
+        uint64_t lost_since_ms; /* ZooKeeper has no manifest of it; 0: it was not asked yet. */
+        bool found;             /* `manifest` is the manifest of `checkpoint`. */
         struct manifest manifest;
     } load;
     struct {
         uint64_t op, checkpoint;
     } saving[CHECKPOINT_SAVES_MAX];
-    /* C11: if ZooKeeper was wiped, the newest manifest on this disk is published there again. */
+    /* C11: if ZooKeeper was wiped, the newest manifest on this disk is published there again, and
+     * that of each checkpoint that is loaded, because another disk may lack it. */
     struct {
-        bool done;
-        uint64_t op, retry_at_ms;
+        bool done; /* Reports may begin. */
+        uint64_t checkpoint, op, retry_at_ms;
     } publication;
     /* After each commit: see checkpoint_retention.c. */
     struct {

@@ -124,8 +124,9 @@ struct sim_cluster {
     bool other_inputs[SIM_TASKS_MAX]; /* The worker starts with the data of `other_job`. */
     struct job other_job;
     uint64_t others_started, others_refused;
-    uint64_t attempts;    /* Members of groups began an attempt. */
-    uint64_t drains_late; /* Hosts whose drain did not end in good order. */
+    uint64_t attempts;        /* Members of groups began an attempt. */
+    uint64_t drains_late;     /* Hosts whose drain did not end in good order. */
+    uint64_t losses_accepted; /* By the operator, because the run was held for long. */
     uint32_t agent_count;
     struct sim_agent agents[SIM_TASKS_MAX];
     struct process *processes[SIM_PROCESSES_MAX];

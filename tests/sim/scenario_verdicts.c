@@ -34,6 +34,11 @@ const char *keeps_the_rules(const struct sim_cluster *cluster)
     return cluster->checker.done ? NULL : "the run is not done";
 }
 
+const char *loses_no_checkpoint(const struct sim_cluster *cluster)
+{
+    return cluster->losses_accepted > 0 ? "the run was held although no disk lost a file" : NULL;
+}
+
 const char *is_resized(const struct sim_cluster *cluster)
 {
     if (cluster->resizes != 2) { return "the number of ps did not change twice"; }

@@ -14,6 +14,7 @@ const char *no_step_is_lost(const struct sim_cluster *cluster);
 const char *ends_in_good_order(const struct sim_cluster *cluster);
 const char *loads_again(const struct sim_cluster *cluster);
 const char *keeps_the_rules(const struct sim_cluster *cluster);
+const char *loses_no_checkpoint(const struct sim_cluster *cluster);
 const char *is_resized(const struct sim_cluster *cluster);
 const char *is_scaled(const struct sim_cluster *cluster);
 const char *rows_are_sent(const struct sim_cluster *cluster);

@@ -105,6 +105,23 @@ static void run_lost_chief_dies(struct sim_setup *setup, struct random *random)
     }
 }
 
+/* Another program deletes the manifests, /run and /chief, or everything, again and again: chiefs
+ * end before a disk has the manifest of the newest checkpoint. */
+static void deleted_again(struct sim_setup *setup, struct random *random)
+{
+    enum { TIMES = 12, CHIEF = 0, RUN = 1, CHECKPOINTS = 6, ALL = 12 }; /* In sim_foreign.c. */
+    const uint32_t names[] = {CHECKPOINTS, RUN, CHIEF};
+    setup->job.checkpoint.every_steps = scenario_between(random, 2, 5);
+    uint64_t at_ms = scenario_between(random, 1500, 2500);
+    for (uint32_t i = 0; i < TIMES; i++) {
+        at_ms += scenario_between(random, 1, random_below(random, 2) == 0 ? 60 : 2000);
+        const bool all = random_below(random, 4) == 0;
+        for (size_t name = 0; name < sizeof names / sizeof *names; name++) {
+            scenario_add(setup, FAULT_DELETE, at_ms, all ? ALL : names[name]);
+        }
+    }
+}
+
 /* Another program deletes /spec, and the chief dies before it can restore it: its successor has
  * never read it. */
 static void spec_lost_chief_dies(struct sim_setup *setup, struct random *random)
@@ -371,6 +388,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"wipe-read-only-chief", wipe_read_only_chief, loads_again},
     {"run-lost-chief-dies", run_lost_chief_dies, loads_again},
     {"spec-lost-chief-dies", spec_lost_chief_dies, spec_exists},
+    {"deleted-again", deleted_again, loses_no_checkpoint},
     {"other-inputs", other_inputs, worker_is_refused},
     {"drain-other-inputs", drain_other_inputs, worker_is_refused},
     {"norms-reset", norms_reset, no_step_is_lost},

@@ -111,6 +111,12 @@ static void on_resume(struct world *world, void *target, uint64_t a, uint64_t b,
     request(cluster, REQUEST_RESUME, 0);
 }
 
+static void accept_loss(struct sim_cluster *cluster, uint64_t step)
+{
+    cluster->losses_accepted++;
+    request(cluster, REQUEST_ACCEPT_LOSS, step);
+}
+
 /* An operator looks from time to time. When the run is held, it names the folder of the other host.
  * If the run is still held although every ps is where it was, it accepts the loss: of the steps
  * since an older checkpoint, then of everything. */
@@ -128,8 +134,8 @@ static void on_operator(struct world *world, void *target, uint64_t held_ms, uin
         request_with(cluster, REQUEST_RESTORE, 0, "/other/host");
     }
     if (disk_model_is_away(cluster->disk)) { held_ms = u64_min(held_ms, 12 * OPERATOR_MS); }
-    if (held_ms == 20 * OPERATOR_MS) { request(cluster, REQUEST_ACCEPT_LOSS, run->held_step); }
-    if (held_ms == 40 * OPERATOR_MS) { request(cluster, REQUEST_ACCEPT_LOSS, 0); }
+    if (held_ms == 20 * OPERATOR_MS) { accept_loss(cluster, run->held_step); }
+    if (held_ms == 40 * OPERATOR_MS) { accept_loss(cluster, 0); }
     if (held_ms >= 40 * OPERATOR_MS) { held_ms = 0; }
     /* The request to resume may have been deleted by another program. */
     if (cluster->healed && run->pause_requested) { request(cluster, REQUEST_RESUME, 0); }

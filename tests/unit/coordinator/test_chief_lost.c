@@ -149,6 +149,64 @@ static void held_run_whose_manifest_is_gone_does_not_start_over(void **state)
     }
 }
 
+/* Checkpoint 5 is being loaded, but ZooKeeper has lost all manifests. ps:0 has a copy of that of
+ * checkpoint `copy`; both disks have shards up to those of checkpoint `newest`. */
+static void fail_to_load(uint64_t copy, uint64_t newest)
+{
+    const struct run run = {.phase = RUN_LOADING,
+                            .epoch = 1,
+                            .generation = 4,
+                            .load_checkpoint = 5,
+                            .load_step = 50,
+                            .committed_checkpoint = 5,
+                            .committed_step = 50,
+                            .until = 100,
+                            .evaluate_step = STEP_NONE,
+                            .evaluation = {.step = STEP_NONE}};
+    begin();
+    elected(2, &run, NULL, NULL, 0);
+    written();
+    for (uint32_t i = 0; i < 2; i++) {
+        member(ROLE_PS, i, 10 + i, NULL);
+        reports[0][i].disk_last_checkpoint = newest;
+        reports[0][i].failed_load = 5;
+        reports[0][i].failed_load_generation = 4;
+        reports[0][i].failed_load_missing = 1;
+    }
+    reports[0][0].disk_checkpoint = copy;
+    reports[0][0].disk_step = 10 * copy;
+    report(ROLE_PS, 0);
+    assert_string_equal(asked(), "held g4 from 5@50 gate 100 +held");
+    written();
+    report(ROLE_PS, 1);
+}
+
+/* Another program deleted a manifest before a disk had a copy: no host can have it, so the one
+ * before is loaded, from the copy on a disk. */
+static void checkpoint_whose_manifest_is_lost_is_given_up(void **state)
+{
+    (void)state;
+    fail_to_load(4, 5);
+    assert_string_equal(asked(), "loading g5 from 4@40 gate 100 eval 100 +fallback");
+    assert_true(run_is_unloadable(&actions.write->run, 5));
+}
+
+/* These disks never had the checkpoint: its files may be on another host. */
+static void checkpoint_of_other_disks_is_not_given_up(void **state)
+{
+    (void)state;
+    fail_to_load(4, 4);
+    assert_int_equal(chief.write.run.phase, RUN_HELD);
+}
+
+/* One disk has a copy, so the other ps may read it after a restart. */
+static void checkpoint_with_a_copy_of_its_manifest_is_not_given_up(void **state)
+{
+    (void)state;
+    fail_to_load(5, 5);
+    assert_int_equal(chief.write.run.phase, RUN_HELD);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -162,6 +220,9 @@ int main(void)
         TEST(lost_run_that_is_remembered_leaves_a_margin),
         TEST(withdrawn_multiple_is_due_again),
         TEST(held_run_whose_manifest_is_gone_does_not_start_over),
+        TEST(checkpoint_whose_manifest_is_lost_is_given_up),
+        TEST(checkpoint_of_other_disks_is_not_given_up),
+        TEST(checkpoint_with_a_copy_of_its_manifest_is_not_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

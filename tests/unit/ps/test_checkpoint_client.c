@@ -14,7 +14,8 @@ static void test_first_listing_sets_manifests(void **state)
     assert_int_equal(client.highest_id, 10); /* A checkpoint without a manifest. */
 }
 
-/* A load uses the manifest on the disk and does not read ZooKeeper. */
+/* A load uses the manifest on the disk and does not read ZooKeeper, but publishes it there: another
+ * disk may lack it. */
 static void test_load_uses_the_manifest_on_disk(void **state)
 {
     (void)state;
@@ -23,9 +24,60 @@ static void test_load_uses_the_manifest_on_disk(void **state)
     checkpoint_client_load(&client, 9);
     assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
     assert_int_equal(store.last, STORE_READ);
-    assert_int_equal(fake.request_count, 0);
+    assert_int_equal(fake.request_count, 1);
+    assert_int_equal(fake.requests[0].writes[0].kind, ZK_CREATE);
+    assert_string_equal(fake.requests[0].writes[0].path, "/tanist/test/checkpoints/0000000009");
     assert_int_equal(answer_store(TN_OK), CHECKPOINT_LOADED);
     assert_int_equal(client.metadata.optimizer_steps, 40);
+}
+
+/* The chief creates the folder of manifests again if another program has deleted it. */
+static void test_publication_of_a_load_awaits_the_folder(void **state)
+{
+    (void)state;
+    struct manifest manifest = manifest_of(9);
+    listed(&manifest);
+    client.publication.done = true;
+    checkpoint_client_load(&client, 9);
+    assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
+    answer_zk((struct zk_event){.outcome = ZK_REFUSED, .reason = ZK_REASON_NO_NODE});
+    assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
+    assert_int_equal(fake.request_count, 2);
+    answer_zk((struct zk_event){.outcome = ZK_REFUSED, .reason = ZK_REASON_NODE_EXISTS});
+    assert_true(checkpoint_client_deadline_ms(&client) == UINT64_MAX);
+    assert_int_equal(answer_store(TN_OK), CHECKPOINT_LOADED);
+}
+
+static enum checkpoint_event answer_no_manifest(void)
+{
+    return answer_zk((struct zk_event){.outcome = ZK_REFUSED, .reason = ZK_REASON_NO_NODE});
+}
+
+/* A manifest that another program deleted may be published again; the load waits for it, but not
+ * forever. */
+static void test_load_awaits_a_lost_manifest(void **state)
+{
+    (void)state;
+    listed(NULL);
+    checkpoint_client_load(&client, 9);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
+        assert_int_equal(answer_no_manifest(), CHECKPOINT_NO_EVENT);
+    }
+    assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
+    assert_int_equal(answer_manifest(9), CHECKPOINT_NO_EVENT);
+    assert_int_equal(answer_store(TN_OK), CHECKPOINT_LOADED);
+    checkpoint_client_load(&client, 8);
+    const uint64_t end_ms = client.now_ms + CHECKPOINT_MANIFEST_WAIT_MS;
+    enum checkpoint_event event = CHECKPOINT_NO_EVENT;
+    while (event == CHECKPOINT_NO_EVENT) {
+        assert_in_range(client.now_ms, 0, end_ms);
+        assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
+        event = answer_no_manifest();
+    }
+    assert_int_equal(event, CHECKPOINT_LOAD_FAILED);
+    assert_true(client.load_missing);
+    assert_true(client.now_ms >= end_ms);
 }
 
 /* A checkpoint of another optimizer is not loaded: its shards are not even read. */
@@ -150,6 +202,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_SCENE(test_first_listing_sets_manifests),
         IN_SCENE(test_load_uses_the_manifest_on_disk),
+        IN_SCENE(test_publication_of_a_load_awaits_the_folder),
+        IN_SCENE(test_load_awaits_a_lost_manifest),
         IN_SCENE(test_other_optimizer_is_refused),
         IN_SCENE(test_load_retries),
         IN_SCENE(test_load_fails_without_a_valid_manifest),
