@@ -211,6 +211,12 @@ class Cli(unittest.TestCase):
         states = lambda: {(task / "stat").read_text().rpartition(")")[2].split()[0] for task in tasks.iterdir()}
         self.wait_for("the stopped process", lambda: states() == {"T"})
 
+    @staticmethod
+    def thaw(pid):
+        """The stopped process continues, unless its session ended meanwhile and the agent has killed it (S4)."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
     # The state of the run, and waits for it.
 
     def status(self, target=None):

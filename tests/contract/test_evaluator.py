@@ -77,7 +77,7 @@ class Evaluator(Cli):
         self.freeze(pid)
         before = self.newest_checkpoint()
         self.wait_for("three checkpoints", lambda: self.newest_checkpoint() >= before + 4)
-        os.kill(pid, signal.SIGCONT)
+        self.thaw(pid)
         skipped = self.wait_for("a skip", lambda: [entry for entry in self.evaluations() if entry["cause"]])
         self.assertRegex(skipped[0]["cause"], r"^[0-9]+ checkpoints? before it skipped$")
         self.end(run)

@@ -65,7 +65,7 @@ class Sharded(Cli):
             self.freeze(processes[name])
         self.wait_status("a pause", lambda status: is_live(status) and status["phase"] == "paused")
         for name in ("ps:1", "worker:1"):
-            os.kill(processes[name], signal.SIGCONT)
+            self.thaw(processes[name])
         self.check_it_continues()
         self.end_as_local(run, *ADAM)
 

@@ -39,9 +39,6 @@ class Straggler(Cli):
         """Waits until `steps` more steps are done."""
         self.wait_step(self.wait_step()["step"] + steps)
 
-    def thaw(self, pid):
-        os.kill(pid, signal.SIGCONT)
-
     def wait_late(self, *names):
         self.wait_status(f"late {names}", lambda status: all(self.states(status)[name] == "late" for name in names))
 
