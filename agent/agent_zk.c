@@ -101,7 +101,7 @@ void agent_prepare(struct agent *agent)
     struct error error = {0};
     if (agent->prepared || !agent->connected || !agent_works(agent)) { return; }
     if (agent->now_ms < agent->prepare_at_ms) { return; }
-    if (agent->prepare_at_ms == 0) { children_close_former(agent->config); }
+    if (agent->prepare_at_ms == 0) { children_close_former(agent->config, agent->session_reaper); }
     enum tn_status status = agent->config->prepare(agent->config->ctx, &error);
     agent->now_ms = clock_monotonic_ms();
     agent->prepares_later = status == TN_EAGAIN;

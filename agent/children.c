@@ -388,7 +388,20 @@ bool children_take_session(const char *path, struct zk_session *out)
     return found;
 }
 
-void children_close_former(const struct agent_config *config)
+/* False: the session may still be open. */
+static bool close_former(const struct agent_config *config, const char *name,
+                         const struct zk_session *session, uint64_t until_ms)
+{
+    const uint64_t now_ms = clock_monotonic_ms();
+    assert(config->connect != NULL);
+    if (now_ms >= until_ms) { return false; }
+    const enum tn_status status =
+        zk_close_session(config->connect, session, (uint32_t)(until_ms - now_ms), NULL);
+    log_debug("session of former %s closed: %s", name, tanist_strerror(status));
+    return status == TN_OK || status == TN_EEXPIRED;
+}
+
+void children_close_former(const struct agent_config *config, struct session_reaper *reaper)
 {
     assert(config->dir != NULL && config->connect != NULL);
     char folder[CHILD_PATH_MAX];
@@ -402,12 +415,14 @@ void children_close_former(const struct agent_config *config)
         struct task task;
         if (!task_parse(entry->d_name, &task)) { continue; }
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (!children_take_session(path, &session)) { continue; }
-        const uint64_t now_ms = clock_monotonic_ms();
-        if (now_ms >= until_ms) { continue; }
-        enum tn_status status =
-            zk_close_session(config->connect, &session, (uint32_t)(until_ms - now_ms), NULL);
-        log_debug("session of former %s closed: %s", entry->d_name, tanist_strerror(status));
+        /* The file stays until the session is closed: the next agent needs it if this one is killed
+         * meanwhile. */
+        if (session_file_read(path, &session, NULL) == TN_OK &&
+            !close_former(config, entry->d_name, &session, until_ms)) {
+            session_reaper_close(reaper, entry->d_name, &session);
+            continue;
+        }
+        (void)unlink(path);
     }
     closedir(stream);
 }

@@ -11,6 +11,7 @@
 #include "agent/log_pipe.h"
 #include "agent/log_reason.h"
 #include "agent/process.h"
+#include "agent/session_reaper.h"
 #include "agent/supervisor.h"
 #include "common/zk/zk.h"
 
@@ -92,8 +93,9 @@ void children_drop_memory(struct child *child);
 bool children_take_session(const char *path, struct zk_session *out);
 
 /* Close the sessions of nodes of a former agent of this folder, so that their ephemeral znodes
- * disappear now. Blocks up to 2 s in all; sessions that are not closed by then time out. */
-void children_close_former(const struct agent_config *config);
+ * disappear now, and remove their files. Blocks up to 2 s in all; the reaper closes sessions that
+ * are still open then. */
+void children_close_former(const struct agent_config *config, struct session_reaper *reaper);
 
 /* The end of a child, as text for people. */
 void children_describe_end(const struct supervised *ended, char *text, size_t size);
