@@ -176,7 +176,7 @@ class Cli(unittest.TestCase):
 
     def start_ensemble(self):
         """The address of the servers of another run, for agents. The run does not take the processors: it is paused."""
-        self.begin("--set", "name=other")
+        self.begin(*STEADY, "--set", "name=other")
         self.succeeds("pause", *self.target)
         return self.zookeeper_of_run()
 

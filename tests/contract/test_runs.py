@@ -221,7 +221,7 @@ class FormerNodes(Cli):
 
     def kill_all(self, *options):
         """A run of which nothing but the sessions of its nodes is left in ZooKeeper; its agent does not know them."""
-        self.start(*LONG, "--set", "name=other")
+        self.start(*LONG, *STEADY, "--set", "name=other")
         self.wait_step(target=("--dir", "run"))
         self.succeeds("pause", "--dir", "run")
         self.zookeeper = self.zookeeper_of_run()
@@ -232,8 +232,9 @@ class FormerNodes(Cli):
         shutil.rmtree(self.folder / "killed/sessions")
 
     def test_run_continues_when_they_have_ended(self):
-        self.kill_all()
-        run = self.run_of_others()
+        timeout = ["--set", "zookeeper.session_timeout_ms=8000"]  # The next run begins before, also on a busy machine.
+        self.kill_all(*timeout)
+        run = self.run_of_others(*timeout)
         self.wait_step()
         self.succeeds("stop", *self.target)
         _, errors = run.communicate(timeout=patience(120))

@@ -80,7 +80,7 @@ class SlowZookeeper(Cli):
         time.sleep(self.silence_s)
         ended = process.poll()
         os.kill(server, signal.SIGCONT)
-        os.kill(frozen, signal.SIGCONT)
+        self.thaw(frozen)
         process.communicate(timeout=patience(120))
         self.assertIsNone(ended, read())
         self.assertEqual(process.returncode, 0, read())

@@ -25,7 +25,7 @@ class Stop(Cli):
         self.wait_for("the chief to grant the request", self.granted)
         os.kill(stop.pid, signal.SIGSTOP)
         for pid in workers:
-            os.kill(pid, signal.SIGCONT)
+            self.thaw(pid)
         self.result(run)
         os.kill(stop.pid, signal.SIGCONT)
         _, errors = stop.communicate(timeout=patience(120))
@@ -56,7 +56,7 @@ class Stop(Cli):
         time.sleep(1)
         self.assertIsNone(stop.poll())
         for pid in coordinators:
-            os.kill(pid, signal.SIGCONT)
+            self.thaw(pid)
         _, errors = stop.communicate(timeout=patience(120))
         self.assertEqual(stop.returncode, 0, errors)
         self.result(run)
