@@ -50,8 +50,10 @@ static void reap_node(struct agent *agent, uint32_t index)
     const struct supervised *ended = &agent->supervisor.children[index];
     if (!supervisor_keeps_memory(ended)) { children_drop_memory(child); }
     process_describe_end(ended->exit_code, ended->signal, node.note.cause, sizeof node.note.cause);
-    /* A node that exited with 0 has closed its session. */
-    bool closed = ended->signal == 0 && ended->exit_code == TN_EXIT_OK;
+    /* A node that exited with 0 has sent the request to close its session, which is lost if its
+     * socket is reset behind it. */
+    bool closed = ended->signal == 0 && ended->exit_code == TN_EXIT_OK && !agent_works(agent) &&
+                  agent->config->ensemble != NULL;
     node.has_session = children_take_session(child->session_path, &node.session) && !closed;
     bool usable = agent->connected && agent->observing;
     for (uint32_t place = 0; place < child->task_count; place++) {

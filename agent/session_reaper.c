@@ -41,7 +41,7 @@ static void reap(const struct session_reaper *reaper, const struct dead_session 
     enum tn_status status =
         zk_close_session(reaper->connect, &dead->session, CLOSE_TIMEOUT_MS, &reaper->given_up);
     if (status == TN_OK || status == TN_EEXPIRED) {
-        log_debug("session of %s closed took_ms=%" PRIu64, dead->name,
+        log_debug("session of %s closed: %s took_ms=%" PRIu64, dead->name, tanist_strerror(status),
                   clock_monotonic_ms() - start_ms);
     } else if (!atomic_load(&reaper->given_up)) {
         log_warn("session of %s not closed (%s): it ends when it times out", dead->name,
