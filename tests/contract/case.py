@@ -228,6 +228,11 @@ class Cli(unittest.TestCase):
         """The first status that the servers of a run give."""
         return self.wait_status("a run", is_live)
 
+    def wait_server(self):
+        """The process of the first ZooKeeper server of the run. A busy server may not answer one question for it."""
+        first = lambda status: status["zookeeper"]["servers"][0]["pid"]
+        return first(self.wait_status("the pid of a server", lambda status: is_live(status) and first(status)))
+
     def newest_checkpoint(self):
         """The id of the newest committed checkpoint, 0 if none was; waits until the run answers."""
         return self.live_status()["checkpoint"]["id"]

@@ -75,7 +75,7 @@ class SlowZookeeper(Cli):
             process = self.spawn(*command, *self.target, "--wait", "3", stderr=waits)
         read = lambda: (self.folder / "waits").read_text()
         self.wait_for("a report of the wait", lambda: "still waiting" in read() or process.poll() is not None)
-        server = self.server()
+        server = self.wait_server()
         os.kill(server, signal.SIGSTOP)
         time.sleep(self.silence_s)
         ended = process.poll()
@@ -85,9 +85,6 @@ class SlowZookeeper(Cli):
         self.assertIsNone(ended, read())
         self.assertEqual(process.returncode, 0, read())
         return read()
-
-    def server(self):
-        return self.live_status()["zookeeper"]["servers"][0]["pid"]
 
     def test_commands_wait_for_their_effect(self):
         run = self.begin(*STEADY, "--set", "model.inputs=96")
@@ -166,7 +163,7 @@ class SilentZookeeper(Run):
 
     def setUp(self):
         super().setUp()
-        self.server = self.started["zookeeper"]["servers"][0]["pid"]
+        self.server = self.wait_server()
         os.kill(self.server, signal.SIGSTOP)
         os.kill(self.run_process.pid, signal.SIGSTOP)  # It sees the deaths and the signals at once.
         for task in self.started["tasks"]:

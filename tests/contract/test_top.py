@@ -5,7 +5,6 @@ A real run and a real pseudo-terminal; every wait is bounded. TANIST_PROGRAM: th
 """
 
 import fcntl
-import json
 import os
 import pty
 import re
@@ -110,7 +109,7 @@ class Top(Cli):
         run, _ = self.start_run()
         terminal = Terminal(self)
         terminal.wait("running")
-        server = self.server()
+        server = self.wait_server()
         os.kill(run.pid, signal.SIGSTOP)  # The agent starts no other server until the loss was seen.
         os.kill(server, signal.SIGKILL)
         terminal.wait("unreachable for")
@@ -118,11 +117,6 @@ class Top(Cli):
         terminal.wait("connected to ZooKeeper again")
         os.kill(terminal.process.pid, signal.SIGINT)
         terminal.check_left("SIGINT")
-
-    def server(self):
-        """The pid of the ZooKeeper server of the run."""
-        result = self.tanist("status", "--dir", "run", "-o", "json")
-        return json.loads(result.stdout)["zookeeper"]["servers"][0]["pid"]
 
     def test_once(self):
         """Without a terminal, or with --once: one plain frame."""
