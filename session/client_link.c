@@ -48,8 +48,8 @@ static void on_closed(struct tn_session *session, uint32_t server, enum tn_statu
         error_set(&error, TN_EINVAL, "%s: the address is malformed", name);
     } else if (status == TN_ENOENT) {
         error_set(&error, TN_ECONNECT,
-                  "%s cannot be reached: this host cannot resolve its name; correct it, or give an "
-                  "IP address",
+                  "%s cannot be reached: this host cannot resolve its name, or has no free port; "
+                  "correct the name, or give an IP address",
                   name);
     } else if (status == TN_EPROTO) {
         error_set(&error, TN_EPROTO, "%s is not a `tanist serve` of this release", name);

@@ -53,7 +53,8 @@ struct transport_event {
      *   TN_OK         we closed it
      *   TN_ECLOSED    the peer closed it
      *   TN_ECONNECT   no process listens at the address; TN_EINVAL: the address is malformed;
-     *                 TN_ENOENT: the name of its host cannot be resolved
+     *                 TN_ENOENT: the name of its host cannot be resolved, or this host has no port
+     *                 or address left to reach it from (for an IP address: TN_ECONNECT)
      *   TN_EPROTO     the peer sent something that is not a frame of this cluster and release
      *   TN_ETIMEDOUT  T4: the peer was silent for 4 heartbeats; or it does not read: no byte could
      *                 be sent for as long, or TRANSPORT_QUEUE_MAX bodies wait

@@ -81,10 +81,38 @@ enum tn_status transport_explain_listen(int result, const char *address, struct 
     }
 }
 
-enum tn_status transport_explain_dial(int result)
+int transport_create_dialer(const char *address, nng_stream_dialer **out)
+{
+    assert(out != NULL);
+    if (address == NULL) { return NNG_EADDRINVAL; }
+    const int result = nng_stream_dialer_alloc(out, address);
+    if (result != 0) { return result; }
+    /* An ipc:// dialer has neither option and needs none. */
+    (void)nng_stream_dialer_set_bool(*out, NNG_OPT_TCP_NODELAY, true);
+    (void)nng_stream_dialer_set_bool(*out, NNG_OPT_TCP_KEEPALIVE, true);
+    return 0;
+}
+
+bool transport_host_is_number(const char *address)
+{
+    static const char scheme[] = "tcp://";
+    struct in6_addr number; /* Has space for an in_addr. */
+    char text[INET6_ADDRSTRLEN] = "";
+    if (address == NULL || strncmp(address, scheme, sizeof scheme - 1) != 0) { return false; }
+    const char *host = address + sizeof scheme - 1;
+    const bool is_ipv6 = *host == '[';
+    host += is_ipv6;
+    const size_t length = strcspn(host, is_ipv6 ? "%]" : ":");
+    if (length >= sizeof text) { return false; }
+    memcpy(text, host, length);
+    return inet_pton(is_ipv6 ? AF_INET6 : AF_INET, text, &number) == 1;
+}
+
+enum tn_status transport_explain_dial(int result, bool host_is_number)
 {
     assert(result != 0);
-    return result == NNG_EADDRINVAL || result == NNG_EAGAIN ? TN_ENOENT : TN_ECONNECT;
+    const bool may_be_name = result == NNG_EADDRINVAL || result == NNG_EAGAIN;
+    return may_be_name && !host_is_number ? TN_ENOENT : TN_ECONNECT;
 }
 
 void transport_bound_address(nng_stream_listener *listener, const char *asked, char *text,

@@ -21,8 +21,16 @@ void transport_bound_address(nng_stream_listener *listener, const char *asked, c
 MUST_CHECK enum tn_status transport_explain_listen(int result, const char *address,
                                                    struct error *error);
 
-/* The status of a dial that has failed with this error of nng's. */
-MUST_CHECK enum tn_status transport_explain_dial(int result);
+/* A dialer for the address, with its options; an error of nng's, also for NULL. */
+MUST_CHECK int transport_create_dialer(const char *address, nng_stream_dialer **out);
+
+/* Whether the host of "tcp://HOST:PORT" is an IP address, which needs no name service. False for
+ * NULL. */
+bool transport_host_is_number(const char *address);
+
+/* The status of a dial that has failed with this error of nng's. For a name that cannot be resolved
+ * nng has the same error as for EADDRNOTAVAIL: no port is left, or no address of the family. */
+MUST_CHECK enum tn_status transport_explain_dial(int result, bool host_is_number);
 
 /* A hash of the peer's address without its port: connections of one host share it. */
 uint64_t transport_hash_peer(nng_stream *stream);

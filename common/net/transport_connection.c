@@ -240,7 +240,9 @@ static void end_dial(struct connection *connection, int result)
         /* Closed at the moment at which the dial succeeded. */
         nng_stream_close(connection->stream);
     }
-    if (result != 0) { connection_begin_closing(connection, transport_explain_dial(result)); }
+    if (result != 0) {
+        connection_begin_closing(connection, transport_explain_dial(result, connection->numeric));
+    }
     if (connection->phase == CONNECTION_CLOSING) {
         connection_end_operation(connection);
         pthread_mutex_unlock(&connection->mutex);
@@ -357,12 +359,9 @@ enum tn_status connection_dial(struct connection *connection, uint64_t id, const
     if (status != TN_OK) { return status; }
     pthread_mutex_lock(&connection->mutex);
     assign_slot(connection, id, CONNECTION_DIALING);
-    int result = NNG_EADDRINVAL;
-    if (address != NULL) { result = nng_stream_dialer_alloc(&connection->dialer, address); }
+    connection->numeric = transport_host_is_number(address);
+    const int result = transport_create_dialer(address, &connection->dialer);
     if (result == 0) {
-        /* An ipc:// dialer has neither option and needs none. */
-        (void)nng_stream_dialer_set_bool(connection->dialer, NNG_OPT_TCP_NODELAY, true);
-        (void)nng_stream_dialer_set_bool(connection->dialer, NNG_OPT_TCP_KEEPALIVE, true);
         connection->dialing = true;
         connection->pending = 1;
         nng_stream_dialer_dial(connection->dialer, connection->read_aio);

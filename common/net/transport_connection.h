@@ -96,6 +96,7 @@ struct connection {
     enum tn_status reason; /* CLOSING. */
     bool accepted;
     bool announced; /* The sink knows the id, so it gets CLOSED. */
+    bool numeric;   /* It was dialed by an IP address, not by a name. */
     bool dialing;   /* `read_aio` is used by the dial. */
     bool resting;   /* No read is pending: the owner reads (common/net/transport_streams.h). */
     bool reading;   /* It does so now. */
