@@ -147,6 +147,24 @@ static enum tn_status send(struct change *change, struct error *error)
     return status;
 }
 
+static enum tn_status fail_ended(const struct run *run, struct error *error)
+{
+    return error_set(error, TN_EUNHEALTHY,
+                     "the run has ended (phase %s); `tanist run --resume` may change it",
+                     run_phase_name(run->phase));
+}
+
+/* Whether the run has ended and no agent of its folder is about to continue it. Whatever cannot be
+ * read is not an end. */
+static enum tn_status check_not_ended(const struct change *change, struct error *error)
+{
+    struct run run;
+    const struct target *target = &change->target;
+    if (target->dir != NULL && !target_agent_is_gone(target)) { return TN_OK; }
+    const enum tn_status status = cluster_read_run(change->sync, target->cluster, &run, NULL);
+    return status == TN_OK && run_is_over(&run) ? fail_ended(&run, error) : TN_OK;
+}
+
 static enum tn_status read_request(struct change *change, int32_t *version, struct error *error)
 {
     struct zk_sync_data data;
@@ -177,6 +195,8 @@ static enum tn_status withdraw(struct change *change, int32_t version, struct er
                          "answer it; see its messages, then give the command again",
                          change->target.dir, ACCEPT_MS / 1000);
     }
+    status = check_not_ended(change, error);
+    if (status != TN_OK) { return status; }
     return error_set(error, TN_EUNHEALTHY,
                      "no agent of `tanist run` takes the request, and it was withdrawn. Nodes that "
                      "`tanist agent` or other programs have started are changed between two runs: "
@@ -192,12 +212,7 @@ static enum tn_status fail_agent_gone(const struct change *change, struct error 
     const char *dir = change->target.dir;
     char setting[CHANGE_SETTING_MAX];
     struct run last;
-    if (cluster_read_ended(dir, &last)) {
-        return error_set(error, TN_EUNHEALTHY,
-                         "the run has ended meanwhile (phase %s); `tanist run --resume` may change "
-                         "it",
-                         run_phase_name(last.phase));
-    }
+    if (cluster_read_ended(dir, &last)) { return fail_ended(&last, error); }
     return error_set(error, TN_EUNHEALTHY,
                      "the agent of the run in %s ended before it reported the change: `tanist run "
                      "JOB.json --dir %s --resume --set %s` continues the run with this change, "
@@ -278,6 +293,7 @@ static enum tn_status carry_out(struct change *change, struct error *error)
 {
     struct spec spec;
     enum tn_status status = target_open(&change->target, &change->sync, &spec, &change->job, error);
+    if (status == TN_OK) { status = check_not_ended(change, error); }
     if (status == TN_OK) {
         /* Jobs of other programs have none in /spec. */
         change->job.cluster.ps = spec.ps;

@@ -405,6 +405,14 @@ class Refusals(Live):
             os.kill(run.pid, signal.SIGCONT)
         self.end(run)
 
+    def test_a_run_that_has_ended(self):
+        """ZooKeeper outlives the run: the error is about its end, not about its strategy or its agent."""
+        zk = ["--zk", self.start_ensemble()]
+        self.succeeds("run", QUICK, "--dir", "ended", "-q", "--set", "strategy.type=mirror", "--set", "cluster.ps=0", *zk)
+        for target in (["--cluster", "quick", *zk], ["--dir", "ended"]):
+            for command in (["resize", "ps=3"], ["strategy", "mirror"], ["strategy", "ps"], ["scale", "workers=1"]):
+                self.refused(5, ["has ended (phase done)", "--resume"], *command, *target)
+
     def test_agents_of_many_hosts(self):
         """No agent has all nodes: the request is withdrawn."""
         zk = ["--zk", self.start_ensemble()]
