@@ -11,7 +11,7 @@ import unittest
 import xml.etree.ElementTree as xml
 import zlib
 
-from case import Cli, QUICK
+from case import Cli, QUICK, ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -134,6 +134,8 @@ class Plot(Cli):
         self.assertEqual(found["result"]["steps"], [300, 300])
         digests = found["result"]["parameters_digest"]
         self.assertNotEqual(digests[0], digests[1])
+        shown = (ROOT / "docs/cli-observe.md").read_text().split("RESULT ", 1)[1].split("```")[0]
+        self.assertEqual([line.split()[0] for line in shown.splitlines()[1:]], list(found["result"]), "in docs/cli-observe.md")
         self.assertIn("The jobs are the same.", self.succeeds("compare", "a", "a"))
         os.unlink(self.folder / "b/result.json")
         found = json.loads(self.succeeds("compare", "a", "b", "-o", "json"))["result"]
