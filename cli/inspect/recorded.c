@@ -14,12 +14,19 @@ static void add_record(struct error *error, const struct error *problem)
                    "; its last state cannot be shown: %s", problem->text);
 }
 
+/* Whether reading fails in this way when the ZooKeeper of a run has ended, or ends meanwhile. */
+static bool is_end_of_run(enum tn_status status)
+{
+    return status == TN_EUNHEALTHY || status == TN_ECONNECT || status == TN_ETIMEDOUT ||
+           status == TN_EEXPIRED;
+}
+
 enum tn_status recorded_read(const struct target_options *given, enum tn_status status,
                              struct run_record *out, struct error *error)
 {
     char time[TIME_TEXT_MAX];
     assert(status != TN_OK);
-    if (given->dir == NULL || (status != TN_EUNHEALTHY && status != TN_ECONNECT)) { return status; }
+    if (given->dir == NULL || !is_end_of_run(status)) { return status; }
     const bool active = run_folder_in_use(given->dir);
     if (active && !run_folder_is_local(given->dir)) { return status; }
     struct error problem = {0};
