@@ -52,8 +52,8 @@ static void reap_node(struct agent *agent, uint32_t index)
     process_describe_end(ended->exit_code, ended->signal, node.note.cause, sizeof node.note.cause);
     /* A node that exited with 0 has sent the request to close its session, which is lost if its
      * socket is reset behind it. */
-    bool closed = ended->signal == 0 && ended->exit_code == TN_EXIT_OK && !agent_works(agent) &&
-                  agent->config->ensemble != NULL;
+    node.left = ended->signal == 0 && ended->exit_code == TN_EXIT_OK;
+    const bool closed = node.left && !agent_works(agent) && agent->config->ensemble != NULL;
     node.has_session = children_take_session(child->session_path, &node.session) && !closed;
     bool usable = agent->connected && agent->observing;
     for (uint32_t place = 0; place < child->task_count; place++) {
@@ -268,7 +268,7 @@ static void check_connection(struct agent *agent)
 {
     assert(agent->now_ms >= agent->started_ms);
     if (agent->prepared || agent->supervisor.phase != SUPERVISOR_WORKING) { return; }
-    if (agent->prepares_later) { return; }
+    if (agent->prepares_later && agent->connected) { return; }
     uint64_t waited_ms = agent->now_ms - agent->started_ms;
     if (waited_ms >= agent->config->connect_timeout_ms && agent->prepare_at_ms != 0) {
         const struct error last = agent->error;

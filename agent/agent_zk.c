@@ -105,6 +105,7 @@ void agent_prepare(struct agent *agent)
     enum tn_status status = agent->config->prepare(agent->config->ctx, &error);
     agent->now_ms = clock_monotonic_ms();
     agent->prepares_later = status == TN_EAGAIN;
+    if (agent->prepares_later) { agent->started_ms = agent->now_ms; /* ZooKeeper answers. */ }
     if (agent->prepares_later || is_interrupted(status)) {
         if (!agent->prepares_later) {
             log_warn("the cluster cannot be created yet, retrying: %s", error.text);

@@ -38,6 +38,7 @@ static void send_all(const struct dead_node *node, const struct observer *observ
     /* One of the two succeeds, whether there was a note before or not. */
     send(zk, next_op, ZK_CREATE, path, text);
     send(zk, next_op, ZK_SET, path, text);
+    if (node->left) { return; } /* The end of its session removes what it has left. */
     const char *candidate = candidates_of_session(candidates, session);
     if (candidate != NULL) { send(zk, next_op, ZK_DELETE, candidate, NULL); }
     const struct observed_task *task = observer_task(observer, node->task);

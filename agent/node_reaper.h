@@ -42,6 +42,7 @@ struct dead_node {
     struct task task;
     struct exit_note note;
     bool has_session;
+    bool left;           /* It exited with 0: another process may have its task. */
     bool shares_session; /* Another node of the process follows, with which it is closed. */
     struct zk_session session;
 };

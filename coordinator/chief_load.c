@@ -76,7 +76,7 @@ static struct chief_checkpoint newest_of_disk(const struct chief *c, uint32_t in
 }
 
 /* The newest committed checkpoint that is not known to be unloadable, with an id below `id` and a
- * step up to `step`. If ZooKeeper lists none, those of the disks count. Id 0: none matches. */
+ * step up to `step`. If ZooKeeper has lost all, those of the disks count. Id 0: none matches. */
 static struct chief_checkpoint newest_loadable(const struct plan *p, uint64_t id, uint64_t step)
 {
     const struct chief *c = p->c;
@@ -88,8 +88,7 @@ static struct chief_checkpoint newest_loadable(const struct plan *p, uint64_t id
             found = *each;
         }
     }
-    if (found.id != 0) { return found; }
-    for (uint32_t i = 0; i < chief_holder_count(c); i++) {
+    for (uint32_t i = 0; c->checkpoint_count == 0 && i < chief_holder_count(c); i++) {
         const struct chief_checkpoint each = newest_of_disk(c, i);
         if (each.id > found.id && each.id < id && each.step <= step &&
             !run_is_unloadable(p->run, each.id)) {
@@ -212,18 +211,17 @@ static bool one_is_untried(const struct plan *p)
     return false;
 }
 
-/* Whether another program has deleted the manifest of a committed checkpoint before a disk had a
- * copy. Then no host can have it: all holders run on the disks that have the shards. */
-static bool manifest_is_lost(const struct plan *p, uint64_t checkpoint)
+/* Whether another program has deleted the manifest of the present checkpoint before a disk had a
+ * copy: all holders have tried, on the disks that it was saved to, and none found the manifest. */
+static bool manifest_is_lost(const struct plan *p)
 {
     const struct chief *c = p->c;
     for (uint32_t i = 0; i < c->checkpoint_count; i++) {
-        if (c->checkpoints[i].id == checkpoint) { return false; }
+        if (c->checkpoints[i].id == p->run->load_checkpoint) { return false; }
     }
     for (uint32_t i = 0; i < chief_holder_count(c); i++) {
-        if (!chief_holder_reported(c, i)) { return false; }
         const struct report *report = &chief_holder(c, i)->report;
-        if (report->disk_checkpoint >= checkpoint || report->disk_last_checkpoint < checkpoint) {
+        if (!chief_load_failed(c, p->run, i) || report->failed_load_missing != MISSING_MANIFEST) {
             return false;
         }
     }
@@ -264,9 +262,8 @@ static void fall_back(struct plan *p, uint32_t index)
         return;
     }
     const struct chief_checkpoint older = newest_loadable(p, run->load_checkpoint, UINT64_MAX);
-    const bool missing = chief_holder(p->c, index)->report.failed_load_missing != 0 &&
-                         !manifest_is_lost(p, run->load_checkpoint);
-    const bool holds = older.id == 0 || missing;
+    const bool missing = chief_holder(p->c, index)->report.failed_load_missing != MISSING_NOTHING;
+    const bool holds = older.id == 0 || (missing && !manifest_is_lost(p));
     if (holds && one_is_untried(p)) { return; }
     note_unloadable(run, run->load_checkpoint);
     if (holds) {
@@ -307,7 +304,7 @@ static void try_all_again(struct plan *p)
 static bool give_up_lost(struct plan *p, uint32_t failed)
 {
     const struct chief_checkpoint older = newest_loadable(p, p->run->held_checkpoint, UINT64_MAX);
-    if (older.id == 0 || !manifest_is_lost(p, p->run->held_checkpoint)) { return false; }
+    if (older.id == 0 || !manifest_is_lost(p)) { return false; }
     load_older(p, failed, older);
     return true;
 }

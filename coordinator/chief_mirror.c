@@ -50,8 +50,8 @@ static bool find_worker_failed_load(const struct chief *c, const struct run *run
         const struct chief_peer *peer = &c->workers[i];
         if (!peer->present) { continue; }
         if (!chief_load_failed(c, run, i)) { return false; }
-        if (!found || peer->report.failed_load_missing == 0) { *worker = i; }
-        if (peer->report.failed_load_missing == 0) { return true; }
+        if (!found || peer->report.failed_load_missing == MISSING_NOTHING) { *worker = i; }
+        if (peer->report.failed_load_missing == MISSING_NOTHING) { return true; }
         found = true;
     }
     return found;

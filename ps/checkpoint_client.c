@@ -9,6 +9,7 @@
 #include "common/base/minmax.h"
 #include "common/faults/failpoint.h"
 #include "ps/checkpoint_fit.h"
+#include "ps/checkpoint_publish.h"
 #include "ps/checkpoint_retention.h"
 #include "ps/store/save_rate.h"
 #include "ps/store/store.h"
@@ -106,6 +107,7 @@ static enum checkpoint_event listed(struct checkpoint_client *client,
     for (size_t i = 0; event->status == TN_OK && i < event->count; i++) {
         checkpoint_client_add_manifest(client, &event->manifests[i]);
     }
+    client->listed_all = event->text[0] == '\0';
     client->highest_id = u64_max(client->highest_id, event->highest_id);
     client->list_op = 0;
     client->listed = true;
@@ -145,75 +147,10 @@ bool checkpoint_client_decode_manifest(const struct zk_event *event, uint64_t ch
     return false;
 }
 
-/* NULL: this disk has no manifest of the checkpoint. */
-static const struct manifest *find_copy(const struct checkpoint_client *client, uint64_t checkpoint)
-{
-    assert(checkpoint != 0);
-    for (uint32_t i = 0; i < client->manifest_count; i++) {
-        if (client->manifests[i].id == checkpoint) { return &client->manifests[i]; }
-    }
-    return NULL;
-}
-
-/* Publish the copy of a manifest, in case ZooKeeper has lost it. */
-static void publish(struct checkpoint_client *client, uint64_t checkpoint)
-{
-    char path[256], *text = NULL;
-    size_t size = 0;
-    struct error error;
-    const struct manifest *copy = find_copy(client, checkpoint);
-    client->publication.checkpoint = checkpoint;
-    client->publication.retry_at_ms = UINT64_MAX;
-    if (copy == NULL) { return; } /* It was collected before it could be published. */
-    if (manifest_encode(copy, &text, &size, &error) != TN_OK) {
-        log_error("checkpoint %" PRIu64 ": its manifest is not published: %s", checkpoint,
-                  error.text);
-        client->publication.done = true;
-        return;
-    }
-    znode_checkpoint_path(path, client->membership->identity.cluster, checkpoint);
-    const struct zk_write write = {.kind = ZK_CREATE, .path = path, .data = text, .size = size};
-    client->publication.op = membership_next_op(client->membership);
-    client->ports->zk.write(client->ports->zk.ctx, client->publication.op, &write, 1);
-    free(text);
-}
-
-bool checkpoint_client_ready(struct checkpoint_client *client, const struct run *run)
-{
-    if (!client->listed) { return false; }
-    bool lost = run->phase == RUN_FORMING && run->generation == 0 && run->committed_checkpoint == 0;
-    if (!lost || client->manifest_count == 0) { client->publication.done = true; }
-    if (client->publication.done) { return true; }
-    if (client->publication.op == 0 && client->publication.retry_at_ms == UINT64_MAX) {
-        publish(client, client->manifests[0].id);
-    }
-    return client->publication.done;
-}
-
-static void published(struct checkpoint_client *client, const struct zk_event *event)
-{
-    const uint64_t checkpoint = client->publication.checkpoint;
-    const bool reported = client->publication.done;
-    client->publication.op = 0;
-    if (event->outcome == ZK_UNKNOWN) {
-        client->publication.retry_at_ms = client->now_ms + CHECKPOINT_RETRY_MS;
-        return;
-    }
-    client->publication.done = true;
-    if (event->outcome == ZK_OK) {
-        log_warn("ZooKeeper has lost checkpoint %" PRIu64 ": its manifest is published again",
-                 checkpoint);
-    } else if (event->reason == ZK_REASON_NO_NODE && reported) { /* The chief restores folders. */
-        client->publication.retry_at_ms = client->now_ms + RETENTION_COPY_RETRY_MS;
-    } else if (event->reason != ZK_REASON_NODE_EXISTS) {
-        log_error("checkpoint %" PRIu64 ": its manifest cannot be published in ZooKeeper",
-                  checkpoint);
-    }
-}
-
 /* ----------------------------------------------------------------- loading */
 
-static enum checkpoint_event load_failed(struct checkpoint_client *client, bool missing)
+static enum checkpoint_event load_failed(struct checkpoint_client *client,
+                                         enum load_missing missing)
 {
     assert(client->load.checkpoint != 0);
     client->load_missing = missing;
@@ -234,7 +171,9 @@ static enum checkpoint_event load_proceed(struct checkpoint_client *client)
         client->load.manifest_op = checkpoint_client_read_manifest(client, client->load.checkpoint);
         return CHECKPOINT_NO_EVENT;
     }
-    if (!checkpoint_fits(client, &client->load.manifest)) { return load_failed(client, false); }
+    if (!checkpoint_fits(client, &client->load.manifest)) {
+        return load_failed(client, MISSING_NOTHING);
+    }
     struct store_read_request request = {
         .manifest = &client->load.manifest,
         .first = client->shard->config.first,
@@ -264,11 +203,11 @@ void checkpoint_client_load(struct checkpoint_client *client, uint64_t checkpoin
     assert(client->load.checkpoint == 0);
     client->load.checkpoint = checkpoint;
     client->load.lost_since_ms = 0;
-    const struct manifest *copy = find_copy(client, checkpoint);
+    const struct manifest *copy = checkpoint_copy_of(client, checkpoint);
     client->load.found = copy != NULL;
     if (copy != NULL) {
         client->load.manifest = *copy;
-        publish(client, checkpoint);
+        checkpoint_publish(client, checkpoint);
     }
     client->load.retry_at_ms = client->now_ms;
 }
@@ -286,6 +225,15 @@ static bool awaits_manifest(struct checkpoint_client *client, const struct zk_ev
     return true;
 }
 
+/* On a disk that the checkpoint was saved to, nothing but the manifest is missing. */
+static enum load_missing without_manifest(const struct checkpoint_client *client,
+                                          const struct zk_event *event)
+{
+    if (event->reason != ZK_REASON_NO_NODE) { return MISSING_NOTHING; }
+    const bool was_saved = client->highest_id >= client->load.checkpoint;
+    return client->listed_all && was_saved ? MISSING_MANIFEST : MISSING_FILES;
+}
+
 static enum checkpoint_event manifest_answered(struct checkpoint_client *client,
                                                const struct zk_event *event)
 {
@@ -300,11 +248,11 @@ static enum checkpoint_event manifest_answered(struct checkpoint_client *client,
         log_error("checkpoint %" PRIu64
                   " cannot be loaded: neither ZooKeeper nor this disk has its manifest",
                   client->load.checkpoint);
-        return load_failed(client, event->reason == ZK_REASON_NO_NODE);
+        return load_failed(client, without_manifest(client, event));
     }
     client->load.found =
         checkpoint_client_decode_manifest(event, client->load.checkpoint, &client->load.manifest);
-    return client->load.found ? load_proceed(client) : load_failed(client, false);
+    return client->load.found ? load_proceed(client) : load_failed(client, MISSING_NOTHING);
 }
 
 static enum checkpoint_event read_answered(struct checkpoint_client *client,
@@ -314,7 +262,7 @@ static enum checkpoint_event read_answered(struct checkpoint_client *client,
     if (event->status != TN_OK) {
         log_error("checkpoint %" PRIu64 " cannot be loaded: %s", client->load.checkpoint,
                   event->text);
-        return load_failed(client, event->status == TN_ENOENT);
+        return load_failed(client, event->status == TN_ENOENT ? MISSING_FILES : MISSING_NOTHING);
     }
     assert(event->metadata != NULL);
     client->load.checkpoint = client->load.read_op = 0;
@@ -469,7 +417,7 @@ enum checkpoint_event checkpoint_client_handle_zk(struct checkpoint_client *clie
         return manifest_answered(client, event);
     }
     if (client->publication.op != 0 && event->op == client->publication.op) {
-        published(client, event);
+        checkpoint_published(client, event);
         return CHECKPOINT_NO_EVENT;
     }
     checkpoint_retention_handle_zk(client, event);
@@ -481,9 +429,7 @@ enum checkpoint_event checkpoint_client_tick(struct checkpoint_client *client, u
     assert(now_ms >= client->now_ms);
     client->now_ms = now_ms;
     if (now_ms >= client->retention.retry_at_ms) { checkpoint_retention_proceed(client); }
-    if (now_ms >= client->publication.retry_at_ms) {
-        publish(client, client->publication.checkpoint);
-    }
+    if (now_ms >= client->publication.retry_at_ms) { checkpoint_publish_again(client); }
     if (now_ms >= client->load.retry_at_ms) { return load_proceed(client); }
     return CHECKPOINT_NO_EVENT;
 }

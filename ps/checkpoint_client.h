@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/cluster/report.h"
 #include "common/node/membership.h"
 #include "common/node/node.h"
 #include "ps/shard.h"
@@ -63,7 +64,7 @@ struct checkpoint_client {
     uint64_t saved_checkpoint; /* The newest one saved, with its file's ... */
     struct digest saved_digest;
     uint64_t saved_bytes;
-    bool load_missing;              /* The load that failed lacked a shard or the manifest. */
+    enum load_missing load_missing; /* Missing in the load that failed. */
     struct store_metadata metadata; /* From the last load. */
     /* Private. */
     struct store_port store;
@@ -79,6 +80,7 @@ struct checkpoint_client {
     uint32_t move_count;
     uint64_t interval_ms, begun_ms; /* The latter: of the last save; 0: none. */
     uint64_t now_ms, next_op, list_op;
+    bool listed_all; /* The listing had no error: copies that it lacks do not exist. */
     struct {
         uint64_t checkpoint; /* 0: no load is in progress. */
         uint64_t manifest_op, read_op, retry_at_ms;

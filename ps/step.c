@@ -255,7 +255,7 @@ static void loaded(struct ps_step *s, const uint64_t *clocks, struct ps_actions 
     s->strategy->loaded(s, clocks);
 }
 
-static void load_failed(struct ps_step *s, bool missing, struct ps_actions *out)
+static void load_failed(struct ps_step *s, enum load_missing missing, struct ps_actions *out)
 {
     if (s->loading_generation == 0) { return; }
     assert(s->generation == 0);

@@ -58,6 +58,7 @@
 #include <stdint.h>
 
 #include "common/cluster/lateness.h"
+#include "common/cluster/report.h"
 #include "common/cluster/run.h"
 #include "common/cluster/slices.h"
 #include "common/job/job.h"
@@ -113,7 +114,7 @@ struct ps_event {
     uint64_t epoch, revision; /* PULL: of the order that the worker follows. */
     bool last;                /* PULL: `step` is the last one of that order. */
     const struct run *run;
-    bool missing;           /* LOAD_FAILED: the disk lacks it; else it is damaged. */
+    enum load_missing missing; /* LOAD_FAILED */
     const uint64_t *clocks; /* LOADED, async: the `slices` clocks stored with the shard, or NULL. */
 };
 
@@ -220,7 +221,7 @@ struct ps_step {
     uint64_t late_checkpoint;      /* The newest whose order arrived after its step. */
     uint64_t waits_for_checkpoint; /* Training waits until this step is ordered or skipped; 0. */
     uint64_t failed_load, failed_load_generation;
-    bool failed_load_missing;
+    enum load_missing failed_load_missing;
     uint64_t loading_generation; /* 0: no load is in progress. */
     uint64_t loading_checkpoint, loading_step;
     /* Async: to be stored with a saved shard. */

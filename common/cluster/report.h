@@ -21,6 +21,13 @@ enum leaving {
     LEAVING_WITHOUT_SLICES, /* C24, without ps: it also owns no slices, so makes no step alone. */
 };
 
+/* The part of a checkpoint that a load lacked. */
+enum load_missing {
+    MISSING_NOTHING,  /* A file or the manifest is damaged. */
+    MISSING_FILES,    /* The shard, or all that this disk should have of the checkpoint. */
+    MISSING_MANIFEST, /* The checkpoint was saved to this disk, but its manifest is nowhere. */
+};
+
 struct report {
     struct task task;
     uint64_t incarnation;
@@ -42,7 +49,7 @@ struct report {
     uint64_t late_checkpoint; /* The last of these that was ordered too late. */
     uint64_t failed_load;     /* Checkpoint that could not be loaded (damaged, missing); 0: none. */
     uint64_t failed_load_generation; /* The generation for which that load was ordered. */
-    uint64_t failed_load_missing;    /* 1: its shard or manifest is not on this disk. */
+    uint64_t failed_load_missing;    /* enum load_missing */
     uint64_t loading_generation;     /* Being loaded; 0: none. */
     uint64_t disk_checkpoint;        /* Newest checkpoint with a manifest on its disk; 0: none. */
     uint64_t disk_step;

@@ -38,11 +38,19 @@ static void test_publication_of_a_load_awaits_the_folder(void **state)
     struct manifest manifest = manifest_of(9);
     listed(&manifest);
     client.publication.done = true;
+    membership.run = (struct run){.phase = RUN_LOADING, .load_checkpoint = 9};
     checkpoint_client_load(&client, 9);
     assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
     answer_zk((struct zk_event){.outcome = ZK_REFUSED, .reason = ZK_REASON_NO_NODE});
     assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
     assert_int_equal(fake.request_count, 2);
+    answer_zk((struct zk_event){.outcome = ZK_REFUSED, .reason = ZK_REASON_NO_NODE});
+    membership.run.phase = RUN_RUNNING; /* The chief may have deleted it since. */
+    assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
+    assert_int_equal(fake.request_count, 2);
+    membership.run.phase = RUN_LOADING;
+    client.publication.retry_at_ms = client.now_ms;
+    assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
     answer_zk((struct zk_event){.outcome = ZK_REFUSED, .reason = ZK_REASON_NODE_EXISTS});
     assert_true(checkpoint_client_deadline_ms(&client) == UINT64_MAX);
     assert_int_equal(answer_store(TN_OK), CHECKPOINT_LOADED);
@@ -76,7 +84,7 @@ static void test_load_awaits_a_lost_manifest(void **state)
         event = answer_no_manifest();
     }
     assert_int_equal(event, CHECKPOINT_LOAD_FAILED);
-    assert_true(client.load_missing);
+    assert_int_equal(client.load_missing, MISSING_FILES);
     assert_true(client.now_ms >= end_ms);
 }
 
@@ -90,7 +98,7 @@ static void test_other_optimizer_is_refused(void **state)
     checkpoint_client_load(&client, 9);
     assert_int_equal(tick(), CHECKPOINT_LOAD_FAILED);
     assert_int_equal(store.last, STORE_LIST);
-    assert_false(client.load_missing);
+    assert_int_equal(client.load_missing, MISSING_NOTHING);
 }
 
 /* Without a copy the manifest is read from ZooKeeper. Unknown outcomes and a busy store are
@@ -113,6 +121,29 @@ static void test_load_retries(void **state)
     assert_int_equal(store.last, STORE_READ);
     assert_int_equal(answer_store(TN_ECORRUPT), CHECKPOINT_LOAD_FAILED);
     assert_true(checkpoint_client_deadline_ms(&client) == UINT64_MAX);
+}
+
+/* A disk to which the checkpoint was saved lacks nothing but the manifest, if the disk was listed
+ * without an error. */
+static void test_lost_manifest_differs_from_missing_files(void **state)
+{
+    (void)state;
+    struct manifest manifest = manifest_of(8); /* The disk has checkpoint 9, too. */
+    listed(&manifest);
+    const struct {
+        uint64_t checkpoint;
+        bool listed_all;
+        enum load_missing expected;
+    } cases[] = {{9, true, MISSING_MANIFEST}, {9, false, MISSING_FILES}, {10, true, MISSING_FILES}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        client.listed_all = cases[i].listed_all;
+        checkpoint_client_load(&client, cases[i].checkpoint);
+        assert_int_equal(tick(), CHECKPOINT_NO_EVENT);
+        client.load.lost_since_ms = 1; /* Long ago. */
+        client.now_ms += CHECKPOINT_MANIFEST_WAIT_MS;
+        assert_int_equal(answer_no_manifest(), CHECKPOINT_LOAD_FAILED);
+        assert_int_equal(client.load_missing, cases[i].expected);
+    }
 }
 
 /* The load fails if the manifest is missing, of another checkpoint, damaged or of another model. */
@@ -204,6 +235,7 @@ int main(void)
         IN_SCENE(test_load_uses_the_manifest_on_disk),
         IN_SCENE(test_publication_of_a_load_awaits_the_folder),
         IN_SCENE(test_load_awaits_a_lost_manifest),
+        IN_SCENE(test_lost_manifest_differs_from_missing_files),
         IN_SCENE(test_other_optimizer_is_refused),
         IN_SCENE(test_load_retries),
         IN_SCENE(test_load_fails_without_a_valid_manifest),
