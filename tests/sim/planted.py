@@ -191,7 +191,7 @@ PLANTED = [
      "    return client->listed_all && was_saved ?", "    return client->listed_all || was_saved ?",
      ["test_ps_checkpoint_client"], "unit.ps_checkpoint_client"),
     ("a run is held although the manifest is lost for all", "coordinator/chief_load.c",
-     "    } else if (!give_up_lost(p, failed)) {", "    } else {",
+     "    if (older.id == 0 || !manifest_is_lost(p)) {", "    if (older.id != 0 || !manifest_is_lost(p)) {",
      ["test_coordinator_chief_lost"], "unit.coordinator_chief_lost"),
     ("a load does not publish its manifest", "ps/checkpoint_client.c",
      "        checkpoint_publish(client, checkpoint);\n", "",
