@@ -388,8 +388,8 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
      * of the checkpoint that it loads. */
     const bool loads =
         checker->run.phase == RUN_LOADING && checker->run.load_checkpoint == manifest.id;
-    const bool published =
-        !checker->has_run || checker->run.phase == RUN_FORMING || checker->foreign || loads;
+    const bool forming = !checker->has_run || checker->run.phase == RUN_FORMING;
+    const bool published = forming || checker->foreign || loads;
     if (!published) { check_evaluated(checker, manifest.step, "checkpoint"); }
     if (manifest.id <= checker->highest_id && !published) {
         checker_fail(checker, "I3: checkpoint %" PRIu64 " is committed after checkpoint %" PRIu64,
@@ -409,7 +409,6 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
              manifest.id, manifest.step, manifest.generation);
     /* Another program deleted it, or it is the newest one of a single disk: its shards may have
      * been collected since. */
-    const bool forming = !checker->has_run || checker->run.phase == RUN_FORMING;
     if (!sees_disks(checker) || again || (checker->foreign && forming)) { return; }
     const struct checker_view *view = &checker->config.view;
     for (uint32_t i = 0; i < manifest.shard_count; i++) {

@@ -21,6 +21,7 @@
  */
 #include "ps/checkpoint_retention.h"
 #include "ps/checkpoint_fit.h"
+#include "ps/checkpoint_publish.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -112,14 +113,6 @@ static bool is_unloadable(const struct checkpoint_client *client, uint64_t id)
     return false;
 }
 
-static bool has_manifest(const struct checkpoint_client *client, uint64_t id)
-{
-    for (uint32_t i = 0; i < client->manifest_count; i++) {
-        if (client->manifests[i].id == id) { return true; }
-    }
-    return false;
-}
-
 /* The oldest checkpoint that the last listing had, this disk has no manifest of, and was not tried
  * before; 0: none. Those without a manifest are among the ids that are kept. */
 static uint64_t oldest_gap(const struct checkpoint_client *client)
@@ -127,7 +120,7 @@ static uint64_t oldest_gap(const struct checkpoint_client *client)
     uint64_t oldest = UINT64_MAX;
     for (size_t i = 0; i < client->retention.id_count; i++) {
         uint64_t id = client->retention.ids[i];
-        if (id > client->retention.tried && id < oldest && !has_manifest(client, id)) {
+        if (id > client->retention.tried && id < oldest && checkpoint_copy_of(client, id) == NULL) {
             oldest = id;
         }
     }
@@ -209,7 +202,8 @@ static bool keep_unproved(struct checkpoint_client *client, const struct zk_even
         char *end = NULL;
         uint64_t id = strtoull(event->children[i], &end, 10);
         bool is_id = end != event->children[i] && *end == '\0';
-        if (is_id && id != 0 && id < client->retention.current && !has_manifest(client, id)) {
+        if (is_id && id != 0 && id < client->retention.current &&
+            checkpoint_copy_of(client, id) == NULL) {
             fits = keep(client, id);
         }
     }

@@ -171,12 +171,12 @@ static enum tn_status check_former_nodes(struct local_run *run, struct zk_sync *
                                          struct error *error)
 {
     struct spec spec = {0};
-    const enum tn_status status = bootstrap_read_spec(sync, run->job.name, &spec, error);
+    const enum tn_status status = cluster_check_no_nodes(sync, run->job.name, error);
+    if (status != TN_EEXIST) { return status; }
+    const bool ours = bootstrap_read_spec(sync, run->job.name, &spec, NULL) == TN_OK &&
+                      is_cluster_of_folder(run, &spec);
     free(spec.job_json);
-    if (status != TN_OK && status != TN_ENOENT) { return status; }
-    const bool ours = status == TN_OK && is_cluster_of_folder(run, &spec);
-    return ours ? local_run_await_no_nodes(run, sync, error)
-                : cluster_check_no_nodes(sync, run->job.name, error);
+    return ours ? local_run_await_no_nodes(run, sync, error) : status;
 }
 
 static enum tn_status create_cluster(struct local_run *run, struct zk_sync *sync, struct spec *spec,

@@ -115,24 +115,28 @@ static void withdrawn_multiple_is_due_again(void **state)
     assert_true(chief.write.run.save_checkpoint > id);
 }
 
+/* Checkpoint 5 is being loaded as generation 4. */
+static const struct run loading = {.phase = RUN_LOADING,
+                                   .epoch = 1,
+                                   .generation = 4,
+                                   .load_checkpoint = 5,
+                                   .load_step = 50,
+                                   .committed_checkpoint = 5,
+                                   .committed_step = 50,
+                                   .until = 100,
+                                   .evaluate_step = STEP_NONE,
+                                   .evaluation = {.step = STEP_NONE}};
+
 /* The manifest of the committed checkpoint was deleted while no node ran, and no disk has a copy. A
  * ps that restarts is asked for that checkpoint again; only an operator starts the run over. */
 static void held_run_whose_manifest_is_gone_does_not_start_over(void **state)
 {
     (void)state;
     const struct chief_checkpoint older = {.id = 3, .step = 30};
-    const struct run run = {.phase = RUN_HELD,
-                            .epoch = 1,
-                            .generation = 4,
-                            .load_checkpoint = 5,
-                            .load_step = 50,
-                            .committed_checkpoint = 5,
-                            .committed_step = 50,
-                            .held_checkpoint = 5,
-                            .held_step = 50,
-                            .until = 100,
-                            .evaluate_step = STEP_NONE,
-                            .evaluation = {.step = STEP_NONE}};
+    struct run run = loading;
+    run.phase = RUN_HELD;
+    run.held_checkpoint = 5;
+    run.held_step = 50;
     for (uint32_t known = 0; known < 2; known++) {
         begin();
         elected(2, &run, NULL, &older, known);
@@ -153,18 +157,8 @@ static void held_run_whose_manifest_is_gone_does_not_start_over(void **state)
  * checkpoint 4. Both loads fail, ps:1 lacks `missing`. */
 static void fail_to_load(enum load_missing missing)
 {
-    const struct run run = {.phase = RUN_LOADING,
-                            .epoch = 1,
-                            .generation = 4,
-                            .load_checkpoint = 5,
-                            .load_step = 50,
-                            .committed_checkpoint = 5,
-                            .committed_step = 50,
-                            .until = 100,
-                            .evaluate_step = STEP_NONE,
-                            .evaluation = {.step = STEP_NONE}};
     begin();
-    elected(2, &run, NULL, NULL, 0);
+    elected(2, &loading, NULL, NULL, 0);
     written();
     for (uint32_t i = 0; i < 2; i++) {
         member(ROLE_PS, i, 10 + i, NULL);
