@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from figures.catalogue import FIGURES
-from figures.processes import Workspace, print_progress
+from figures.processes import Workspace, print_progress, processors_used
 from figures.ratios import Missing
 from figures.turns import Context
 
@@ -25,7 +25,8 @@ In each round everything is measured once, in turns, so that other load slows al
 rounds of value / limit, `ratio_q1` and `ratio_q3` are its quartiles. Progress goes to stderr. Build the programs first:
 cmake --build build --target tanist bench
 
-Exit status: 0; 1 a figure could not be measured, for the reason that stderr names; 2 wrong usage; 130 interrupted.
+Exit status: 0; 1 a figure could not be measured, for the reason that stderr names; 2 wrong usage; 130 interrupted, with the
+figures measured before in the file.
 """
 
 
@@ -58,11 +59,12 @@ def parse():
 
 def measure(name, options):
     """The object of a figure; None: it could not be measured."""
+    others_used = processors_used(1.0)
     workspace = Workspace(options.build, options.folder)
     start = time.monotonic()
     print_progress(f"{name} ...")
     try:
-        found = {"name": name, **FIGURES[name](Context(workspace, options)), "quick": options.quick}
+        found = {"name": name, **FIGURES[name](Context(workspace, options)), "others_used": others_used, "quick": options.quick}
         print_progress(f"{name}: {time.monotonic() - start:.0f} s")
         return found
     except Missing as missing:
@@ -86,14 +88,26 @@ def print_table(found):
                   f"[{other['ratio_q1']:.2f}, {other['ratio_q3']:.2f}]")
 
 
+def write(found, path):
+    """Replace the file as a whole, so that a reader never sees half of it."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
 def main():
     options = parse()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    found = []
     try:
-        found = [row for row in (measure(name, options) for name in options.names) if row is not None]
+        for name in options.names:
+            row = measure(name, options)
+            if row is not None:
+                found.append(row)
+            write(found, options.output)
     except KeyboardInterrupt:
-        print_progress("interrupted: nothing is written")
+        print_progress(f"interrupted: {options.output} has the figures measured so far ({len(found)})" if found else
+                       "interrupted: nothing is written")
         return 130
-    options.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print_table(found)
     return 0 if len(found) == len(options.names) else 1

@@ -267,5 +267,21 @@ def seconds(text):
     return datetime.fromisoformat(text).timestamp()
 
 
+def processor_times():
+    """Seconds of all processors since the machine started: all, and those of the idle ones."""
+    with open("/proc/stat", encoding="ascii") as stat:
+        ticks = [int(number) for number in stat.readline().split()[1:9]]  # The rest is part of the first two.
+    per_second = os.sysconf("SC_CLK_TCK")
+    return sum(ticks) / per_second, (ticks[3] + ticks[4]) / per_second
+
+
+def processors_used(window_s):
+    """Processors that programs use at this time, measured for `window_s` seconds."""
+    every, idle = processor_times()
+    time.sleep(window_s)
+    more, more_idle = processor_times()
+    return round(max(0.0, (more - every - (more_idle - idle)) / window_s), 1)
+
+
 def print_progress(text):
     print(text, file=sys.stderr, flush=True)

@@ -1,6 +1,5 @@
 """Medians and quartiles over rounds, and the objects that bench/run writes."""
 
-import os
 import statistics
 
 
@@ -29,7 +28,7 @@ def figure(unit, better, size, rows, limit_name, others=()):
     order; `others`: their names."""
     columns = list(zip(*rows))
     found = {"unit": unit, **compare(columns[0], columns[1]), "rounds": len(rows), "better": better, "size": size,
-             "limit_name": limit_name, "load": round(os.getloadavg()[0], 1)}
+             "limit_name": limit_name}
     found["beside"] = [{"name": name, **{key: member for key, member in compare(columns[0], columns[2 + i]).items()
                                          if key != "value"}} for i, name in enumerate(others)]
     return found

@@ -44,6 +44,7 @@ class Bench(Cli):
         for row in found:
             self.assertGreater(row["value"], 0)
             self.assertEqual(row["rounds"], 3)
+            self.assertGreaterEqual(row["others_used"], 0)
             self.assertIn(row["name"], out)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["found.json"])
         self.check_no_process_left()
@@ -59,6 +60,18 @@ class Bench(Cli):
         self.assertEqual(code, 1)
         self.assertIn("bench_transport does not exist: run `cmake --build", errors)
         self.assertEqual(json.loads((self.folder / "found.json").read_text(encoding="utf-8")), [])
+
+    def test_interrupt_keeps_what_was_measured(self):
+        process = self.start_bench("--quick", "--only", "exchange_4KiB,failover_ms", "-o", "found.json")
+        self.wait_for("the first figure", (self.folder / "found.json").exists)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertIn("found.json has the figures measured so far (1)", errors)
+        found = json.loads((self.folder / "found.json").read_text(encoding="utf-8"))
+        self.assertEqual([row["name"] for row in found], ["exchange_4KiB"])
+        self.check_no_process_left()
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["found.json"])
 
     def test_interrupt_leaves_nothing(self):
         process = self.start_bench("--only", "failover_ms", "-o", "found.json")
