@@ -65,6 +65,7 @@ class Examples(Cli):
         failed = self.run_all("--local", "quick", "--set", "train.batch=33", "-o", "json", code=1)
         self.assertIn("train.batch is 33", json.loads(failed.stdout)["examples"][0]["error"])
         self.assertIn("there is no example 'nothing'", self.run_all("nothing", code=2).stderr)
+        self.assertIn("there is no example 'session.c'", self.run_all("session.c", code=2).stderr)  # It trains nothing.
 
 
 if __name__ == "__main__":
