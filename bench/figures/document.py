@@ -25,7 +25,8 @@ MEANINGS = (
     ("table_apply", "Updates of rows with row-wise Adagrad, over the same copies. An update reads as much as a lookup, and writes another cell of the row and the line of the index, since the values of the step before stay readable: two to three times the memory of a lookup, beside the arithmetic."),
     ("table_row_bytes", "Memory of a trained row of 16 values, over its values, state and key alone."),
     ("table_1e9_rows", "Steps/s of a model with 26 tables of Zipf-distributed keys, the largest with 10^9 values, over the same model with at most "
-     "10^5 values of each. In the large tables more keys of a batch differ, so more rows travel and are created: the ratio contains that."),
+     "10^5 values of each. In the large tables more keys of a batch differ, so more rows travel and are created: the ratio contains that. The line below compares "
+     "the updated rows per second instead."),
     ("table_wide_deep_", "Steps/s of `examples/ctr/wide-deep.json`, with 56 tables of Zipf-distributed keys, on 2 ps and 2 workers of this machine, over "
      "`tanist run --local` of the same job, which computes the same bits without messages. Beside it is the same cluster over TCP."),
     ("table_clicks", "Examples/s of one process that trains a model of clicks with 26 tables, over one process of PyTorch with a sparse EmbeddingBag, "
