@@ -152,8 +152,11 @@ class Sequences(Changes):
         run.wait()
         self.check_no_process_left()
         self.refused(3, ["run with strategy.type mirror", "--resume"], "run", self.job_file, "--dir", "run", *LONG, *STEADY)
-        run = self.spawn("run", self.job_file, "--dir", "run", "-o", "json", *LONG, *STEADY, "--resume", "--set",
-                         "strategy.type=mirror")
+        with (self.folder / "resumed").open("w") as progress:
+            run = self.spawn("run", self.job_file, "--dir", "run", "-o", "json", *LONG, *STEADY, "--resume", "--set",
+                             "strategy.type=mirror", stderr=progress)
+        # Until then, the nodes that were killed are still registered and look as if they trained.
+        self.wait_for("the start", lambda: "running again" in (self.folder / "resumed").read_text())
         self.wait_form(0, 3)
         self.change("scale", "workers=2")
         self.change("strategy", "ps", "ps=3")
