@@ -136,8 +136,8 @@ static void hostile_peers_do_not_disturb_others(void **state)
     conn = probe_dial(client, server->address);
     probe_send(client, conn, 1, 8);
     WAIT_UNTIL(client, client->frames == 21);
-    assert_int_equal(server->opened, 2);
-    assert_int_equal(server->closed, 0);
+    ASSERT_HOLDS(server, server->opened == 2);
+    ASSERT_HOLDS(server, server->closed == 0);
     probe_close(client);
     probe_close(server);
 }
@@ -196,7 +196,7 @@ static void black_hole_is_closed(void **state)
     conn_id conn = probe_dial(client, address);
     for (uint64_t i = 1; i <= 10; i++) { probe_send(client, conn, i, 8 << 20); }
     WAIT_UNTIL(client, client->closed == 1);
-    assert_int_equal(client->opened, 1);
+    ASSERT_HOLDS(client, client->opened == 1);
     assert_int_equal(client->seen[0].status, TN_ETIMEDOUT);
     probe_close(client);
     close(listener);
@@ -292,7 +292,7 @@ static void failed_dials_are_closed(void **state)
     conns[COUNT + 1] = probe_dial(client, "ipc:///nonexistent/socket");
     conns[COUNT + 2] = probe_dial(client, "tcp://no-host:4000");
     WAIT_UNTIL(client, client->closed == COUNT + 3);
-    assert_int_equal(client->opened, 0);
+    ASSERT_HOLDS(client, client->opened == 0);
     for (unsigned i = 0; i < COUNT + 2; i++) {
         assert_int_equal(closed_because(client, conns[i]), i < COUNT ? TN_EINVAL : TN_ECONNECT);
     }
@@ -321,7 +321,7 @@ static void connections_are_bounded(void **state)
     client->port.close(client->port.ctx, first);
     WAIT_UNTIL(client, client->closed == 2);
     WAIT_UNTIL(server, server->closed == 1);
-    assert_int_equal(server->opened, MAX);
+    ASSERT_HOLDS(server, server->opened == MAX);
     probe_close(client);
     probe_close(server);
 }
@@ -362,7 +362,7 @@ static void slow_greeting_is_closed(void **state)
     }
     assert_true(sent < sizeof bytes);
     assert_closed_by_peer(peer);
-    assert_int_equal(server->opened, 0);
+    ASSERT_HOLDS(server, server->opened == 0);
     probe_close(server);
 }
 

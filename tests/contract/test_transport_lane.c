@@ -257,7 +257,7 @@ static void last_frames_are_delivered(void **state)
     assert_true(lane_send(&hand.lane, &(struct iovec){bytes, sizeof bytes}, 1, &sent));
     leave(&hand);
     WAIT_UNTIL(server, server->closed == 1);
-    assert_int_equal(server->frames, 1);
+    ASSERT_HOLDS(server, server->frames == 1);
     assert_int_equal(last_status(server), TN_ECLOSED);
     probe_close(server);
 }

@@ -112,7 +112,7 @@ static void frames_arrive_while_the_owner_computes(void **state)
         probe_send(client, conn, ++sequence, SMALL_BYTES);
         WAIT_UNTIL(server.probe, server.probe->frames == sequence);
     }
-    assert_int_equal(server.probe->closed, 0);
+    ASSERT_HOLDS(server.probe, server.probe->closed == 0);
     atomic_store(&server.computes, false);
     for (unsigned i = 0; i < SMALL_FRAMES; i++) {
         probe_send(client, conn, ++sequence, SMALL_BYTES);

@@ -176,6 +176,15 @@ static inline bool probe_is_behind(void *ctx)
         if (!held_) fail_msg("not true within %d s: %s", PROBE_DEADLINE_S, #condition);            \
     } while (0)
 
+/* `condition` holds already; events may still arrive. */
+#define ASSERT_HOLDS(probe, condition)                                                             \
+    do {                                                                                           \
+        pthread_mutex_lock(&(probe)->mutex);                                                       \
+        const bool holds_ = (condition);                                                           \
+        pthread_mutex_unlock(&(probe)->mutex);                                                     \
+        if (!holds_) fail_msg("not true: %s", #condition);                                         \
+    } while (0)
+
 static bool probe_lanes; /* Whether probes that are opened from now on offer lanes. */
 
 struct probe_options {
