@@ -8,9 +8,12 @@ int binding_of(const struct binding_nodes *nodes, uint32_t processors, enum role
     assert(processors >= 1);
     if (role != ROLE_WORKER && role != ROLE_PS) { return BINDING_NONE; }
     assert(position < (role == ROLE_WORKER ? nodes->workers : nodes->ps));
-    if (nodes->workers + nodes->ps <= processors) { return BINDING_NONE; }
-    if (nodes->workers == 0 || nodes->workers % processors != 0) { return BINDING_NONE; }
-    return (int)(position % processors);
+    assert(nodes->threads >= 1);
+    if (nodes->workers * nodes->threads + nodes->ps <= processors) { return BINDING_NONE; }
+    if (processors % nodes->threads != 0) { return BINDING_NONE; }
+    const uint32_t sets = processors / nodes->threads;
+    if (nodes->workers == 0 || nodes->workers % sets != 0) { return BINDING_NONE; }
+    return (int)(role == ROLE_WORKER ? position % sets * nodes->threads : position % processors);
 }
 
 bool binding_is_uneven(const uint32_t *nodes, uint32_t processors)

@@ -24,7 +24,7 @@ static uint32_t count_nodes(const struct children *children, const struct child 
                             struct binding_nodes *nodes)
 {
     uint32_t before = 0;
-    *nodes = (struct binding_nodes){0};
+    *nodes = (struct binding_nodes){.threads = job_worker_threads(children->config->job)};
     for (uint32_t i = 0; i < children->count; i++) {
         const struct child *other = &children->list[i];
         if (!trains(children, other)) { continue; }
@@ -35,16 +35,17 @@ static uint32_t count_nodes(const struct children *children, const struct child 
     return before;
 }
 
-/* The processor of a node, if all nodes have one; see agent/binding.h. */
+/* The first processor of a node and their number, if all nodes have some; see agent/binding.h. */
 static bool find_processor(const struct children *children, const struct child *child,
-                           const cpu_set_t *own, size_t *out)
+                           const cpu_set_t *own, size_t *first, uint32_t *count)
 {
     struct binding_nodes nodes;
     const uint32_t before = count_nodes(children, child, &nodes);
     int left = binding_of(&nodes, (uint32_t)CPU_COUNT(own), child->task.role, before);
     if (left == BINDING_NONE) { return false; }
-    *out = 0;
-    while (!CPU_ISSET(*out, own) || left-- > 0) { ++*out; }
+    *first = 0;
+    while (!CPU_ISSET(*first, own) || left-- > 0) { ++*first; }
+    *count = child->task.role == ROLE_WORKER ? nodes.threads : 1;
     return true;
 }
 
@@ -62,10 +63,15 @@ const cpu_set_t *processors_of(const struct children *children, const struct chi
 {
     cpu_set_t own;
     size_t processor;
+    uint32_t count;
     if (!children->config->job->cluster.bind || !may_choose(children, &own)) { return NULL; }
-    if (!find_processor(children, child, &own, &processor)) { return NULL; }
+    if (!find_processor(children, child, &own, &processor, &count)) { return NULL; }
     CPU_ZERO(out);
-    CPU_SET(processor, out);
+    for (; count > 0; processor++) {
+        if (!CPU_ISSET(processor, &own)) { continue; }
+        CPU_SET(processor, out);
+        count--;
+    }
     return out;
 }
 
@@ -94,12 +100,12 @@ static int last_processor(pid_t pid, const cpu_set_t *own)
 /* Whether all nodes with this role run, but not on all processors of `own` that they could use. */
 static bool is_uneven(const struct children *children, enum role role, const cpu_set_t *own)
 {
-    uint32_t on[CPU_SETSIZE] = {0}, nodes[CPU_SETSIZE], processors = 0;
+    uint32_t on[CPU_SETSIZE] = {0}, nodes[CPU_SETSIZE], processors = 0, count;
     size_t wanted;
     for (uint32_t i = 0; i < children->count; i++) {
         const struct child *child = &children->list[i];
         if (!trains(children, child) || child->task.role != role) { continue; }
-        if (!find_processor(children, child, own, &wanted)) { return false; }
+        if (!find_processor(children, child, own, &wanted, &count)) { return false; }
         const pid_t pid = child->process.pid;
         const int processor = pid != 0 ? last_processor(pid, own) : -1;
         if (processor < 0 || processor >= CPU_SETSIZE) { return false; }
@@ -116,8 +122,9 @@ static void move_apart(const struct children *children, enum role role, const cp
     for (uint32_t i = 0; i < children->count; i++) {
         const struct child *child = &children->list[i];
         size_t processor;
+        uint32_t count;
         if (!trains(children, child) || child->task.role != role) { continue; }
-        if (!find_processor(children, child, own, &processor)) { return; }
+        if (!find_processor(children, child, own, &processor, &count)) { return; }
         cpu_set_t one;
         CPU_ZERO(&one);
         CPU_SET(processor, &one);
@@ -130,7 +137,8 @@ void processors_spread(const struct children *children)
 {
     static const enum role roles[] = {ROLE_WORKER, ROLE_PS};
     cpu_set_t own;
-    if (children->config->job->cluster.bind || !may_choose(children, &own)) { return; }
+    const struct job *job = children->config->job;
+    if (job->cluster.bind || job_worker_threads(job) > 1 || !may_choose(children, &own)) { return; }
     for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
         if (is_uneven(children, roles[i], &own)) { move_apart(children, roles[i], &own); }
     }

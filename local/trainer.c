@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -12,7 +13,7 @@
 #include "common/cluster/variables.h"
 #include "common/job/strategy.h"
 #include "kernels/finite.h"
-#include "kernels/measurement.h"
+#include "worker/compute_team.h"
 
 void trainer_release_arrays(struct buffer *arrays[static OPTIMIZER_ARRAYS_MAX])
 {
@@ -64,6 +65,14 @@ static bool load_initial(struct trainer *trainer)
     return true;
 }
 
+static bool open_measurements(struct trainer *trainer)
+{
+    if (!optimizer_needs_norms(&trainer->optimizer)) { return true; }
+    const uint32_t count = thread_team_count(compute_team_threads(trainer->compute.team));
+    trainer->measurements = calloc(count, sizeof *trainer->measurements);
+    return trainer->measurements != NULL;
+}
+
 enum tn_status trainer_open(struct trainer *trainer, const struct compute_config *config,
                             struct error *error)
 {
@@ -88,7 +97,7 @@ enum tn_status trainer_open(struct trainer *trainer, const struct compute_config
         return status;
     }
     assert(trainer->compute.parameters == trainer->parameters);
-    if (load_initial(trainer)) { return TN_OK; }
+    if (open_measurements(trainer) && load_initial(trainer)) { return TN_OK; }
     trainer_close(trainer);
     return error_set(error, TN_ENOMEM, "out of memory for the parameters");
 }
@@ -100,6 +109,7 @@ void trainer_close(struct trainer *trainer)
     compute_close(&trainer->compute);
     tables_close(&trainer->tables);
     buffer_pool_destroy(trainer->pool);
+    free(trainer->measurements);
     *trainer = (struct trainer){0};
 }
 
@@ -109,6 +119,99 @@ static bool rows_are_finite(const struct trainer *trainer)
            row_sums_are_finite(compute_node_rows(&trainer->compute));
 }
 
+/* ---------------------------------------------------------------- ranges */
+
+/* A step's work on vectors, of which each thread has a range. */
+struct ranges {
+    struct trainer *trainer;
+    const float *gradient;
+    const float *in[OPTIMIZER_ARRAYS_MAX];
+    float *out[OPTIMIZER_ARRAYS_MAX];
+    _Atomic bool not_finite;
+};
+
+static struct thread_team *threads_of(const struct trainer *trainer)
+{
+    return compute_team_threads(trainer->compute.team);
+}
+
+/* The range of a thread, which is empty if there are more threads than leaves. */
+static struct thread_share range_of(const struct trainer *trainer, uint32_t member)
+{
+    return thread_team_share(thread_team_count(threads_of(trainer)), member, trainer->parameters,
+                             NORM_LEAF);
+}
+
+static void check_range(void *context, uint32_t member)
+{
+    struct ranges *ranges = context;
+    const struct thread_share range = range_of(ranges->trainer, member);
+    if (!all_finite(ranges->gradient + range.first, range.end - range.first)) {
+        ranges->not_finite = true;
+    }
+}
+
+static bool is_finite(struct trainer *trainer, const float *gradient)
+{
+    struct ranges ranges = {.trainer = trainer, .gradient = gradient};
+    thread_team_run(threads_of(trainer), check_range, &ranges);
+    return !ranges.not_finite;
+}
+
+static void offset_range(const struct ranges *ranges, uint64_t first,
+                         const float *in[static OPTIMIZER_ARRAYS_MAX],
+                         float *out[static OPTIMIZER_ARRAYS_MAX])
+{
+    for (uint32_t a = 0; a < ranges->trainer->arrays; a++) {
+        in[a] = ranges->in[a] + first;
+        out[a] = ranges->out[a] + first;
+    }
+}
+
+static void measure_range(void *context, uint32_t member)
+{
+    const struct ranges *ranges = context;
+    struct trainer *trainer = ranges->trainer;
+    const struct thread_share range = range_of(trainer, member);
+    const float *in[OPTIMIZER_ARRAYS_MAX] = {NULL};
+    float *out[OPTIMIZER_ARRAYS_MAX] = {NULL};
+    const uint64_t count = range.end - range.first;
+    if (count == 0) { return; }
+    offset_range(ranges, range.first, in, out);
+    measurement_begin(&trainer->measurements[member], range.first, count);
+    measurement_add(&trainer->measurements[member], &trainer->optimizer, trainer->step, count, in,
+                    ranges->gradient + range.first);
+}
+
+/* The norms that the next update needs. */
+static void measure(struct ranges *ranges)
+{
+    struct trainer *trainer = ranges->trainer;
+    struct thread_team *threads = threads_of(trainer);
+    uint32_t used = 0;
+    thread_team_run(threads, measure_range, ranges);
+    while (used < thread_team_count(threads)) {
+        const struct thread_share range = range_of(trainer, used);
+        if (range.first == range.end) { break; }
+        used++;
+    }
+    measurement_join(trainer->measurements, used, &trainer->optimizer);
+}
+
+static void apply_range(void *context, uint32_t member)
+{
+    const struct ranges *ranges = context;
+    struct trainer *trainer = ranges->trainer;
+    const struct thread_share range = range_of(trainer, member);
+    const float *in[OPTIMIZER_ARRAYS_MAX] = {NULL};
+    float *out[OPTIMIZER_ARRAYS_MAX] = {NULL};
+    offset_range(ranges, range.first, in, out);
+    optimizer_apply(&trainer->optimizer, trainer->config.kernels, trainer->step, range.first,
+                    range.end - range.first, ranges->gradient + range.first, in, out);
+}
+
+/* ----------------------------------------------------------------- steps */
+
 /* The gradient of the whole batch; NULL: `error` is set. */
 static const float *batch_gradient(struct trainer *trainer, struct error *error)
 {
@@ -116,9 +219,7 @@ static const float *batch_gradient(struct trainer *trainer, struct error *error)
     struct error cause = {.status = TN_OK};
     const float *sum =
         compute_node(&trainer->compute, trainer_values(trainer), trainer->step, all, &cause);
-    if (sum != NULL && all_finite(sum, trainer->parameters) && rows_are_finite(trainer)) {
-        return sum;
-    }
+    if (sum != NULL && is_finite(trainer, sum) && rows_are_finite(trainer)) { return sum; }
     if (sum == NULL) {
         (void)!error_set(error, cause.status, "%s", cause.text);
         return NULL;
@@ -130,22 +231,10 @@ static const float *batch_gradient(struct trainer *trainer, struct error *error)
     return NULL;
 }
 
-/* The norms that the next update needs. */
-static void measure(struct trainer *trainer, const float *const arrays[static OPTIMIZER_ARRAYS_MAX],
-                    const float *gradient)
-{
-    struct measurement all;
-    measurement_begin(&all, 0, trainer->parameters);
-    measurement_add(&all, &trainer->optimizer, trainer->step, trainer->parameters, arrays,
-                    gradient);
-    measurement_join(&all, 1, &trainer->optimizer);
-}
-
 enum tn_status trainer_step(struct trainer *trainer, struct error *error)
 {
     struct buffer *fresh[OPTIMIZER_ARRAYS_MAX];
-    const float *in[OPTIMIZER_ARRAYS_MAX] = {NULL};
-    float *out[OPTIMIZER_ARRAYS_MAX] = {NULL};
+    struct ranges ranges = {.trainer = trainer};
     struct error cause;
     const float *gradient = batch_gradient(trainer, &cause);
     if (gradient == NULL) { return error_set(error, cause.status, "%s", cause.text); }
@@ -153,9 +242,10 @@ enum tn_status trainer_step(struct trainer *trainer, struct error *error)
         return error_set(error, TN_ENOMEM, "out of memory for the parameters");
     }
     for (uint32_t a = 0; a < trainer->arrays; a++) {
-        in[a] = trainer->current[a]->data;
-        out[a] = fresh[a]->data;
+        ranges.in[a] = trainer->current[a]->data;
+        ranges.out[a] = fresh[a]->data;
     }
+    ranges.gradient = gradient;
     const uint64_t begun_ns = clock_monotonic_ns();
     if (trainer->tables.set.count > 0) {
         const struct row_sums *rows = compute_node_rows(&trainer->compute);
@@ -165,9 +255,8 @@ enum tn_status trainer_step(struct trainer *trainer, struct error *error)
             return status;
         }
     }
-    if (optimizer_needs_norms(&trainer->optimizer)) { measure(trainer, in, gradient); }
-    optimizer_apply(&trainer->optimizer, trainer->config.kernels, trainer->step, 0,
-                    trainer->parameters, gradient, in, out);
+    if (trainer->measurements != NULL) { measure(&ranges); }
+    thread_team_run(threads_of(trainer), apply_range, &ranges);
     time_spent_add(TIME_APPLY, begun_ns);
     trainer_release_arrays(trainer->current);
     memcpy(trainer->current, fresh, sizeof trainer->current);

@@ -7,7 +7,8 @@
  * A step reads the current arrays and writes fresh ones, so a reference on the arrays is a
  * reference on one complete step: a checkpoint is written from it while training continues.
  *
- * Threads: the owner's. Nothing blocks.
+ * Threads: the owner's, and with `threads` above 1 in the configuration those of its compute
+ * (worker/compute_team.h), which share all work on a step. Nothing blocks.
  */
 #ifndef LOCAL_TRAINER_H
 #define LOCAL_TRAINER_H
@@ -17,6 +18,7 @@
 
 #include "common/base/buffer.h"
 #include "common/base/error.h"
+#include "kernels/measurement.h"
 #include "kernels/optimizer.h"
 #include "local/tables.h"
 #include "worker/compute.h"
@@ -31,7 +33,9 @@ struct trainer {
     uint64_t parameters;
     uint32_t arrays; /* The values and the state of the optimizer. */
     uint64_t step;   /* Updates applied. */
-    double loss;     /* The mean loss of the batch of the last one; NAN: none since the load. */
+    /* One for the range of each thread if the optimizer needs norms; else NULL. Owned. */
+    struct measurement *measurements;
+    double loss; /* The mean loss of the batch of the last one; NAN: none since the load. */
     /* One reference each; array 0 is the values. */
     struct buffer *current[OPTIMIZER_ARRAYS_MAX];
 };

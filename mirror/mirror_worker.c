@@ -349,6 +349,7 @@ static enum tn_status open_parts(struct mirror_worker *worker, const struct mirr
         .pool = worker->ports.buffers,
         .gpus = own->job->train.gpus,
         .first_gpu = own->identity.task.index * own->job->train.gpus,
+        .threads = job_worker_threads(own->job),
         .evaluates_only = strategy_members(own->job) > 1,
         .details = own->details,
     };

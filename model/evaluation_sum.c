@@ -30,6 +30,15 @@ double evaluation_sum_squares(const struct tn_view *outputs, const float *target
     return sum;
 }
 
+void evaluation_sum_add(struct evaluation_sum *sum, const struct evaluation_sum *next)
+{
+    sum->loss += next->loss;
+    sum->correct += next->correct;
+    sum->squares += next->squares;
+    for (uint32_t i = 0; i < METRICS_OWN_MAX; i++) { sum->metrics[i] += next->metrics[i]; }
+    sum->count += next->count;
+}
+
 double evaluation_sum_accuracy(const struct evaluation_sum *sum, bool is_classifier,
                                double target_spread)
 {

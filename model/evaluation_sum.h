@@ -29,6 +29,9 @@ double evaluation_sum_floats(const float *values, uint64_t count);
  * `targets` is NULL. NaN: the outputs are not floats, or not one for each target. */
 double evaluation_sum_squares(const struct tn_view *outputs, const float *targets, uint64_t count);
 
+/* Add the sums of the examples that follow. */
+void evaluation_sum_add(struct evaluation_sum *sum, const struct evaluation_sum *next);
+
 /*
  * The accuracy of at least one example: the share of correct examples of a classifier, otherwise R
  * squared, 1 - squares / `target_spread`, or NaN without a spread (data/dataset.h:

@@ -274,6 +274,15 @@ void training_use_next(struct training *training, uint32_t examples)
     next_fields_use(find(training, TN_TRAIN, examples)->program);
 }
 
+double training_flops(const struct training *training)
+{
+    struct tn_program_facts facts = {.struct_size = sizeof facts};
+    const struct tn_program *program = training->programs[TN_TRAIN][0].program;
+    if (program == NULL) { return 0; }
+    tn_program_describe(program, &facts);
+    return facts.flops;
+}
+
 bool training_is_classifier(const struct training *training)
 {
     assert(training != NULL);

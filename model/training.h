@@ -93,6 +93,9 @@ struct fields training_joined_fields(const struct training *training, uint32_t e
 double training_joined_loss(const struct training *training, uint32_t examples, uint32_t slices,
                             uint32_t slice);
 
+/* The arithmetic operations of a gradient of the first size; 0: the training has none. */
+double training_flops(const struct training *training);
+
 /* Whether the model has a metric "accuracy". */
 bool training_is_classifier(const struct training *training);
 

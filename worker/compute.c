@@ -73,7 +73,9 @@ enum tn_status compute_open(struct compute *compute, const struct compute_config
     *compute = (struct compute){.config = *config, .all_programs = config->programs};
     compute->parameters = config->model->table.parameter_count;
     compute->slice_examples = compute_slice_examples(config->job);
-    compute->target_spread = config->test != NULL ? dataset_spread(config->test) : 0;
+    if (config->member == 0 && config->test != NULL) {
+        compute->target_spread = dataset_spread(config->test);
+    }
     enum tn_status status =
         compute_team_programs(config, config->member, &compute->config.programs, error);
     if (status == TN_OK) { status = open_reader(compute, error); }
@@ -81,9 +83,7 @@ enum tn_status compute_open(struct compute *compute, const struct compute_config
     if (status == TN_OK && config->rows != NULL) {
         status = row_sums_open(&config->model->table, &compute->spare_rows, error);
     }
-    if (status == TN_OK && config->gpus > 1 && config->member == 0) {
-        status = compute_team_open(compute, &compute->team, error);
-    }
+    if (status == TN_OK && config->member == 0) { status = compute_team_open(compute, error); }
     if (status != TN_OK) { compute_close(compute); }
     return status;
 }

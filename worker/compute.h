@@ -30,6 +30,8 @@ enum {
      * together, which stay in the caches. It needs one gradient, for any number of levels of the
      * tree. */
     COMPUTE_JOINED_EXAMPLES = 512,
+    /* The least work of a step for each thread, if their number is not given: some 0.1 ms. */
+    COMPUTE_THREAD_FLOPS = 4000000,
 };
 
 /* All pointers outlive the compute. `test` may be NULL: evaluations then have a digest only. */
@@ -44,8 +46,12 @@ struct compute_config {
     const struct row_source *rows;
     /* With the programs "cuda" or "cublas": the number of GPUs that compute a node together, 0 or
      * 1: one; the first of them, and the number of this compute among them (worker/compute_team.h).
-     * With other programs, `gpus` threads of the CPU compute it. */
+     */
     uint32_t gpus, first_gpu, member;
+    /* With other programs and without tables: the threads of the CPU that compute a node together,
+     * 0 or 1: one. `fewer_threads`: less of them where each would have too little to do. */
+    uint32_t threads;
+    bool fewer_threads;
     /* It computes no gradients, so it needs no memory for them. */
     bool evaluates_only;
     /* The run's folder, for what evaluations give besides loss and accuracy:
@@ -71,7 +77,7 @@ struct compute_team;
 struct compute {
     struct compute_config config;
     const char *all_programs;  /* As they were given; `config` has those of its own GPU. */
-    struct compute_team *team; /* NULL: one GPU. */
+    struct compute_team *team; /* NULL: one GPU or thread. */
     struct compute_loss *losses_of_slices; /* Where they are written; NULL: to `recent`. */
     uint64_t parameters;
     uint64_t version; /* Version of the values, for programs. */

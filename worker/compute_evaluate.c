@@ -7,6 +7,7 @@
 #include "common/base/minmax.h"
 #include "common/base/time_spent.h"
 #include "worker/compute.h"
+#include "worker/compute_team.h"
 #include "worker/evaluation_details.h"
 
 static void add_details(const struct training *training, const struct fields *fields,
@@ -19,23 +20,67 @@ static void add_details(const struct training *training, const struct fields *fi
     evaluation_details_add(details, &outputs, fields);
 }
 
+/* The next chunks of the test set, one for each thread. */
+struct wave {
+    const struct compute *compute;
+    const float *values;
+    struct compute_chunk own; /* Without a team. */
+};
+
+static struct compute_chunk *chunk_of(struct wave *wave, uint32_t member)
+{
+    const struct compute *compute = wave->compute;
+    if (compute_team_threads(compute->team) == NULL) { return &wave->own; }
+    return compute_team_chunk(compute->team, member);
+}
+
+static void evaluate_chunk(void *context, uint32_t member)
+{
+    struct wave *wave = context;
+    const struct dataset *test = wave->compute->config.test;
+    struct compute_chunk *chunk = chunk_of(wave, member);
+    chunk->sum = (struct evaluation_sum){0};
+    chunk->error.status = TN_OK;
+    if (chunk->count == 0) { return; }
+    chunk->fields = training_fields(chunk->training, TN_EVALUATE, chunk->count);
+    enum tn_status status =
+        dataset_gather_range(test, chunk->first, chunk->count, &chunk->fields, &chunk->error);
+    if (status == TN_OK) {
+        status = training_evaluate(chunk->training, wave->values, chunk->count, &chunk->sum,
+                                   &chunk->error);
+    }
+    chunk->error.status = status;
+}
+
+/* The sums and details of the chunks are added in the order of the examples, so their bits do not
+ * depend on the number of threads. */
 static enum tn_status evaluate_all(const struct compute *compute, const float *values,
                                    struct evaluation_sum *sum, struct evaluation_details *details,
                                    struct error *error)
 {
     const struct dataset *test = compute->config.test;
-    enum tn_status status = TN_OK;
+    struct thread_team *threads = compute_team_threads(compute->team);
+    struct wave wave = {.compute = compute, .values = values, .own.training = compute->training};
     assert(test != NULL);
-    for (uint64_t first = 0; first < test->examples && status == TN_OK;) {
-        const uint32_t count = (uint32_t)u64_min(test->examples - first, compute->slice_examples);
-        struct fields fields = training_fields(compute->training, TN_EVALUATE, count);
-        status = dataset_gather_range(test, first, count, &fields, NULL);
-        if (status != TN_OK) { break; }
-        status = training_evaluate(compute->training, values, count, sum, error);
-        if (status == TN_OK) { add_details(compute->training, &fields, count, details); }
-        first += count;
+    for (uint64_t first = 0; first < test->examples;) {
+        for (uint32_t m = 0; m < thread_team_count(threads); m++) {
+            struct compute_chunk *chunk = chunk_of(&wave, m);
+            chunk->first = first;
+            chunk->count = (uint32_t)u64_min(test->examples - first, compute->slice_examples);
+            first += chunk->count;
+        }
+        thread_team_run(threads, evaluate_chunk, &wave);
+        for (uint32_t m = 0; m < thread_team_count(threads); m++) {
+            const struct compute_chunk *chunk = chunk_of(&wave, m);
+            if (chunk->error.status != TN_OK) {
+                return error_set(error, chunk->error.status, "%s", chunk->error.text);
+            }
+            if (chunk->count == 0) { break; }
+            evaluation_sum_add(sum, &chunk->sum);
+            add_details(chunk->training, &chunk->fields, chunk->count, details);
+        }
     }
-    return status;
+    return TN_OK;
 }
 
 /* The metrics of the model come first: they replace others of the same name. */

@@ -3,8 +3,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,43 +11,39 @@
 #include "graph/device_sums.h"
 #include "kernels/gpu/devices.h"
 
-/* A number of members that is not a power of two gets this many subtrees each, so that the shares
- * differ less. */
-enum { UNEVEN_PIECES = 4, PIECES_MAX = 32 };
+/* A member adds elements in parts that stay in its cache. */
+enum { TILE = 4096, LINE = 16 /* Floats. */ };
 
 /* Its sum is on the host, or in the memory of the GPU of its member. */
 struct piece {
     struct slice_node node;
     uint32_t member, vector; /* The member that computes it, and the vector of its sums. */
-    struct buffer *buffer;   /* NULL: the sum of the first piece is in that of the node. */
     float *sum;
     double loss;
 };
 
 struct team_member {
-    struct compute_team *team;
-    uint32_t number;
     struct compute own;       /* Unused by the first member. */
     struct compute *compute;  /* `own`, or the leader's. */
     struct device_sums *sums; /* NULL: sums are on the host. */
-    pthread_t thread;
-    bool has_thread;
+    struct compute_chunk chunk;
     struct error error; /* Its first error in this node. */
 };
 
 struct compute_team {
-    struct team_member members[JOB_GPUS_MAX];
     uint32_t count;
-    uint32_t pieces_of_node; /* The largest number of pieces. */
+    struct thread_team *threads;
+    const struct compute *leader;
+    /* Memory for the sum of each piece but the first, which is that of the node. */
+    struct buffer *buffers[SLICES_MAX];
     /* These belong to the node that is computed. */
-    struct piece pieces[PIECES_MAX];
+    struct piece pieces[SLICES_MAX];
     uint32_t piece_count;
+    struct slice_sum additions[SLICES_MAX]; /* They name pieces by their first slices. */
+    uint32_t addition_count;
+    uint32_t piece_of_slice[SLICES_MAX];
     struct compute_loss losses[SLICES_MAX];
-    pthread_mutex_t mutex; /* Protects all below. */
-    pthread_cond_t begun, done;
-    uint64_t round;   /* The number of nodes so far. */
-    uint32_t working; /* Members with a thread that compute. */
-    bool stopping;
+    struct team_member members[];
 };
 
 /* ------------------------------------------------------------ the choice of GPUs */
@@ -99,45 +93,77 @@ enum tn_status compute_team_programs(const struct compute_config *config, uint32
     return TN_OK;
 }
 
-/* ------------------------------------------------------------ members */
+/* ------------------------------------------------------------ pieces */
 
-static void compute_pieces(struct team_member *member)
+/* The largest nodes of the tree below `node` within the slices [first, end). */
+static void list_pieces(struct compute_team *team, struct slice_node node, uint32_t member,
+                        uint32_t first, uint32_t end)
 {
-    struct compute_team *team = member->team;
-    struct compute *compute = member->compute;
-    enum tn_status status = TN_OK;
-    compute->sums = member->sums;
-    for (uint32_t i = 0; i < team->piece_count && status == TN_OK; i++) {
-        struct piece *piece = &team->pieces[i];
-        if (piece->member != member->number) { continue; }
-        compute->vector = piece->vector;
-        status = compute_part(compute, piece->node, piece->sum, &member->error);
-        piece->loss = compute->losses[0];
+    if (node.first >= end || node.first + node.count <= first) { return; }
+    if (node.first < first || node.first + node.count > end) {
+        struct slice_node left, right;
+        slices_children(node, &left, &right);
+        list_pieces(team, left, member, first, end);
+        list_pieces(team, right, member, first, end);
+        return;
     }
-    compute->sums = NULL;
-    member->error.status = status;
+    assert(team->piece_count < SLICES_MAX);
+    team->pieces[team->piece_count++] = (struct piece){.node = node, .member = member};
 }
 
-static void *serve(void *context)
+/* Slices are dealt as evenly as their number allows, neighbours to the same member. */
+static void deal_pieces(struct compute_team *team, struct slice_node node)
 {
-    struct team_member *member = context;
-    struct compute_team *team = member->team;
-    uint64_t round = 0;
-    (void)pthread_mutex_lock(&team->mutex);
-    for (;;) {
-        while (!team->stopping && team->round == round) {
-            (void)pthread_cond_wait(&team->begun, &team->mutex);
+    team->piece_count = 0;
+    for (uint32_t m = 0; m < team->count; m++) {
+        const struct thread_share share = thread_team_share(team->count, m, node.count, 1);
+        const uint32_t before = team->piece_count;
+        list_pieces(team, node, m, node.first + (uint32_t)share.first,
+                    node.first + (uint32_t)share.end);
+        for (uint32_t i = before; i < team->piece_count; i++) {
+            team->pieces[i].vector = i - before;
         }
-        if (team->stopping) { break; }
-        round = team->round;
-        (void)pthread_mutex_unlock(&team->mutex);
-        compute_pieces(member);
-        (void)pthread_mutex_lock(&team->mutex);
-        if (--team->working == 0) { (void)pthread_cond_signal(&team->done); }
     }
-    (void)pthread_mutex_unlock(&team->mutex);
-    return NULL;
 }
+
+/* The vectors of a GPU: its pieces, of which the last one has the levels of its tree behind it. */
+static uint32_t count_vectors(struct compute_team *team, struct slice_node node)
+{
+    uint32_t most = 1;
+    deal_pieces(team, node);
+    for (uint32_t i = 0; i < team->piece_count; i++) {
+        const struct piece *piece = &team->pieces[i];
+        uint32_t depth = 0;
+        while ((1U << depth) < piece->node.count) { depth++; }
+        most = u32_max(most, piece->vector + depth + 1);
+    }
+    if (node.count == 1) { return most; }
+    struct slice_node left, right;
+    slices_children(node, &left, &right);
+    return u32_max(most, u32_max(count_vectors(team, left), count_vectors(team, right)));
+}
+
+static uint32_t count_pieces(struct slice_node node, uint32_t first, uint32_t end)
+{
+    if (node.first >= end || node.first + node.count <= first) { return 0; }
+    if (first <= node.first && node.first + node.count <= end) { return 1; }
+    struct slice_node left, right;
+    slices_children(node, &left, &right);
+    return count_pieces(left, first, end) + count_pieces(right, first, end);
+}
+
+uint32_t compute_team_sums(uint32_t members, struct slice_node node)
+{
+    uint32_t count = 0;
+    for (uint32_t m = 0; m < members; m++) {
+        const struct thread_share share = thread_team_share(members, m, node.count, 1);
+        count += count_pieces(node, node.first + (uint32_t)share.first,
+                              node.first + (uint32_t)share.end);
+    }
+    return count;
+}
+
+/* ------------------------------------------------------------ opening */
 
 static enum tn_status open_member(struct compute_team *team, uint32_t number,
                                   const struct compute *leader, struct error *error)
@@ -145,37 +171,15 @@ static enum tn_status open_member(struct compute_team *team, uint32_t number,
     struct team_member *member = &team->members[number];
     struct compute_config config = leader->config;
     config.programs = leader->all_programs;
-    config.test = NULL;
+    if (config.gpus > 1) { config.test = NULL; }
     config.details = NULL;
     config.member = number;
     enum tn_status status = compute_open(&member->own, &config, error);
     if (status != TN_OK) { return status; }
     member->own.losses_of_slices = team->losses;
     member->compute = &member->own;
-    sigset_t all, before; /* Signals are for the process's other threads. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    member->has_thread = pthread_create(&member->thread, NULL, serve, member) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (member->has_thread) { return TN_OK; }
-    return error_set(error, TN_ENOMEM, "a thread for GPU %" PRIu32 " cannot be created", number);
-}
-
-static uint32_t choose_pieces(uint32_t members)
-{
-    const bool is_power = (members & (members - 1)) == 0;
-    uint32_t pieces = 1;
-    while (pieces < members * (is_power ? 1 : UNEVEN_PIECES)) { pieces *= 2; }
-    return u32_min(pieces, PIECES_MAX);
-}
-
-/* The vectors of a GPU: its pieces, and the levels below the last one. */
-static uint32_t count_vectors(uint32_t members, uint32_t slices)
-{
-    uint32_t depth = 0, cut = 0; /* The levels of the tree, and those above the pieces. */
-    while ((1U << depth) < slices) { depth++; }
-    while (cut < depth && (1U << cut) < choose_pieces(members)) { cut++; }
-    return ((1U << cut) + members - 1) / members + depth - cut;
+    member->chunk.training = member->own.training;
+    return TN_OK;
 }
 
 static void close_sums(struct compute_team *team)
@@ -190,10 +194,11 @@ static void close_sums(struct compute_team *team)
 static enum tn_status open_sums(struct compute_team *team, const struct compute *leader,
                                 struct error *error)
 {
-    const uint32_t vectors = count_vectors(team->count, leader->config.job->train.slices);
+    if (leader->config.evaluates_only || leader->config.gpus <= 1) { return TN_OK; }
+    const struct slice_node all = {0, leader->config.job->train.slices};
+    const uint32_t vectors = count_vectors(team, all);
     struct error reason = {.status = TN_OK};
     enum tn_status status = TN_OK;
-    if (leader->config.evaluates_only) { return TN_OK; }
     for (uint32_t i = 0; i < team->count && status == TN_OK; i++) {
         struct team_member *member = &team->members[i];
         const struct compute *compute = i == 0 ? leader : &member->own;
@@ -206,32 +211,43 @@ static enum tn_status open_sums(struct compute_team *team, const struct compute 
     return TN_OK;
 }
 
-enum tn_status compute_team_open(const struct compute *leader, struct compute_team **out,
-                                 struct error *error)
+/* With threads of the CPU, `fewer_threads` leaves out those that would have too little work. */
+static uint32_t count_members(const struct compute *leader)
 {
-    const uint32_t count = leader->config.gpus;
-    assert(count >= 2 && count <= JOB_GPUS_MAX);
-    struct compute_team *team = calloc(1, sizeof *team);
-    *out = NULL;
+    const struct compute_config *config = &leader->config;
+    if (config->gpus > 1) { return config->gpus; }
+    uint32_t count = u32_min(config->threads, THREAD_TEAM_MAX);
+    if (!config->fewer_threads) { return u32_max(count, 1); }
+    const double flops = training_flops(leader->training) * config->job->train.slices;
+    count = u32_min(count, config->job->train.slices);
+    if (flops < (double)count * COMPUTE_THREAD_FLOPS) {
+        count = (uint32_t)(flops / COMPUTE_THREAD_FLOPS);
+    }
+    return u32_max(count, 1);
+}
+
+enum tn_status compute_team_open(struct compute *leader, struct error *error)
+{
+    const uint32_t count = count_members(leader);
+    if (count == 1) { return TN_OK; }
+    struct compute_team *team = calloc(1, sizeof *team + count * sizeof team->members[0]);
     if (team == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     team->count = count;
-    team->pieces_of_node = choose_pieces(count);
-    (void)pthread_mutex_init(&team->mutex, NULL);
-    (void)pthread_cond_init(&team->begun, NULL);
-    (void)pthread_cond_init(&team->done, NULL);
+    team->leader = leader;
+    team->members[0].compute = leader;
+    team->members[0].chunk.training = leader->training;
     enum tn_status status = TN_OK;
-    for (uint32_t i = 0; i < count; i++) {
-        team->members[i] = (struct team_member){.team = team, .number = i};
-    }
     for (uint32_t i = 1; i < count && status == TN_OK; i++) {
         status = open_member(team, i, leader, error);
         if (status != TN_OK) {
-            status = error_context(error, "GPU %" PRIu32 " of %u", i + 1, count);
+            const char *unit = leader->config.gpus > 1 ? "GPU" : "thread";
+            status = error_context(error, "%s %" PRIu32 " of %u", unit, i + 1, count);
         }
     }
     if (status == TN_OK) { status = open_sums(team, leader, error); }
+    if (status == TN_OK) { status = thread_team_open(count, &team->threads, error); }
     if (status == TN_OK) {
-        *out = team;
+        leader->team = team;
     } else {
         compute_team_close(team);
     }
@@ -241,48 +257,42 @@ enum tn_status compute_team_open(const struct compute *leader, struct compute_te
 void compute_team_close(struct compute_team *team)
 {
     if (team == NULL) { return; }
-    (void)pthread_mutex_lock(&team->mutex);
-    team->stopping = true;
-    (void)pthread_cond_broadcast(&team->begun);
-    (void)pthread_mutex_unlock(&team->mutex);
-    for (uint32_t i = 1; i < team->count; i++) {
-        if (team->members[i].has_thread) { (void)pthread_join(team->members[i].thread, NULL); }
-    }
+    thread_team_close(team->threads);
     close_sums(team);
     for (uint32_t i = 1; i < team->count; i++) { compute_close(&team->members[i].own); }
-    for (uint32_t i = 0; i < PIECES_MAX; i++) { buffer_release(team->pieces[i].buffer); }
-    (void)pthread_cond_destroy(&team->done);
-    (void)pthread_cond_destroy(&team->begun);
-    (void)pthread_mutex_destroy(&team->mutex);
+    for (uint32_t i = 0; i < SLICES_MAX; i++) { buffer_release(team->buffers[i]); }
     free(team);
+}
+
+struct thread_team *compute_team_threads(const struct compute_team *team)
+{
+    return team == NULL || team->leader->config.gpus > 1 ? NULL : team->threads;
+}
+
+struct compute_chunk *compute_team_chunk(struct compute_team *team, uint32_t member)
+{
+    assert(member < team->count);
+    return &team->members[member].chunk;
 }
 
 /* ------------------------------------------------------------ sums */
 
-static void list_pieces(struct compute_team *team, struct slice_node node, uint32_t most)
+static void compute_pieces(void *context, uint32_t number)
 {
-    if (most == 1 || node.count == 1) {
-        assert(team->piece_count < PIECES_MAX);
-        team->pieces[team->piece_count++].node = node;
-        return;
-    }
-    struct slice_node left, right;
-    slices_children(node, &left, &right);
-    list_pieces(team, left, most / 2);
-    list_pieces(team, right, most / 2);
-}
-
-/* Pieces are dealt as evenly as their number allows, neighbours to the same member. */
-static void deal_pieces(struct compute_team *team)
-{
-    uint32_t vector = 0;
-    for (uint32_t i = 0; i < team->piece_count; i++) {
+    struct compute_team *team = context;
+    struct team_member *member = &team->members[number];
+    struct compute *compute = member->compute;
+    enum tn_status status = TN_OK;
+    compute->sums = member->sums;
+    for (uint32_t i = 0; i < team->piece_count && status == TN_OK; i++) {
         struct piece *piece = &team->pieces[i];
-        piece->member = i * team->count / team->piece_count;
-        vector = i > 0 && piece->member == piece[-1].member ? vector + 1 : 0;
-        piece->vector = vector;
-        piece->sum = NULL;
+        if (piece->member != number) { continue; }
+        compute->vector = piece->vector;
+        status = compute_part(compute, piece->node, piece->sum, &member->error);
+        piece->loss = compute->losses[0];
     }
+    compute->sums = NULL;
+    member->error.status = status;
 }
 
 static enum tn_status find_memory(struct compute_team *team, const struct compute *leader,
@@ -292,20 +302,33 @@ static enum tn_status find_memory(struct compute_team *team, const struct comput
     if (team->members[0].sums != NULL) { return TN_OK; }
     team->pieces[0].sum = leader->sum;
     for (uint32_t i = 1; i < team->piece_count; i++) {
-        struct piece *piece = &team->pieces[i];
-        if (piece->buffer == NULL) { piece->buffer = buffer_acquire(leader->config.pool, bytes); }
-        if (piece->buffer == NULL) {
-            return error_set(error, TN_ENOMEM,
-                             "out of memory for the gradients of %" PRIu64
-                             " parameters for %" PRIu32 " GPUs",
-                             leader->parameters, team->count);
+        struct buffer **buffer = &team->buffers[i];
+        if (*buffer == NULL) { *buffer = buffer_acquire(leader->config.pool, bytes); }
+        if (*buffer == NULL) {
+            return error_set(
+                error, TN_ENOMEM,
+                "out of memory for the gradients of %" PRIu64 " parameters on %" PRIu32 " %s",
+                leader->parameters, team->count, leader->config.gpus > 1 ? "GPUs" : "threads");
         }
-        piece->sum = piece->buffer->data;
+        team->pieces[i].sum = (*buffer)->data;
     }
     return TN_OK;
 }
 
-static void compute_all(struct compute_team *team, struct compute *leader)
+/* The additions that lead from the pieces to the node. */
+static void plan_additions(struct compute_team *team, const struct compute *leader,
+                           struct slice_node node)
+{
+    struct slice_node parts[SLICES_MAX];
+    for (uint32_t i = 0; i < team->piece_count; i++) {
+        parts[i] = team->pieces[i].node;
+        team->piece_of_slice[parts[i].first] = i;
+    }
+    team->addition_count = slices_plan(leader->config.job->train.slices, node, parts,
+                                       team->piece_count, team->additions);
+}
+
+static void compute_all(struct compute_team *team, const struct compute *leader)
 {
     for (uint32_t i = 1; i < team->count; i++) {
         struct compute *compute = team->members[i].compute;
@@ -313,16 +336,7 @@ static void compute_all(struct compute_team *team, struct compute *leader)
         compute->step = leader->step;
         compute->version = leader->version;
     }
-    (void)pthread_mutex_lock(&team->mutex);
-    team->round++;
-    team->working = team->count - 1;
-    (void)pthread_cond_broadcast(&team->begun);
-    (void)pthread_mutex_unlock(&team->mutex);
-    team->members[0].compute = leader;
-    compute_pieces(&team->members[0]);
-    (void)pthread_mutex_lock(&team->mutex);
-    while (team->working > 0) { (void)pthread_cond_wait(&team->done, &team->mutex); }
-    (void)pthread_mutex_unlock(&team->mutex);
+    thread_team_run(team->threads, compute_pieces, team);
 }
 
 /* A failed GPU comes before other errors, as nothing that it computed can be trusted; otherwise the
@@ -340,39 +354,42 @@ static enum tn_status find_error(const struct compute_team *team, struct error *
     return found == NULL ? TN_OK : error_set(error, found->status, "%s", found->text);
 }
 
-/* On a GPU the addition is queued behind the kernels of both. */
-static enum tn_status add_piece(const struct compute_team *team, const struct compute *leader,
-                                struct piece *into, const struct piece *from, struct error *error)
+static struct piece *piece_of(struct compute_team *team, uint32_t slice)
 {
-    struct device_sums *sums = team->members[into->member].sums;
-    into->loss += from->loss;
-    if (sums != NULL) {
-        return device_sums_add(sums, into->vector, team->members[from->member].sums, from->vector,
-                               error);
+    return &team->pieces[team->piece_of_slice[slice]];
+}
+
+/* A member's range of the sums on the host. */
+static void add_range(void *context, uint32_t number)
+{
+    struct compute_team *team = context;
+    const struct compute *leader = team->leader;
+    const struct thread_share share =
+        thread_team_share(team->count, number, leader->parameters, LINE);
+    for (uint64_t at = share.first, size; at < share.end; at += size) {
+        size = u64_min(share.end - at, TILE);
+        for (uint32_t i = 0; i < team->addition_count; i++) {
+            leader->config.kernels->add(size, piece_of(team, team->additions[i].from)->sum + at,
+                                        piece_of(team, team->additions[i].into)->sum + at);
+        }
     }
-    leader->config.kernels->add(leader->parameters, from->sum, into->sum);
-    return TN_OK;
 }
 
-/* The first piece of a node, which becomes the sum of the node. */
-static struct piece *first_piece(struct compute_team *team, struct slice_node node)
+/* On GPUs each addition is queued behind the kernels of both. */
+static enum tn_status add_pieces(struct compute_team *team, struct error *error)
 {
-    uint32_t i = 0;
-    while (team->pieces[i].node.first != node.first) { i++; }
-    assert(i < team->piece_count);
-    return &team->pieces[i];
-}
-
-static enum tn_status add_pieces(struct compute_team *team, const struct compute *leader,
-                                 struct slice_node node, uint32_t most, struct error *error)
-{
-    if (most == 1 || node.count == 1) { return TN_OK; }
-    struct slice_node left, right;
-    slices_children(node, &left, &right);
-    enum tn_status status = add_pieces(team, leader, left, most / 2, error);
-    if (status == TN_OK) { status = add_pieces(team, leader, right, most / 2, error); }
-    if (status != TN_OK) { return status; }
-    return add_piece(team, leader, first_piece(team, node), first_piece(team, right), error);
+    enum tn_status status = TN_OK;
+    for (uint32_t i = 0; i < team->addition_count && status == TN_OK; i++) {
+        struct piece *into = piece_of(team, team->additions[i].into);
+        const struct piece *from = piece_of(team, team->additions[i].from);
+        struct device_sums *sums = team->members[into->member].sums;
+        into->loss += from->loss;
+        if (sums == NULL) { continue; }
+        status = device_sums_add(sums, into->vector, team->members[from->member].sums, from->vector,
+                                 error);
+    }
+    if (team->members[0].sums == NULL) { thread_team_run(team->threads, add_range, team); }
+    return status;
 }
 
 /* A GPU that failed may have passed on a wrong sum: the sum is used if all of them have done their
@@ -395,9 +412,8 @@ enum tn_status compute_team_sum(struct compute_team *team, struct compute *leade
 {
     float *sum = leader->sum;
     const struct compute_watch *watch = leader->watch;
-    team->piece_count = 0;
-    list_pieces(team, node, team->pieces_of_node);
-    deal_pieces(team);
+    deal_pieces(team, node);
+    plan_additions(team, leader, node);
     enum tn_status status = find_memory(team, leader, error);
     if (status != TN_OK) { return status; }
     leader->watch = NULL;
@@ -407,7 +423,7 @@ enum tn_status compute_team_sum(struct compute_team *team, struct compute *leade
     leader->watch = watch;
     leader->sum = sum;
     status = find_error(team, error);
-    if (status == TN_OK) { status = add_pieces(team, leader, node, team->pieces_of_node, error); }
+    if (status == TN_OK) { status = add_pieces(team, error); }
     status = fetch_sum(team, sum, status, error);
     if (status != TN_OK) { return status; }
     leader->losses[0] = team->pieces[0].loss;

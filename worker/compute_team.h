@@ -1,18 +1,20 @@
 /*
- * worker/compute_team.h: several GPUs of a worker, which compute the slices of a node at the same
- * time. Each member of the team has programs on a GPU of its own, with their values and fields, and
- * a thread; the first is the compute of the worker itself.
+ * worker/compute_team.h: several GPUs of a worker, or several threads of the CPU, which compute the
+ * slices of a node at the same time. Each member of the team has programs of its own, with their
+ * fields, on a GPU or for the CPU, and a thread; the first is the compute of the worker itself.
  *
- * A node is cut into subtrees of the slice tree, which are dealt to the members in their order.
- * Their sums are then added along the tree, so the bits do not depend on the number of GPUs: in the
- * memory of GPUs (graph/device_sums.h), or on the CPU without GPUs or if these have too little
- * memory.
+ * Each member gets as many neighbouring slices of a node as the others, or one more, and computes
+ * the largest subtrees of the slice tree among them. Their sums are then added along the tree, so
+ * the bits do not depend on the number of members: in the memory of GPUs (graph/device_sums.h), or
+ * on the CPU, without GPUs or if these have too little memory. There each thread adds a range of
+ * the elements.
  *
  * Threads: the owner's; those of members belong to the team. Blocks while members compute.
  */
 #ifndef WORKER_COMPUTE_TEAM_H
 #define WORKER_COMPUTE_TEAM_H
 
+#include "common/base/thread_team.h"
 #include "worker/compute.h"
 
 struct compute_team;
@@ -28,14 +30,32 @@ MUST_CHECK enum tn_status compute_team_programs(const struct compute_config *con
                                                 uint32_t member, const char **programs,
                                                 struct error *error);
 
-/* A team of `leader->config.gpus` members with the configuration of `leader`. Errors as
- * compute_open(); those of another GPU name it. */
-MUST_CHECK enum tn_status compute_team_open(const struct compute *leader, struct compute_team **out,
-                                            struct error *error);
+/* Set `leader->team` to a team of `gpus` or `threads` members with the configuration of `leader`,
+ * which does not move; NULL: it has one member. Errors as compute_open(); those of another member
+ * name it. */
+MUST_CHECK enum tn_status compute_team_open(struct compute *leader, struct error *error);
 void compute_team_close(struct compute_team *team); /* NULL is allowed. */
 
 /* compute_node_into() by all members. The whole sum becomes final at the end. */
 MUST_CHECK enum tn_status compute_team_sum(struct compute_team *team, struct compute *leader,
                                            struct slice_node node, struct error *error);
+
+/* The gradients that a team of `members` threads has in memory to sum `node`, beside those within
+ * the subtree of a member. Pure. */
+uint32_t compute_team_sums(uint32_t members, struct slice_node node);
+
+/* The threads of the CPU, for other work between two sums; NULL: one, or GPUs. */
+struct thread_team *compute_team_threads(const struct compute_team *team);
+
+/* Consecutive examples of the test set, evaluated by one member. */
+struct compute_chunk {
+    struct training *training; /* The member's. */
+    uint64_t first;
+    uint32_t count;
+    struct fields fields;
+    struct evaluation_sum sum;
+    struct error error; /* With the status. */
+};
+struct compute_chunk *compute_team_chunk(struct compute_team *team, uint32_t member);
 
 #endif

@@ -313,6 +313,7 @@ static enum tn_status open_parts(struct worker *worker, struct error *error)
         .pool = worker->ports.buffers,
         .gpus = config->job->train.gpus,
         .first_gpu = config->identity.task.index * config->job->train.gpus,
+        .threads = job_worker_threads(config->job),
         .details = worker->config.details,
     };
     enum tn_status status = worker_rows_open(worker, error);

@@ -9,10 +9,11 @@ from datetime import datetime
 from pathlib import Path
 
 from figures import tables
-from figures.processes import Cluster, Server, print_progress
+from figures.processes import Cluster, OneProcess, Server, print_progress
 from figures.ratios import Missing, figure
 from figures.start import start_many, threads
-from figures.turns import OVER_TCP, QUIET, Scaled, Turn, in_turns, lines_of_rounds, over_tcp, size_text, start_peers
+from figures.turns import (OVER_TCP, QUIET, Scaled, Turn, in_turns, lines_of_rounds, over_tcp, programs_in_turns, size_text,
+                           start_peers)
 
 FASHION = "/usr/share/datasets/fashion-mnist"
 PEERS = (("tensorflow_ps.py", "TensorFlow, parameter servers"), ("tensorflow_all_reduce.py", "TensorFlow, all-reduce"),
@@ -78,6 +79,22 @@ def classifier(context, model, batch, peers):
 
 def cluster_figure(context, batch):
     return classifier(context, {"type": "mlp", "hidden": [128]}, batch, True)
+
+
+def local(context, batch):
+    """One process with a thread for each processor."""
+    require_fashion()
+    job = {"model": {"type": "mlp", "inputs": 784, "hidden": [128], "outputs": 10}, "data": {"type": "idx", "path": FASHION},
+           "train": {"batch": batch, "slices": 8, "optimizer": "adam", "learning_rate": 0.001},
+           "metrics": {"every_steps": 1 if batch > 512 else 10}, **QUIET}
+    program, path = context.workspace.program("bench_plain"), context.workspace.job("plain", job)
+    one_thread = dict(job, train=dict(job["train"], threads=1))
+    all_threads, one = (Scaled(OneProcess(context.workspace, name, each), batch)
+                        for name, each in (("threads", job), ("thread", one_thread)))
+    plain = [Server(context.workspace, program, path, str(batch), threads) for threads in ("2", "1")]
+    rows = programs_in_turns(context, [all_threads, *plain[:1], one, *plain[1:]])
+    return figure("examples/s", "higher", f"tanist run --local, a thread for each processor, batch {batch}", rows,
+                  "plain C, 2 threads", ["the same with train.threads 1", "plain C, 1 thread"])
 
 
 def cnn(context):
@@ -290,6 +307,9 @@ FIGURES = {
     "cluster_b64": lambda context: cluster_figure(context, 64),
     "cluster_b512": lambda context: cluster_figure(context, 512),
     "cluster_b4096": lambda context: cluster_figure(context, 4096),
+    "local_b64": lambda context: local(context, 64),
+    "local_b512": lambda context: local(context, 512),
+    "local_b4096": lambda context: local(context, 4096),
     "cnn_b512": cnn,
     "mirror_b64": lambda context: mirror(context, 64),
     "mirror_b512": lambda context: mirror(context, 512),

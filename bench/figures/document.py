@@ -14,6 +14,8 @@ MEANINGS = (
      "which no cluster of processes on different hosts can reach; beside it is a barrier over raw TCP. Where a step of your model takes "
      "milliseconds, this cost disappears."),
     ("apply_", "The update of a ps, from the gradients of eight slices to new values, over one pass through memory with the same bits."),
+    ("local_b", "Examples/s of `tanist run --local` with a thread for each processor, with the network, data and optimizer of `cluster_b*`, over a plain "
+     "C program with the same kernels on two threads. Beside it is the same run on one thread."),
     ("cluster_b", "Examples/s of the network 784-128-10 with Adam on Fashion-MNIST, with 2 ps and 2 workers on this machine, over a plain "
      "C program with the same kernels, data and optimizer, and no messages: the faster of one and two threads. `bNNN` is the batch. The nodes are bound to processors (`cluster.bind`); "
      "beside it is the same job without this."),

@@ -28,13 +28,11 @@ def size_text(count):
     return f"{count >> 30} GiB" if count >= 1 << 30 else f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
 
 
-def in_turns(context, cluster, servers, factor=1):
-    """For each round: the rate of the cluster, and that of each server, while the others wait."""
+def programs_in_turns(context, programs):
+    """For each round: the rate of each program, while the others wait."""
     rows = []
-    cluster.pause()
     for number in range(context.rounds):
-        cluster_rate = cluster.rate_in_turn(context.window_s) * factor
-        rows.append((cluster_rate, *(server.rate(context.window_s) for server in servers)))
+        rows.append(tuple(program.rate(context.window_s) for program in programs))
         print_progress(f"  round {number + 1} of {context.rounds}: " + " ".join(f"{rate:.4g}" for rate in rows[-1]))
     return rows
 
@@ -49,18 +47,30 @@ class Scaled:
         return self.program.rate(seconds) * self.factor
 
 
-class Turn:
-    """Another cluster, as one of the programs that take turns."""
+class Paused:
+    """A cluster as one of the programs that take turns."""
 
-    def __init__(self, context, job, factor=1, ready=2):
-        """Waits for the step `ready`."""
-        self.cluster = Cluster(context.workspace, job["name"], job)
-        self.factor = factor
-        self.cluster.wait(f"step {ready}", lambda status: status["step"] >= ready)
-        self.cluster.pause()
+    def __init__(self, cluster, factor=1):
+        self.cluster, self.factor = cluster, factor
+        cluster.pause()
 
     def rate(self, seconds):
         return self.cluster.rate_in_turn(seconds) * self.factor
+
+
+def in_turns(context, cluster, servers, factor=1):
+    """The same, where the first program is a cluster."""
+    return programs_in_turns(context, [Paused(cluster, factor), *servers])
+
+
+class Turn(Paused):
+    """Another cluster, as one of these programs."""
+
+    def __init__(self, context, job, factor=1, ready=2):
+        """Waits for the step `ready`."""
+        cluster = Cluster(context.workspace, job["name"], job)
+        cluster.wait(f"step {ready}", lambda status: status["step"] >= ready)
+        super().__init__(cluster, factor)
 
 
 def over_tcp(context, job, factor=1):

@@ -44,6 +44,8 @@ static json_t *task_json(const struct status_view *view, const struct status_tas
                                         : json_null());
     const uint32_t gpus = status_task_gpus(view, state);
     if (gpus > 0) { json_object_set_new(object, "gpus", json_integer(gpus)); }
+    const uint32_t threads = status_task_threads(view, state);
+    if (threads > 0) { json_object_set_new(object, "threads", json_integer(threads)); }
     const uint32_t members = strategy_members(&view->job);
     if (members > 1 && state->task.role == ROLE_WORKER) {
         json_object_set_new(object, "group", json_integer(state->task.index / members));

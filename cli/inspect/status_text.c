@@ -91,13 +91,15 @@ static bool print_tasks(const struct status_view *view)
         {"HOST", TABLE_LEFT},  {"ADDRESS", TABLE_LEFT},
     };
     enum { ALWAYS = sizeof all / sizeof *all };
-    struct table_column columns[ALWAYS + 2];
+    struct table_column columns[ALWAYS + 3];
     struct table table;
     const uint32_t members = strategy_members(&view->job);
     const bool has_gpus = job_has_gpus(&view->job);
+    const bool has_threads = job_worker_threads(&view->job) > 1;
     size_t count = ALWAYS;
     memcpy(columns, all, sizeof all);
     if (has_gpus) { columns[count++] = (struct table_column){"GPUS", TABLE_RIGHT}; }
+    if (has_threads) { columns[count++] = (struct table_column){"THREADS", TABLE_RIGHT}; }
     if (members > 1) { columns[count++] = (struct table_column){"GROUP", TABLE_LEFT}; }
     table_init(&table, columns, count);
     for (uint32_t i = 0; i < view->count; i++) {
@@ -114,6 +116,8 @@ static bool print_tasks(const struct status_view *view)
         table_cell(&table, "%s", state->present ? state->member.address : "-");
         const uint32_t gpus = status_task_gpus(view, state);
         if (has_gpus) { table_number(&table, gpus, gpus > 0); }
+        const uint32_t threads = status_task_threads(view, state);
+        if (has_threads) { table_number(&table, threads, threads > 0); }
         if (members > 1) { print_group(&table, state->task, members); }
     }
     return table_print(&table, stdout);

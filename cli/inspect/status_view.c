@@ -204,6 +204,12 @@ uint32_t status_task_gpus(const struct status_view *view, const struct status_ta
     return has_gpus ? view->job.train.gpus : 0;
 }
 
+uint32_t status_task_threads(const struct status_view *view, const struct status_task *state)
+{
+    const uint32_t threads = job_worker_threads(&view->job);
+    return state->task.role == ROLE_WORKER && threads > 1 ? threads : 0;
+}
+
 uint64_t status_epoch(const struct status_view *view)
 {
     return view->has_chief ? view->chief.epoch : view->run.epoch;

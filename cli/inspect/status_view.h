@@ -65,6 +65,8 @@ bool status_has_chief(const struct status_view *view);
 /* How many GPUs the task computes with, as the job gives it; 0: it is not a worker, or the workers
  * compute on CPUs. */
 uint32_t status_task_gpus(const struct status_view *view, const struct status_task *state);
+/* On how many threads the task computes, as the job gives it; 0: it is not a worker, or on one. */
+uint32_t status_task_threads(const struct status_view *view, const struct status_task *state);
 
 /* Print the view on stdout. Both ask the ZooKeeper servers. They return the exit code. */
 int status_print_json(const struct status_view *view);

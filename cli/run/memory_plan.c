@@ -15,7 +15,7 @@
 #include "kernels/optimizer.h"
 #include "model/model.h"
 #include "ps/push_place.h"
-#include "worker/compute.h"
+#include "worker/compute_team.h"
 #include "worker/value_array.h"
 
 enum {
@@ -84,6 +84,26 @@ static bool joins(const struct job *job, const struct model *model, struct slice
            TN_OK;
 }
 
+/* The largest part of a node that a thread of a worker computes. */
+static struct slice_node part_of_thread(const struct job *job, struct slice_node node)
+{
+    const uint32_t threads = u32_min(job_worker_threads(job), node.count);
+    return (struct slice_node){.first = node.first, .count = (node.count + threads - 1) / threads};
+}
+
+/* The gradients beside the one that is pushed to sum a node: those of its threads, and of the
+ * levels of the tree if slices are computed one by one. */
+static uint32_t levels_of(const struct job *job, const struct model *model, struct slice_node node)
+{
+    const struct slice_node part = part_of_thread(job, node);
+    const uint32_t threads = u32_min(job_worker_threads(job), node.count);
+    uint64_t ignored = 0;
+    uint32_t depth = 0;
+    while ((1U << depth) < part.count) { depth++; }
+    if (joins(job, model, part, &ignored)) { depth = 0; }
+    return compute_team_sums(threads, node) - 1 + threads * depth;
+}
+
 /* The nodes that worker `index` pushes in a step, and the levels below the largest of those whose
  * slices are computed one by one. */
 static uint32_t pushes_of(const struct job *job, const struct model *model,
@@ -92,13 +112,10 @@ static uint32_t pushes_of(const struct job *job, const struct model *model,
     struct slice_node nodes[SLICES_MAX];
     const struct slice_set set = slices_of(assignment, index);
     const uint32_t count = nodes_of(job, assignment, index, nodes);
-    uint64_t ignored = 0;
     *levels = 0; /* A slice that is an update is computed by itself. */
     if (strategy_of_job(job)->slice_updates) { return slice_set_count(&set); }
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t depth = 0;
-        while ((1U << depth) < nodes[i].count) { depth++; }
-        if (depth > *levels && !joins(job, model, nodes[i], &ignored)) { *levels = depth; }
+        *levels = u32_max(*levels, levels_of(job, model, nodes[i]));
     }
     if (job->train.gpus > 1) { *levels = 0; } /* Sums are in the memory of the GPUs. */
     return count;
@@ -273,10 +290,10 @@ static uint64_t joined_programs(const struct job *job, const struct model *model
     bool counted[SLICES_MAX + 1] = {false};
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t slices = nodes[i].count;
-        if (!counted[slices]) { counted[slices] = joins(job, model, nodes[i], &bytes); }
+        const struct slice_node part = part_of_thread(job, nodes[i]);
+        if (!counted[part.count]) { counted[part.count] = joins(job, model, part, &bytes); }
     }
-    return bytes;
+    return bytes * job_worker_threads(job);
 }
 
 /* The bytes of the worker that needs most. */
@@ -312,6 +329,7 @@ static enum tn_status plan_whole(const struct job *job, const struct model *mode
                               &worker->programs, error);
         if (mode == TN_TRAIN) { worker->programs *= job->train.gpus; } /* Each has one. */
     }
+    worker->programs *= job_worker_threads(job);
     if (status != TN_OK) { return status; }
     worker->programs += plan_joined(job, model);
     worker->gradients -= unneeded_gradients(job, model);

@@ -14,6 +14,7 @@
 #include "cli/stop_signal.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/thread_team.h"
 #include "common/job/early_stop.h"
 #include "local/local.h"
 
@@ -118,6 +119,14 @@ static void read_earlier(struct local_run *run, struct run *now)
 
 /* ------------------------------------------------------------------ running */
 
+/* The rows of tables are added on one thread. */
+static uint32_t count_threads(const struct job *job, const struct variable_table *variables)
+{
+    if (job->train.threads > 0) { return job->train.threads; }
+    if (variables->row_table_count > 0 || job_has_gpus(job)) { return 1; }
+    return thread_team_processors();
+}
+
 static enum tn_status train(struct local_run *run, const struct training_parts *parts,
                             const char *checkpoints, struct error *error)
 {
@@ -131,6 +140,8 @@ static enum tn_status train(struct local_run *run, const struct training_parts *
                     .kernels = parts->kernels,
                     .train = parts->train,
                     .test = parts->evaluated,
+                    .threads = count_threads(&run->job, &parts->model->table),
+                    .fewer_threads = run->job.train.threads == 0,
                     .details = run->folder.dir},
         .inputs = &parts->inputs,
         .dir = checkpoints,

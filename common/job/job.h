@@ -59,7 +59,7 @@ enum job_kernels {
 };
 /* The operands of matrix products by cuBLAS; in the order of enum cuda_precision. */
 enum job_precision { JOB_PRECISION_FLOAT32, JOB_PRECISION_TF32, JOB_PRECISION_BF16 };
-enum { JOB_GPUS_MAX = 8 };
+enum { JOB_GPUS_MAX = 8, JOB_THREADS_MAX = 128 };
 /* The way of frames between workers and ps. */
 enum transport_lane {
     LANE_AUTO, /* Through shared memory where possible. */
@@ -219,7 +219,8 @@ struct job {
         enum train_mode mode;
         enum job_kernels kernels;
         enum job_precision precision;
-        uint32_t gpus; /* The number that each worker uses. */
+        uint32_t gpus;    /* The number that each worker uses. */
+        uint32_t threads; /* Likewise, of the CPU; 0: automatic. */
         uint64_t steps;
         uint32_t batch;  /* Global. */
         uint32_t slices; /* V */
@@ -324,6 +325,12 @@ uint32_t job_workers_least(const struct job *job);
 /* "3", or "2-8". */
 enum { JOB_WORKERS_TEXT_MAX = 24 };
 void job_workers_text(const struct job *job, char text[static JOB_WORKERS_TEXT_MAX]);
+
+/* The threads on which a worker of a cluster computes. */
+static inline uint32_t job_worker_threads(const struct job *job)
+{
+    return job->train.threads == 0 ? 1 : job->train.threads;
+}
 
 /* Whether the workers compute on GPUs. */
 static inline bool job_has_gpus(const struct job *job)

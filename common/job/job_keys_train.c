@@ -201,6 +201,13 @@ static const struct json_field fields[] = {
            "With `train.kernels` `cuda` or `cublas`: the number of [GPUs](gpu.md#several-gpus) of "
            "each worker, which compute slices of a step at the same time. The number does not "
            "change the result."),
+    NUMBER(
+        FIELD_UINT, "train.threads", train.threads, 0, JOB_THREADS_MAX, CHANGEABLE,
+        "The number of threads on which [a worker, or a run in one "
+        "process](#several-threads-of-a-worker), "
+        "computes the slices of a step. `0`: a worker of a cluster uses one, and a run in one "
+        "process (`--local`) one for each processor, if there is enough work. The number does not "
+        "change the result."),
     NUMBER(FIELD_UINT, "train.steps", train.steps, 1, MANY, CHANGEABLE,
            "The number of updates of the parameters until the job is done."),
     NUMBER(FIELD_UINT, "train.batch", train.batch, 1, 1 << 24, FIXED,

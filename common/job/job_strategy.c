@@ -185,6 +185,23 @@ static enum tn_status check_gpus(const struct job *job, struct error *error)
                      job->train.gpus, reason);
 }
 
+/* Several threads share the slices of a node of the slice tree, too. */
+static enum tn_status check_threads(const struct job *job, struct error *error)
+{
+    const char *reason = NULL;
+    if (job_has_gpus(job)) {
+        reason = "train.kernels is cuda or cublas, where GPUs compute the slices";
+    } else if (job->train.mode == TRAIN_ASYNC) {
+        reason = "train.mode is async, where a worker computes one slice at a time";
+    } else if (job->strategy.type == STRATEGY_TYPE_GROUP) {
+        reason = "strategy.type is group, where the members of a group share a slice";
+    }
+    if (job->train.threads <= 1 || reason == NULL) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "train.threads is %" PRIu32 ", but %s: give --set train.threads=1",
+                     job->train.threads, reason);
+}
+
 /* Products with rounded operands are those of cuBLAS. */
 static enum tn_status check_precision(const struct job *job, struct error *error)
 {
@@ -202,6 +219,7 @@ enum tn_status job_check_strategy(const struct job *job, struct error *error)
 {
     enum tn_status status = check_type(job, error);
     if (status == TN_OK) { status = check_gpus(job, error); }
+    if (status == TN_OK) { status = check_threads(job, error); }
     if (status == TN_OK) { status = check_precision(job, error); }
     return status == TN_OK ? job_check_workers_per_process(job, error) : status;
 }

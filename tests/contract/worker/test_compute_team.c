@@ -1,5 +1,5 @@
-/* Several GPUs of a worker compute the bits of one: threads of the CPU take their place, or with
- * TANIST_TEST_GPU=1 the GPUs of this machine, of which 8 are emulated ones. */
+/* Several threads of a worker compute the bits of one, or with TANIST_TEST_GPU=1 several GPUs of
+ * this machine, of which 8 are emulated ones. */
 #include "worker/compute_team.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static const uint32_t members[] = {1, 2, 3, 4, 5, 8};
 
 static struct job job;
 static struct model *model;
-static struct dataset *train;
+static struct dataset *train, *test;
 static struct buffer_pool *pool;
 static struct compute_config settings;
 static float *values;
@@ -35,31 +35,69 @@ static void set(const char *assignment)
     assert_int_equal(job_set(&job, assignment, NULL), TN_OK);
 }
 
-static int setup(void **state)
+static void open_model(void)
 {
-    (void)state;
-    job_init(&job);
-    set("data.type=synthetic");
-    set("data.examples=500");
-    set("model.inputs=8");
-    set("model.outputs=3");
-    set("train.batch=24");
-    set("train.slices=6");
-    strcpy(job.model.type, "softmax");
-    job.model.hidden_count = 0;
-    assert_int_equal(model_open(&job, &model, NULL), TN_OK);
+    struct error error = {.status = TN_OK};
+    if (model_open(&job, &model, &error) != TN_OK) { fail_msg("%s", error.text); }
     assert_int_equal(dataset_open(&job, DATASET_TRAIN, &train, NULL), TN_OK);
+    assert_int_equal(dataset_open(&job, DATASET_TEST, &test, NULL), TN_OK);
     pool = buffer_pool_create(0);
     settings = (struct compute_config){
         .job = &job,
         .model = model,
         .programs = has_gpus() ? "cuda" : "portable",
         .train = train,
+        .test = test,
         .pool = pool,
     };
     assert_int_equal(kernels_open("portable", &settings.kernels, NULL), TN_OK);
     values = calloc(model->table.parameter_count, sizeof *values);
     variables_init_range(&model->table, 3, 0, model->table.parameter_count, values);
+}
+
+static void set_data(void)
+{
+    job_init(&job);
+    set("data.type=synthetic");
+    set("data.examples=500");
+    set("data.test_examples=103");
+    set("model.outputs=3");
+    set("train.batch=24");
+    set("train.slices=6");
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    set_data();
+    set("model.inputs=8");
+    strcpy(job.model.type, "softmax");
+    job.model.hidden_count = 0;
+    open_model();
+    return 0;
+}
+
+static int setup_mlp(void **state)
+{
+    (void)state;
+    set_data();
+    set("model.inputs=8");
+    set("model.type=mlp");
+    set("model.hidden=[40]");
+    open_model();
+    return 0;
+}
+
+static int setup_cnn(void **state)
+{
+    (void)state;
+    set_data();
+    set("model.type=layers");
+    set("model.shape=[6,6,1]");
+    set("model.inputs=36");
+    set("model.layers=[{\"conv2d\":{\"filters\":4,\"activation\":\"relu\"}},\"flatten\","
+        "{\"dropout\":0.5},{\"dense\":3}]");
+    open_model();
     return 0;
 }
 
@@ -68,6 +106,7 @@ static int teardown(void **state)
     (void)state;
     free(values);
     buffer_pool_destroy(pool);
+    dataset_close(test);
     dataset_close(train);
     model_close(model);
     return 0;
@@ -85,22 +124,35 @@ static void became_final(void *user, uint64_t first, uint64_t end)
     seen->end = end;
 }
 
-static void open_with(struct compute *compute, const char *programs, uint32_t gpus)
+static void open_with(struct compute *compute, const char *programs, uint32_t count)
 {
     struct compute_config config = settings;
     struct error error = {.status = TN_OK};
     config.programs = programs;
-    config.gpus = gpus;
+    config.gpus = has_gpus() ? count : 1;
+    config.threads = has_gpus() ? 1 : count;
     if (compute_open(compute, &config, &error) != TN_OK) { fail_msg("%s", error.text); }
 }
 
-static void compare(uint32_t gpus)
+/* All that an evaluation gives. */
+static void compare_evaluations(const struct compute *one, const struct compute *several)
+{
+    const struct evaluation expected = compute_evaluate(one, values, values, 1, NULL);
+    const struct evaluation found = compute_evaluate(several, values, values, 1, NULL);
+    assert_true(found.loss == expected.loss && found.accuracy == expected.accuracy);
+    assert_int_equal(found.metrics.count, expected.metrics.count);
+    for (uint32_t i = 0; i < found.metrics.count; i++) {
+        assert_true(found.metrics.list[i].value == expected.metrics.list[i].value);
+    }
+}
+
+static void compare(uint32_t count_of_members)
 {
     struct compute one, several;
     const uint64_t count = model->table.parameter_count;
     float *expected = malloc(count * sizeof *expected), *sum = malloc(count * sizeof *sum);
     open_with(&one, "portable", 1);
-    open_with(&several, settings.programs, gpus);
+    open_with(&several, settings.programs, count_of_members);
     for (uint64_t step = 0; step < STEPS; step++) {
         for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
             struct seen seen = {.calls = 0};
@@ -115,11 +167,13 @@ static void compare(uint32_t gpus)
             assert_memory_equal(sum, expected, count * sizeof *sum);
             assert_true(compute_node_loss(&several) == compute_node_loss(&one));
             assert_true(seen.calls > 0 && seen.first == 0);
-            assert_true(gpus == 1 || nodes[i].count == 1 || (seen.calls == 1 && seen.end == count));
+            assert_true(count_of_members == 1 || nodes[i].count == 1 ||
+                        (seen.calls == 1 && seen.end == count));
         }
         assert_true(compute_train_loss(&several, step) == compute_train_loss(&one, step));
         values[step] += 0.5F; /* The members read the new values. */
     }
+    compare_evaluations(&one, &several);
     compute_close(&several), compute_close(&one);
     free(sum), free(expected);
 }
@@ -137,6 +191,38 @@ static void test_slices_one_by_one(void **state)
     (void)state;
     job.train.batch = 20;
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) { compare(members[i]); }
+}
+
+/* Other models, on CPUs: both ways. */
+static void test_model_on_threads(void **state)
+{
+    if (has_gpus()) { skip(); }
+    test_slices_in_one_run(state);
+    test_slices_one_by_one(state);
+}
+
+/* Fewer threads take part where each would have too little to do. */
+static void test_fewer_threads_for_little_work(void **state)
+{
+    (void)state;
+    struct compute compute;
+    settings.threads = 8;
+    settings.fewer_threads = true;
+    assert_int_equal(compute_open(&compute, &settings, NULL), TN_OK);
+    assert_null(compute.team);
+    compute_close(&compute);
+}
+
+/* Two members with neighbouring slices, or more of which some have several subtrees. */
+static void test_sums_in_memory(void **state)
+{
+    static const struct slice_node eight = {0, 8};
+    (void)state;
+    assert_int_equal(compute_team_sums(1, eight), 1);
+    assert_int_equal(compute_team_sums(2, eight), 2);
+    assert_int_equal(compute_team_sums(3, eight), 5); /* 0-1 2 | 3 4-5 | 6-7 */
+    assert_int_equal(compute_team_sums(8, eight), 8);
+    assert_int_equal(compute_team_sums(16, eight), 8);
 }
 
 static void set_emulated(const char *more)
@@ -233,6 +319,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_slices_in_one_run, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slices_one_by_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_model_on_threads, setup_mlp, teardown),
+        cmocka_unit_test_setup_teardown(test_model_on_threads, setup_cnn, teardown),
+        cmocka_unit_test_setup_teardown(test_fewer_threads_for_little_work, setup, teardown),
+        cmocka_unit_test(test_sums_in_memory),
         cmocka_unit_test_setup_teardown(test_all_orders, setup, teardown),
         cmocka_unit_test_setup_teardown(test_divergence_names_the_first_slice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_programs_are_on_the_gpus_in_turn, setup, teardown),

@@ -11,7 +11,7 @@
 static int bind_to(uint32_t workers, uint32_t ps, uint32_t processors, enum role role,
                    uint32_t position)
 {
-    const struct binding_nodes nodes = {.workers = workers, .ps = ps};
+    const struct binding_nodes nodes = {.workers = workers, .ps = ps, .threads = 1};
     return binding_of(&nodes, processors, role, position);
 }
 
@@ -46,6 +46,20 @@ static void uneven_workers_are_not_bound(void **state)
     assert_int_equal(bind_to(0, 3, 2, ROLE_PS, 2), BINDING_NONE);
 }
 
+/* A worker with two threads gets two neighbouring processors, and a ps one. */
+static void threads_get_a_set_of_processors(void **state)
+{
+    (void)state;
+    const struct binding_nodes nodes = {.workers = 2, .ps = 2, .threads = 2};
+    assert_int_equal(binding_of(&nodes, 4, ROLE_WORKER, 0), 0);
+    assert_int_equal(binding_of(&nodes, 4, ROLE_WORKER, 1), 2);
+    assert_int_equal(binding_of(&nodes, 4, ROLE_PS, 1), 1);
+    assert_int_equal(binding_of(&nodes, 2, ROLE_WORKER, 1), 0);
+    assert_int_equal(binding_of(&nodes, 6, ROLE_WORKER, 1), BINDING_NONE); /* Enough for all. */
+    assert_int_equal(binding_of(&nodes, 5, ROLE_WORKER, 1), BINDING_NONE); /* No sets of two. */
+    assert_int_equal(binding_of(&nodes, 1, ROLE_WORKER, 0), BINDING_NONE);
+}
+
 /* Coordinators and evaluators take no part in steps. */
 static void other_roles_are_not_bound(void **state)
 {
@@ -71,6 +85,7 @@ int main(void)
         cmocka_unit_test(each_processor_gets_as_many),
         cmocka_unit_test(enough_processors_bind_none),
         cmocka_unit_test(uneven_workers_are_not_bound),
+        cmocka_unit_test(threads_get_a_set_of_processors),
         cmocka_unit_test(other_roles_are_not_bound),
         cmocka_unit_test(idle_processor_is_uneven),
     };

@@ -229,10 +229,36 @@ static void other_precisions_need_cublas(void **state)
     }
 }
 
+/* The slices of a step are shared on CPUs only, and where a worker has several. */
+static void threads_share_slices(void **state)
+{
+    (void)state;
+    job.strategy.type = STRATEGY_TYPE_MIRROR;
+    job.train.threads = 2;
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+    job.strategy.type = STRATEGY_TYPE_LOCAL;
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+    job.train.kernels = JOB_KERNELS_CUDA;
+    check_refused("train.threads is 2, but train.kernels is cuda", "--set train.threads=1");
+    job.train.threads = 1;
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+    job.train.threads = 3;
+    job.train.kernels = JOB_KERNELS_PORTABLE;
+    job.strategy.type = STRATEGY_TYPE_PS;
+    job.cluster.ps = 1;
+    job.train.mode = TRAIN_ASYNC;
+    check_refused("train.mode is async", "--set train.threads=1");
+    assert_int_equal(job_worker_threads(&job), 3);
+    job.train.threads = 0;
+    assert_int_equal(job_check_strategy(&job, &error), TN_OK);
+    assert_int_equal(job_worker_threads(&job), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(other_precisions_need_cublas, set_up),
+        cmocka_unit_test_setup(threads_share_slices, set_up),
         cmocka_unit_test_setup(mirror_needs_no_other_key, set_up),
         cmocka_unit_test_setup(mirror_refuses_what_it_cannot_do, set_up),
         cmocka_unit_test_setup(others_need_a_ps, set_up),
