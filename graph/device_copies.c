@@ -223,7 +223,7 @@ enum tn_status device_copies_begin(const struct tn_program *program, bool values
     struct device_copies *copies = copies_of(program);
     struct device_memory *memory = program->device;
     enum tn_status status = TN_OK;
-    copies->sent = copies->followed = copies->fetched = 0;
+    copies->sent = copies->followed = copies->read = copies->fetched = 0;
     copies->to_send = values_changed ? copies->value_count : 0;
     copies->final_from = program->parameters;
     copies->waits_for_fields = false;
@@ -253,6 +253,18 @@ enum tn_status device_copies_send_next(const struct tn_program *program, bool (*
     return status;
 }
 
+/* Kernels are cut into graphs at the same places in all runs, also if no values are sent. */
+static enum tn_status cut_kernels(const struct tn_program *program,
+                                  const struct instruction *instruction, struct error *error)
+{
+    struct device_copies *copies = copies_of(program);
+    if (program->device->graphs == NULL || instruction->value_parts <= copies->read) {
+        return TN_OK;
+    }
+    copies->read = instruction->value_parts;
+    return program->backend->device.graphs->cut(error);
+}
+
 /* The parts are copied while the kernels before compute. */
 enum tn_status device_copies_use_values(const struct tn_program *program,
                                         const struct instruction *instruction, struct error *error)
@@ -261,7 +273,7 @@ enum tn_status device_copies_use_values(const struct tn_program *program,
     const struct gpu_queues *queues = queues_of(program);
     const uint32_t needed = u32_min(instruction->value_parts, copies->to_send);
     uint8_t *to = program->device->parts[SPACE_VALUES];
-    enum tn_status status = TN_OK;
+    enum tn_status status = cut_kernels(program, instruction, error);
     for (; copies->sent < needed && status == TN_OK; copies->sent++) {
         const struct vector_part *part = &copies->values[copies->sent];
         const uint64_t offset = part->first * sizeof(float);
