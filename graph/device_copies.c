@@ -182,6 +182,10 @@ enum tn_status device_copies_open(struct tn_program *program, struct error *erro
     enum tn_status status = plan_values(program, error);
     if (status == TN_OK) { status = plan_gradient(program, error); }
     if (status == TN_OK) { status = plan_roots(program, error); }
+    if (status == TN_OK) {
+        status = device_staging_open(&copies_of(program)->staging, queues_of(program),
+                                     (size_t)program->parameters * sizeof(float), error);
+    }
     return status == TN_OK ? create_events(program, error) : status;
 }
 
@@ -198,6 +202,7 @@ void device_copies_close(struct tn_program *program)
     queues->destroy_event(copies->fields_sent);
     queues->destroy_event(copies->computed);
     queues->destroy_event(copies->finished);
+    device_staging_close(&copies->staging);
     queues->release(copies->sums);
     queues->release(copies->roots);
     free(copies->values);
@@ -225,6 +230,7 @@ enum tn_status device_copies_begin(const struct tn_program *program, bool values
     enum tn_status status = TN_OK;
     copies->sent = copies->followed = copies->read = copies->fetched = 0;
     copies->to_send = values_changed ? copies->value_count : 0;
+    device_staging_begin(&copies->staging);
     copies->final_from = program->parameters;
     copies->waits_for_fields = false;
     if (program->field_bytes == 0) { return TN_OK; }
@@ -277,8 +283,9 @@ enum tn_status device_copies_use_values(const struct tn_program *program,
     for (; copies->sent < needed && status == TN_OK; copies->sent++) {
         const struct vector_part *part = &copies->values[copies->sent];
         const uint64_t offset = part->first * sizeof(float);
-        status = queues->send(to + offset, (const uint8_t *)program->values + offset,
-                              (size_t)(part->end - part->first) * sizeof(float), error);
+        status = device_staging_send(&copies->staging, to + offset,
+                                     (const uint8_t *)program->values + offset,
+                                     (size_t)(part->end - part->first) * sizeof(float), error);
         if (status == TN_OK) { status = queues->record(part->copied, GPU_TO_DEVICE, error); }
     }
     if (status != TN_OK) { return status; }

@@ -3,6 +3,7 @@
 #define GRAPH_DEVICE_MEMORY_PRIVATE_H
 
 #include "graph/device_memory.h"
+#include "graph/device_staging.h"
 
 enum { VALUE_PARTS_MAX = 16, GRADIENT_PARTS_MAX = 256 };
 
@@ -22,7 +23,8 @@ struct root_copy {
 
 /* The copies of a program beside its kernels. */
 struct device_copies {
-    struct vector_part *values; /* Ascending. */
+    struct device_staging staging; /* For the values. */
+    struct vector_part *values;    /* Ascending. */
     uint32_t value_count;
     struct vector_part *gradient; /* Descending, in the order in which they become final. */
     uint32_t gradient_count;
