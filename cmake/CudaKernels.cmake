@@ -7,7 +7,7 @@ list(FILTER cuda_families EXCLUDE REGEX "/(emula|fiber|launch|module_file)[^/]*$
 include(GNUInstallDirs)
 file(RELATIVE_PATH cuda_library_path ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/tanist)
 add_library(tanist_cuda_launch OBJECT ${cuda_families} kernels/cuda/launch.c kernels/cuda/launch_cublas.c
-  kernels/cuda/launch_queues.c kernels/cuda/module_file.c)
+  kernels/cuda/launch_graphs.c kernels/cuda/launch_queues.c kernels/cuda/module_file.c)
 target_include_directories(tanist_cuda_launch PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/include)
 target_compile_definitions(tanist_cuda_launch PRIVATE _GNU_SOURCE CUDA_ON_GPU TANIST_LIBRARY_PATH="${cuda_library_path}")
 target_link_libraries(tanist_cuda_launch PRIVATE tanist_options)

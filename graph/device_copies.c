@@ -182,6 +182,10 @@ enum tn_status device_copies_open(struct tn_program *program, struct error *erro
     enum tn_status status = plan_values(program, error);
     if (status == TN_OK) { status = plan_gradient(program, error); }
     if (status == TN_OK) { status = plan_roots(program, error); }
+    if (status == TN_OK) {
+        status = device_staging_open(&copies_of(program)->staging, queues_of(program),
+                                     (size_t)program->parameters * sizeof(float), error);
+    }
     return status == TN_OK ? create_events(program, error) : status;
 }
 
@@ -198,6 +202,7 @@ void device_copies_close(struct tn_program *program)
     queues->destroy_event(copies->fields_sent);
     queues->destroy_event(copies->computed);
     queues->destroy_event(copies->finished);
+    device_staging_close(&copies->staging);
     queues->release(copies->sums);
     queues->release(copies->roots);
     free(copies->values);
@@ -223,8 +228,9 @@ enum tn_status device_copies_begin(const struct tn_program *program, bool values
     struct device_copies *copies = copies_of(program);
     struct device_memory *memory = program->device;
     enum tn_status status = TN_OK;
-    copies->sent = copies->followed = copies->fetched = 0;
+    copies->sent = copies->followed = copies->read = copies->fetched = 0;
     copies->to_send = values_changed ? copies->value_count : 0;
+    device_staging_begin(&copies->staging);
     copies->final_from = program->parameters;
     copies->waits_for_fields = false;
     if (program->field_bytes == 0) { return TN_OK; }
@@ -253,6 +259,18 @@ enum tn_status device_copies_send_next(const struct tn_program *program, bool (*
     return status;
 }
 
+/* Kernels are cut into graphs at the same places in all runs, also if no values are sent. */
+static enum tn_status cut_kernels(const struct tn_program *program,
+                                  const struct instruction *instruction, struct error *error)
+{
+    struct device_copies *copies = copies_of(program);
+    if (program->device->graphs == NULL || instruction->value_parts <= copies->read) {
+        return TN_OK;
+    }
+    copies->read = instruction->value_parts;
+    return program->backend->device.graphs->cut(error);
+}
+
 /* The parts are copied while the kernels before compute. */
 enum tn_status device_copies_use_values(const struct tn_program *program,
                                         const struct instruction *instruction, struct error *error)
@@ -261,12 +279,13 @@ enum tn_status device_copies_use_values(const struct tn_program *program,
     const struct gpu_queues *queues = queues_of(program);
     const uint32_t needed = u32_min(instruction->value_parts, copies->to_send);
     uint8_t *to = program->device->parts[SPACE_VALUES];
-    enum tn_status status = TN_OK;
+    enum tn_status status = cut_kernels(program, instruction, error);
     for (; copies->sent < needed && status == TN_OK; copies->sent++) {
         const struct vector_part *part = &copies->values[copies->sent];
         const uint64_t offset = part->first * sizeof(float);
-        status = queues->send(to + offset, (const uint8_t *)program->values + offset,
-                              (size_t)(part->end - part->first) * sizeof(float), error);
+        status = device_staging_send(&copies->staging, to + offset,
+                                     (const uint8_t *)program->values + offset,
+                                     (size_t)(part->end - part->first) * sizeof(float), error);
         if (status == TN_OK) { status = queues->record(part->copied, GPU_TO_DEVICE, error); }
     }
     if (status != TN_OK) { return status; }

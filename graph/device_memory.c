@@ -117,6 +117,9 @@ enum tn_status device_memory_open(struct tn_program *program, struct error *erro
     enum tn_status status = allocate(program, memory, error);
     if (status == TN_OK) { status = send_constants(program, error); }
     if (status == TN_OK) { status = device_copies_open(program, error); }
+    if (status == TN_OK && device_of(program)->graphs != NULL) {
+        status = device_of(program)->graphs->create(&memory->graphs, error);
+    }
     if (status != TN_OK) { return status; }
     /* Variables without a gradient keep these zeros. */
     return device_of(program)->clear(memory->parts[SPACE_GRADIENT],
@@ -127,6 +130,9 @@ void device_memory_close(struct tn_program *program)
 {
     if (program->device == NULL) { return; }
     device_memory_select(program);
+    if (program->device->graphs != NULL) {
+        device_of(program)->graphs->destroy(program->device->graphs);
+    }
     device_copies_close(program);
     device_of(program)->release(program->device->all);
     free(program->device->constants);
@@ -156,6 +162,20 @@ void device_memory_close_fields(struct tn_program *program)
     } else {
         free(program->fields);
     }
+}
+
+/* ------------------------------------------------------ kernels */
+
+void device_memory_begin_kernels(const struct tn_program *program)
+{
+    struct gpu_graphs *graphs = program->device->graphs;
+    if (graphs != NULL) { device_of(program)->graphs->begin(graphs); }
+}
+
+enum tn_status device_memory_end_kernels(const struct tn_program *program, struct error *error)
+{
+    if (program->device->graphs == NULL) { return TN_OK; }
+    return device_of(program)->graphs->end(error);
 }
 
 /* ------------------------------------------------------ copies */

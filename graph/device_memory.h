@@ -42,7 +42,9 @@ void device_memory_select(const struct tn_program *program);
  * `values_changed`: so have the variables. */
 MUST_CHECK enum tn_status device_copies_begin(const struct tn_program *program, bool values_changed,
                                               struct error *error);
-/* Queue the copies of variables that the instruction reads, before it is started. */
+/* Queue the copies of variables that the instruction reads, before it is started. It is started
+ * apart from the kernels before it if it is the first to read a part, whether that is copied or
+ * not. */
 MUST_CHECK enum tn_status device_copies_use_values(const struct tn_program *program,
                                                    const struct instruction *instruction,
                                                    struct error *error);
@@ -71,6 +73,14 @@ MUST_CHECK enum tn_status device_copies_await_rest(const struct tn_program *prog
                                                    struct error *error);
 /* After an error, wait for all that is queued. */
 void device_copies_abandon(const struct tn_program *program);
+
+/* ------------------------------------------------------ kernels */
+
+/* Start the kernels of the instructions in between together, as far as copies allow it. The second
+ * is called also after an error. */
+void device_memory_begin_kernels(const struct tn_program *program);
+MUST_CHECK enum tn_status device_memory_end_kernels(const struct tn_program *program,
+                                                    struct error *error);
 
 /* ------------------------------------------------------ instructions */
 

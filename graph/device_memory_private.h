@@ -3,6 +3,7 @@
 #define GRAPH_DEVICE_MEMORY_PRIVATE_H
 
 #include "graph/device_memory.h"
+#include "graph/device_staging.h"
 
 enum { VALUE_PARTS_MAX = 16, GRADIENT_PARTS_MAX = 256 };
 
@@ -22,7 +23,8 @@ struct root_copy {
 
 /* The copies of a program beside its kernels. */
 struct device_copies {
-    struct vector_part *values; /* Ascending. */
+    struct device_staging staging; /* For the values. */
+    struct vector_part *values;    /* Ascending. */
     uint32_t value_count;
     struct vector_part *gradient; /* Descending, in the order in which they become final. */
     uint32_t gradient_count;
@@ -31,9 +33,9 @@ struct device_copies {
     uint8_t *sums, *roots;           /* Pinned: the gradient, and the results. */
     struct gpu_event *fields_sent, *computed, *finished;
     /* The state of this run: the parts of the values that are queued, for which the kernels wait,
-     * and that are needed at most; the parts of the gradient that are queued, and the first element
-     * of the last one. */
-    uint32_t sent, followed, to_send, fetched;
+     * that are needed at most, and that instructions so far read; the parts of the gradient that
+     * are queued, and the first element of the last one. */
+    uint32_t sent, followed, to_send, read, fetched;
     uint64_t final_from;
     bool waits_for_fields; /* The kernels do not yet. */
     bool has_next;         /* The fields of the next run are in `next_fields`, or on their way. */
@@ -44,7 +46,8 @@ struct device_memory {
     uint8_t *all;           /* The allocation; the others are parts of it. */
     uint8_t *parts[SPACES]; /* By space. */
     uint64_t sizes[SPACES], bytes;
-    uint64_t *constants; /* By node: offset within SPACE_CONSTANTS. */
+    uint64_t *constants;       /* By node: offset within SPACE_CONSTANTS. */
+    struct gpu_graphs *graphs; /* NULL: kernels are started one by one. */
     struct device_copies copies;
 };
 

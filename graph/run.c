@@ -273,6 +273,15 @@ static enum tn_status execute_all(struct tn_program *program, struct tn_run *run
     return status;
 }
 
+static enum tn_status start_all(struct tn_program *program, struct tn_run *run, bool packs,
+                                struct error *error)
+{
+    device_memory_begin_kernels(program);
+    enum tn_status status = execute_all(program, run, packs, error);
+    enum tn_status ended = device_memory_end_kernels(program, status == TN_OK ? error : NULL);
+    return status == TN_OK ? ended : status;
+}
+
 /* Report the parts of the gradient as they arrive from the device. */
 static enum tn_status take_parts(const struct tn_program *program, struct tn_run *run,
                                  struct error *error)
@@ -297,7 +306,7 @@ static enum tn_status execute_on_device(struct tn_program *program, struct tn_ru
     enum tn_status status = device_copies_begin(program, packs, error);
     program->fill_next = NULL;
     program->uses_next = false;
-    if (status == TN_OK) { status = execute_all(program, run, packs, error); }
+    if (status == TN_OK) { status = start_all(program, run, packs, error); }
     if (status == TN_OK) { status = device_copies_fetch_rest(program, error); }
     if (status == TN_OK && fill_next != NULL) {
         status = device_copies_send_next(program, fill_next, program->fill_user, error);

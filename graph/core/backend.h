@@ -9,6 +9,7 @@
 
 #include "common/base/error.h"
 #include "graph/core/node.h"
+#include "kernels/gpu/graphs.h"
 #include "kernels/gpu/queues.h"
 
 /* Everything that a kernel may depend on. Shapes have no TN_BATCH. Unless the operation's traits
@@ -55,6 +56,8 @@ struct backend_device {
     /* A kernel: add `count` floats. */
     void (*add)(size_t count, const float *from, float *into);
     const struct gpu_queues *queues; /* Copies while kernels run. */
+    /* Kernels that are started together. NULL: each is started alone. */
+    const struct gpu_graph_functions *graphs;
 };
 
 struct backend {

@@ -64,7 +64,8 @@ enum tn_status backend_cuda_over(const struct cuda_library *library, struct back
                    .clear = library->clear,
                    .wait = library->wait,
                    .add = library->kernels->add,
-                   .queues = library->queues},
+                   .queues = library->queues,
+                   .graphs = library->graphs},
     };
     return status;
 }

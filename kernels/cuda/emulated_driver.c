@@ -50,7 +50,7 @@ const struct gpu_driver *emulated_driver(void)
 {
     static const struct gpu_driver driver = {
 #define X(name, symbol, parameters) .name = emulated_##name,
-        GPU_DRIVER_FUNCTIONS(X)
+        GPU_DRIVER_FUNCTIONS(X) GPU_DRIVER_GRAPHS(X)
 #undef X
     };
     return &driver;

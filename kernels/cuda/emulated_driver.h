@@ -31,6 +31,7 @@
  *   small=K,limit=BYTES   the memory of device K
  *   peers=0               no device can access the memory of another; copies work all the same
  *   peer_copy=CODE        copies between devices fail, and all later calls
+ *   graphs=CODE           no graph can be instantiated
  *
  * While the file exists that TANIST_EMULATED_GPU_GONE names, the GPUs have disappeared: cuInit
  * finds none, and other calls fail with GPU_UNKNOWN from then on.
@@ -60,7 +61,15 @@ enum {
 #define X(name, symbol, parameters)                                                                \
     __attribute__((visibility("default"))) int emulated_##name parameters __asm__(#symbol);
 GPU_DRIVER_FUNCTIONS(X)
+GPU_DRIVER_GRAPHS(X)
 #undef X
+
+/* The number of calls for graphs since the program began, and of graphs that are not destroyed. */
+struct emulated_graph_counts {
+    uint64_t made, launched, changed; /* Executable graphs; their launches; kernels changed. */
+    uint64_t graphs, execs;
+};
+__attribute__((visibility("default"))) struct emulated_graph_counts emulated_graph_counts(void);
 
 /* The same as a table. Static storage. */
 const struct gpu_driver *emulated_driver(void);

@@ -70,8 +70,8 @@ static enum tn_status unlock(enum tn_status status, const struct error *text, st
     return error_set(error, status, "/gpu:%" PRIu32 ": %s", gpu->number, text->text);
 }
 
-/* Before each call of the driver, whose context belongs to the thread. */
-static enum tn_status begin(struct error *error)
+/* The context of the driver belongs to the thread. */
+static enum tn_status use_context(struct error *error)
 {
     if (gpu->failed.status != TN_OK) {
         return error_set(error, gpu->failed.status, "%s", gpu->failed.text);
@@ -80,6 +80,13 @@ static enum tn_status begin(struct error *error)
     enum tn_status status = CHECK(gpu->driver->context_set(gpu->context), error, "cuCtxSetCurrent");
     current = status == TN_OK ? gpu : NULL;
     return status;
+}
+
+/* Before each call of the driver, but for a kernel: those that are held back come first. */
+static enum tn_status begin(struct error *error)
+{
+    enum tn_status status = use_context(error);
+    return status == TN_OK ? launch_held(error) : status;
 }
 
 enum tn_status launch_begin(struct error *text)
@@ -138,29 +145,43 @@ static enum tn_status find_function(struct cuda_entry *entry, struct error *erro
                  "kernel %s", entry->name);
 }
 
-static enum tn_status start(struct cuda_entry *entry, size_t blocks, size_t threads,
-                            void *arguments, struct error *error)
+enum tn_status launch_start(const struct launch_kernel *kernel, struct error *text)
+{
+    void *arguments = kernel->arguments;
+    return CHECK(gpu->driver->launch(kernel->function, kernel->blocks, 1, 1, kernel->threads, 1, 1,
+                                     0, NULL, &arguments, NULL),
+                 text, "kernel %s with %u blocks of %u threads", kernel->name, kernel->blocks,
+                 kernel->threads);
+}
+
+static enum tn_status start(const struct cuda_entry *entry, size_t blocks, size_t threads,
+                            const void *arguments, size_t bytes, struct error *error)
 {
     if (blocks > INT_MAX) {
         return error_set(error, TN_EDEVICE,
                          "kernel %s: %zu blocks are more than a GPU takes: use fewer examples",
                          entry->name, blocks);
     }
-    return CHECK(gpu->driver->launch(entry->functions[gpu->number], (unsigned)blocks, 1, 1,
-                                     (unsigned)threads, 1, 1, 0, NULL, &arguments, NULL),
-                 error, "kernel %s with %zu blocks of %zu threads", entry->name, blocks, threads);
+    const struct launch_kernel kernel = {.name = entry->name,
+                                         .function = entry->functions[gpu->number],
+                                         .blocks = (unsigned)blocks,
+                                         .threads = (unsigned)threads,
+                                         .arguments = (void *)(uintptr_t)arguments,
+                                         .bytes = bytes};
+    if (launch_hold(&kernel)) { return TN_OK; }
+    enum tn_status status = launch_held(error);
+    return status == TN_OK ? launch_start(&kernel, error) : status;
 }
 
-void cuda_launch(struct cuda_entry *entry, size_t blocks, size_t threads, const void *arguments)
+void cuda_launch(struct cuda_entry *entry, size_t blocks, size_t threads, const void *arguments,
+                 size_t bytes)
 {
     struct error text = {.status = TN_OK};
     assert(gpu->module != NULL && blocks > 0);
     lock();
-    enum tn_status status = begin(&text);
+    enum tn_status status = use_context(&text);
     if (status == TN_OK) { status = find_function(entry, &text); }
-    if (status == TN_OK) {
-        status = start(entry, blocks, threads, (void *)(uintptr_t)arguments, &text);
-    }
+    if (status == TN_OK) { status = start(entry, blocks, threads, arguments, bytes, &text); }
     if (status != TN_OK && status != TN_EDEVICE) { /* The next wait returns it. */
         status = error_set(&text, TN_EDEVICE, "%s", text.text);
     }
@@ -355,6 +376,7 @@ enum tn_status cuda_library_open(uint32_t number, const struct cuda_library **ou
         .clear = clear,
         .wait = wait,
         .queues = &launch_queues,
+        .graphs = &launch_graphs,
     };
     assert(out != NULL);
     const int failed = pthread_once(&prepared, prepare);

@@ -17,9 +17,12 @@ struct cuda_entry {
     struct gpu_function *functions[CUDA_GPUS_MAX]; /* By GPU. NULL: not yet looked up. */
 };
 
-/* On the GPU that the thread has selected. `arguments` is the struct of the kernel, as the C
- * compiler and nvcc lay it out alike; it is copied. A failure is kept for the next copy or wait. */
-void cuda_launch(struct cuda_entry *entry, size_t blocks, size_t threads, const void *arguments);
+/* On the GPU that the thread has selected. `arguments` is the struct of the kernel, of `bytes`, as
+ * the C compiler and nvcc lay it out alike; it is copied. The kernel may be held back, to be
+ * started together with others (kernels/gpu/graphs.h). A failure is kept for the next copy or
+ * wait. */
+void cuda_launch(struct cuda_entry *entry, size_t blocks, size_t threads, const void *arguments,
+                 size_t bytes);
 
 /* The bodies of kernels are compiled, but never run. */
 #define KERNEL(name, type)                                                                         \
@@ -37,7 +40,7 @@ void cuda_launch(struct cuda_entry *entry, size_t blocks, size_t threads, const 
 #define SHUFFLE(x, lane)           (x)
 #define WARP_FENCE()               ((void)0)
 #define LAUNCH(name, blocks, threads, arguments)                                                   \
-    cuda_launch(&name##_entry, blocks, threads, &(arguments))
+    cuda_launch(&name##_entry, blocks, threads, &(arguments), sizeof(arguments))
 
 /* The emulation has functions of these names, too. */
 #define product_run            product_run_on_gpu

@@ -343,6 +343,7 @@ static void fill_libraries(const struct cuda_library *cuda, struct cuda_library 
         libraries[i] = *cuda;
         libraries[i].name = "cublas";
         libraries[i].kernels = &kernels[i];
+        libraries[i].graphs = NULL; /* Products would cut them into graphs of one to three. */
     }
 }
 

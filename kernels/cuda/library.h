@@ -15,6 +15,7 @@
 #include "common/base/error.h"
 #include "kernels/cuda/gpus.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/gpu/graphs.h"
 #include "kernels/gpu/queues.h"
 
 struct cuda_library {
@@ -38,6 +39,8 @@ struct cuda_library {
     enum tn_status (*wait)(struct error *error);
     /* Copies while kernels run. The functions above are in the queue of kernels. */
     const struct gpu_queues *queues;
+    /* Kernels that are started together. NULL: each is started alone. */
+    const struct gpu_graph_functions *graphs;
 };
 
 /*
@@ -57,8 +60,8 @@ MUST_CHECK enum tn_status cuda_library_open(uint32_t number, const struct cuda_l
  * The same with matrix products by cuBLAS, whose operands are rounded to `precision`: of matrices,
  * of attention, and of convolutions with windows of one pixel. Products of a shape and alignment
  * have the same bits on all GPUs of a type (kernels/gpu/cublas_identity.h), and other bits than in
- * another shape. Each GPU has a handle and a workspace, which this allocates. Errors as above;
- * also:
+ * another shape. Kernels are not started as graphs: products would cut them into one to three. Each
+ * GPU has a handle and a workspace, which this allocates. Errors as above; also:
  *
  *   TN_ENOENT   no cuBLAS, or NVIDIA_TF32_OVERRIDE switches TF32 off
  *   TN_ENOMEM   the GPU has no memory for the workspace

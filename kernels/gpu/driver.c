@@ -26,6 +26,21 @@ static const char *fill_table(void *library)
     return NULL;
 }
 
+/* All or none: only drivers before CUDA 12.0 lack any. */
+static void fill_graphs(void *library)
+{
+    struct gpu_driver *table = &opened.table;
+    bool has_all = true;
+#define X(name, symbol, parameters)                                                                \
+    has_all = library_function(library, #symbol, &table->name) && has_all;
+    GPU_DRIVER_GRAPHS(X)
+#undef X
+    if (has_all) { return; }
+#define X(name, symbol, parameters) table->name = NULL;
+    GPU_DRIVER_GRAPHS(X)
+#undef X
+}
+
 /* The setting that chooses the GPUs which the driver shows; "" without one. */
 static const char *visible_devices(char *text, size_t size)
 {
@@ -55,6 +70,7 @@ static enum tn_status load(struct error *error)
                                             "older than CUDA 11; check LD_LIBRARY_PATH",
                          missing);
     }
+    fill_graphs(library);
     gpu_driver_add_faults(&opened.table);
     return gpu_check(&opened.table, opened.table.init(0), error, "cuInit%s",
                      visible_devices(visible, sizeof visible));

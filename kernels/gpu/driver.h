@@ -12,6 +12,7 @@
 #ifndef KERNELS_GPU_DRIVER_H
 #define KERNELS_GPU_DRIVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,18 @@ struct gpu_stream; /* NULL: the stream of the context. */
 struct gpu_event;
 struct gpu_module;
 struct gpu_function;
+struct gpu_graph;      /* Kernels and their order. */
+struct gpu_graph_exec; /* A graph that can be launched. */
+struct gpu_node;       /* A kernel of a graph. */
+
+/* The kernel of a node: CUDA_KERNEL_NODE_PARAMS_v2. */
+struct gpu_kernel_node {
+    struct gpu_function *function;
+    unsigned blocks_x, blocks_y, blocks_z, threads_x, threads_y, threads_z, shared_bytes;
+    void **arguments; /* Copied by the call. */
+    void **extra;
+    void *kernel, *context; /* NULL: those of the function. */
+};
 
 /* Codes of the driver that Tanist distinguishes. */
 enum {
@@ -49,6 +62,7 @@ enum {
     GPU_ILLEGAL_ADDRESS = 700,
     GPU_PEER_ENABLED = 704,
     GPU_LAUNCH_FAILED = 719,
+    GPU_NOT_SUPPORTED = 801,
     GPU_UNKNOWN = 999,
 };
 
@@ -123,11 +137,33 @@ enum {
     X(error_name, cuGetErrorName, (gpu_code code, const char **name))                              \
     X(error_text, cuGetErrorString, (gpu_code code, const char **text))
 
+/* Functions of CUDA 12.0 and above, which an older driver lacks. The members are then all NULL. */
+#define GPU_DRIVER_GRAPHS(X)                                                                       \
+    X(graph_create, cuGraphCreate, (struct gpu_graph * *graph, unsigned flags))                    \
+    X(graph_destroy, cuGraphDestroy, (struct gpu_graph * graph))                                   \
+    X(graph_add_kernel, cuGraphAddKernelNode_v2,                                                   \
+      (struct gpu_node * *node, struct gpu_graph * graph, struct gpu_node *const *behind,          \
+       size_t behind_count, const struct gpu_kernel_node *kernel))                                 \
+    X(graph_instantiate, cuGraphInstantiateWithFlags,                                              \
+      (struct gpu_graph_exec * *exec, struct gpu_graph * graph, unsigned long long flags))         \
+    X(graph_set_kernel, cuGraphExecKernelNodeSetParams_v2,                                         \
+      (struct gpu_graph_exec * exec, struct gpu_node * node,                                       \
+       const struct gpu_kernel_node *kernel))                                                      \
+    X(graph_launch, cuGraphLaunch, (struct gpu_graph_exec * exec, struct gpu_stream * stream))     \
+    X(graph_exec_destroy, cuGraphExecDestroy, (struct gpu_graph_exec * exec))
+
 struct gpu_driver {
 #define X(name, symbol, parameters) gpu_code(*name) parameters;
     GPU_DRIVER_FUNCTIONS(X)
+    GPU_DRIVER_GRAPHS(X)
 #undef X
 };
+
+/* Whether the driver has the functions of GPU_DRIVER_GRAPHS. */
+static inline bool gpu_driver_has_graphs(const struct gpu_driver *driver)
+{
+    return driver->graph_launch != NULL;
+}
 
 /*
  * Load the driver's library and initialise it; later calls return the same result. The table is

@@ -114,6 +114,15 @@ static gpu_code launch(struct gpu_function *function, unsigned blocks_x, unsigne
     return code;
 }
 
+/* The kernels of a graph are in one call: a pass of the failpoint. */
+static gpu_code graph_launch(struct gpu_graph_exec *exec, struct gpu_stream *stream)
+{
+    if (broken() != GPU_SUCCESS) { return sticky; }
+    const gpu_code code = actual.graph_launch(exec, stream);
+    if (FAILPOINT_STATUS("gpu.mid_kernel", NULL) != TN_OK) { return break_with(GPU_LAUNCH_FAILED); }
+    return code;
+}
+
 /* The harness does not take a GPU away that a process has not found yet. */
 static gpu_code note_use(gpu_code code)
 {
@@ -146,6 +155,7 @@ void gpu_driver_add_faults(struct gpu_driver *driver)
     driver->download = download;
     driver->copy_peer = copy_peer;
     driver->launch = launch;
+    if (gpu_driver_has_graphs(driver)) { driver->graph_launch = graph_launch; }
     driver->stream_wait = stream_wait;
     driver->event_wait = event_wait;
 }

@@ -20,7 +20,7 @@ CUDA = ["--set", "train.kernels=cuda"]
 SHORT = ["--set", "train.batch=16", "--set", "train.slices=4", "--set", "train.optimizer=adam", "--set", "data.examples=64",
          "--set", "data.test_examples=32"]
 STEPS = ["--set", "train.steps=40", "--set", "evaluate.every_steps=20"]
-LAUNCH_FAILED, ECC_ERROR, OUT_OF_MEMORY = 719, 214, 2
+LAUNCH_FAILED, ECC_ERROR, OUT_OF_MEMORY, NOT_SUPPORTED = 719, 214, 2, 801
 DEVICE_FAILED = 14  # The exit code.
 
 SYNTHETIC = {"type": "synthetic", "examples": 32, "test_examples": 16, "noise": 0.1}
@@ -129,6 +129,42 @@ class Digests(Cuda):
         for command in (("evaluate", "cuda"), ("plan", QUICK, *CUDA), ("graph", QUICK, *CUDA)):
             result = self.tanist(*command, env=nothing)
             self.assertEqual(result.returncode, 0, f"{command}: {result.stderr}")
+
+
+class Graphs(Cuda):
+    """Kernels are started as graphs, or one by one, with the same bits. test_launch_graphs.c counts the graphs."""
+
+    ONE_BY_ONE = {"TANIST_GPU_GRAPHS": "0"}
+
+    def test_digests_are_equal_without_graphs(self):
+        for name, model in MODELS.items():
+            with self.subTest(name):
+                job = self.job(name, model)
+                expected = self.trained(job, f"{name}-portable")
+                self.assertEqual(self.trained(job, f"{name}-single", *CUDA, env=self.ONE_BY_ONE), expected)
+
+    @unittest.skipIf(REAL, "settings of the emulated driver")
+    def test_driver_without_graphs_has_the_same_bits(self):
+        job = self.job("cnn", MODELS["cnn"])
+        expected = self.trained(job, "portable")[0]
+        found = self.tanist("run", "--local", job, "--dir", "cnn", *CUDA, "-o", "json", timeout=200,
+                            env={"TANIST_EMULATED_GPU": f"graphs={NOT_SUPPORTED}"})
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertEqual(json.loads(found.stdout)["parameters_digest"], expected)
+        self.assertEqual(found.stderr.count("kernels are started one by one"), 1, found.stderr)
+
+    def test_run_continues_without_graphs(self):
+        """Half a run with graphs, the rest without."""
+        steps = [*SHORT, "--set", "checkpoint.every_steps=10", "--set", "train.steps=60"]
+        expected = self.run_to_end("--local", QUICK, "--dir", "local", *steps)["parameters_digest"]
+        self.run_to_end(QUICK, "--dir", "run", *steps[:-1], "train.steps=30", *CUDA)
+        found = self.run_to_end(QUICK, "--dir", "run", "--resume", *steps, *CUDA, env=self.ONE_BY_ONE)
+        self.assertEqual(found["parameters_digest"], expected)
+
+    def test_killed_workers_leave_no_trace_without_graphs(self):
+        run = self.begin_cuda(**self.ONE_BY_ONE)
+        self.kill_in_the_middle("worker:0")
+        self.end_as_local(run)
 
 
 class SeveralGpus(Cuda):

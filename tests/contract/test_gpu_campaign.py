@@ -51,7 +51,7 @@ class GpuCampaign(unittest.TestCase):
         self.assertEqual({name: second[name] for name in first}, first)
         self.assertEqual(list(second), ["devices", "kernels", "speed", "training", "pytorch", "runs"])
         for line in (r"^cuBLAS 13\.0\.0 .*/libcublas\.so\.13$", r"^kernels: update +[1-9]\d* compared, 0 differ", r"^update adam .* % of copy$",
-                     r"^product large .* % of cuBLAS$", r"^training: cnn: digest of CPU and GPU +1 compared, 0 differ",
+                     r"^product large .* % of cuBLAS$", r"^training: cnn: digest of CPU and GPU +2 compared, 0 differ", r"^training: wide mlp: cuda singly +\S+ examples/s",
                      r"^training: wide mlp: cuda +\S+ examples/s$", r"^whole runs +[1-9]\d* compared, 0 differ",
                      r"^kernels: products by cuBLAS +[1-9]\d* compared, 0 differ",
                      r"^training: cnn: digest of two runs with cuBLAS +1 compared, 0 differ",

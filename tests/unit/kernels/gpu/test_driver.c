@@ -47,6 +47,7 @@ CODE(GPU_NOT_READY, CUDA_ERROR_NOT_READY);
 CODE(GPU_ILLEGAL_ADDRESS, CUDA_ERROR_ILLEGAL_ADDRESS);
 CODE(GPU_PEER_ENABLED, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
 CODE(GPU_LAUNCH_FAILED, CUDA_ERROR_LAUNCH_FAILED);
+CODE(GPU_NOT_SUPPORTED, CUDA_ERROR_NOT_SUPPORTED);
 CODE(GPU_UNKNOWN, CUDA_ERROR_UNKNOWN);
 CODE(GPU_MULTIPROCESSORS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 CODE(GPU_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
@@ -60,19 +61,44 @@ _Static_assert(sizeof(CUresult) == sizeof(gpu_code), "the size of a code");
 _Static_assert(sizeof(CUdevice_attribute) == sizeof(gpu_attribute), "the size of an attribute");
 _Static_assert(sizeof(CUdeviceptr) == sizeof(gpu_address), "the size of an address");
 
+#define SAME_PLACE(own, cuda)                                                                      \
+    _Static_assert(offsetof(struct gpu_kernel_node, own) ==                                        \
+                       offsetof(CUDA_KERNEL_NODE_PARAMS_v2, cuda),                                 \
+                   #own " is not where " #cuda " is")
+SAME_PLACE(function, func);
+SAME_PLACE(blocks_x, gridDimX);
+SAME_PLACE(blocks_y, gridDimY);
+SAME_PLACE(blocks_z, gridDimZ);
+SAME_PLACE(threads_x, blockDimX);
+SAME_PLACE(threads_y, blockDimY);
+SAME_PLACE(threads_z, blockDimZ);
+SAME_PLACE(shared_bytes, sharedMemBytes);
+SAME_PLACE(arguments, kernelParams);
+SAME_PLACE(extra, extra);
+SAME_PLACE(kernel, kern);
+SAME_PLACE(context, ctx);
+_Static_assert(sizeof(struct gpu_kernel_node) == sizeof(CUDA_KERNEL_NODE_PARAMS_v2), "its size");
+
 /* The parameters once more, with NVIDIA's names of the same types. */
-#define gpu_code      CUresult
-#define gpu_attribute CUdevice_attribute
-#define gpu_address   CUdeviceptr
-#define gpu_context   CUctx_st
-#define gpu_stream    CUstream_st
-#define gpu_event     CUevent_st
-#define gpu_module    CUmod_st
-#define gpu_function  CUfunc_st
+#define gpu_code        CUresult
+#define gpu_attribute   CUdevice_attribute
+#define gpu_address     CUdeviceptr
+#define gpu_context     CUctx_st
+#define gpu_stream      CUstream_st
+#define gpu_event       CUevent_st
+#define gpu_module      CUmod_st
+#define gpu_function    CUfunc_st
+#define gpu_graph       CUgraph_st
+#define gpu_graph_exec  CUgraphExec_st
+#define gpu_node        CUgraphNode_st
+#define gpu_kernel_node CUDA_KERNEL_NODE_PARAMS_v2_st
 #define X(name, symbol, parameters)                                                                \
     _Static_assert(__builtin_types_compatible_p(__typeof__(symbol), CUresult parameters),          \
                    #symbol " has other parameters in cuda.h");
 GPU_DRIVER_FUNCTIONS(X)
+#if CUDA_VERSION >= 12000
+GPU_DRIVER_GRAPHS(X)
+#endif
 #undef X
 
 #endif

@@ -161,6 +161,23 @@ static void failed_kernel_is_sticky(void **state)
     assert_int_equal(emulated_driver()->module_unload(module), GPU_SUCCESS);
 }
 
+/* So is an error of a graph, which passes the failpoint of kernels. */
+static void failed_graph_is_sticky(void **state)
+{
+    const gpu_address *memory = *state;
+    struct gpu_graph *graph = NULL;
+    struct gpu_graph_exec *exec = NULL;
+    assert_int_equal(driver.graph_create(&graph, 0), GPU_SUCCESS);
+    assert_int_equal(driver.graph_instantiate(&exec, graph, 0), GPU_SUCCESS);
+    assert_int_equal(driver.graph_launch(exec, NULL), GPU_SUCCESS);
+    arm("gpu.mid_kernel");
+    assert_int_equal(driver.graph_launch(exec, NULL), GPU_LAUNCH_FAILED);
+    assert_int_equal(driver.graph_launch(exec, NULL), GPU_LAUNCH_FAILED);
+    expect_broken(*memory, GPU_LAUNCH_FAILED);
+    assert_int_equal(emulated_driver()->graph_exec_destroy(exec), GPU_SUCCESS);
+    assert_int_equal(emulated_driver()->graph_destroy(graph), GPU_SUCCESS);
+}
+
 /* So is an error that a wait reports. */
 static void failed_wait_is_sticky(void **state)
 {
@@ -194,6 +211,7 @@ int main(void)
         WITH_DRIVER(failed_upload_is_sticky),
         WITH_DRIVER(failed_download_is_sticky),
         WITH_DRIVER(failed_kernel_is_sticky),
+        WITH_DRIVER(failed_graph_is_sticky),
         WITH_DRIVER(failed_wait_is_sticky),
         WITH_DRIVER(lost_gpu_is_found_by_a_new_process),
     };
