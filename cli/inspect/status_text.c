@@ -94,7 +94,7 @@ static bool print_tasks(const struct status_view *view)
     struct table_column columns[ALWAYS + 2];
     struct table table;
     const uint32_t members = strategy_members(&view->job);
-    const bool has_gpus = job_has_gpus(&view->job);
+    const bool has_gpus = job_has_gpus(&view->job) || job_ps_has_gpu(&view->job);
     size_t count = ALWAYS;
     memcpy(columns, all, sizeof all);
     if (has_gpus) { columns[count++] = (struct table_column){"GPUS", TABLE_RIGHT}; }

@@ -6,6 +6,7 @@
 
 static const char *const modes[] = {"sync", "async", NULL};
 static const char *const kernels[] = {"portable", "openblas", "cuda", "cublas", NULL};
+static const char *const ps_kernels[] = {"cpu", "cuda", NULL};
 static const char *const precisions[] = {
     [JOB_PRECISION_FLOAT32] = "float32",
     [JOB_PRECISION_TF32] = "tf32",
@@ -201,6 +202,9 @@ static const struct json_field fields[] = {
            "With `train.kernels` `cuda` or `cublas`: the number of [GPUs](gpu.md#several-gpus) of "
            "each worker, which compute slices of a step at the same time. The number does not "
            "change the result."),
+    NAME(FIELD_ENUM, "train.ps_kernels", train.ps_kernels, ps_kernels, CHANGEABLE,
+         "Where a ps updates its parameters, with the same bits: `cpu`, or `cuda`: on a "
+         "[GPU](gpu.md#a-ps-on-a-gpu), which has the state of the optimizer in its memory."),
     NUMBER(FIELD_UINT, "train.steps", train.steps, 1, MANY, CHANGEABLE,
            "The number of updates of the parameters until the job is done."),
     NUMBER(FIELD_UINT, "train.batch", train.batch, 1, 1 << 24, FIXED,
