@@ -141,13 +141,13 @@ enum tn_status shard_gpu_open(const struct shard_gpu_config *config, struct shar
         return TN_OK;
     }
     shard_gpu_close(gpu);
+    if (status != TN_ENOMEM) { return error_set(error, status, "%s", reason.text); }
     /* A former process may still have had the memory: with this status, another one tries. */
     return error_set(error, TN_EDEVICE,
                      "the %" PRIu64 " parameters of this ps need %" PRIu64
-                     " bytes (%.1f MiB) of /gpu:%" PRIu32
+                     " bytes of the memory of /gpu:%" PRIu32
                      ": %s; with more ps each has fewer, and with train.ps_kernels=cpu none",
-                     config->count, size.device_bytes, (double)size.device_bytes / MIB,
-                     config->place.number, reason.text);
+                     config->count, size.device_bytes, config->place.number, reason.text);
 }
 
 static void close_piece(const struct cuda_library *library, struct piece *piece)

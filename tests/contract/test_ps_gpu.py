@@ -139,7 +139,7 @@ class Runs(PsCuda):
                              env={"TANIST_EMULATED_GPU": "memory=1000000"})
         self.assertEqual(result.returncode, 5, result.stderr)
         self.assertIn(f"exit code {DEVICE_FAILED} (the GPU failed)", result.stderr)
-        for text in ("bytes", "of /gpu:0", "of 1.0 MiB are free", "train.ps_kernels=cpu"):
+        for text in ("bytes of the memory of /gpu:0", "of 1.0 MiB are free", "train.ps_kernels=cpu"):
             self.assertIn(text, self.ps_logs())
 
 
