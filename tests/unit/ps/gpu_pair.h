@@ -121,6 +121,13 @@ static inline void hold(struct shard *shard, struct slice_node node, uint64_t st
     shard_hold(shard, node.first, pushed_gradient(pool, sum, shard->config.count, CHUNK_BYTES));
 }
 
+static inline uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
 /* The first float that differs; NaN may have any bits. */
 static inline size_t first_difference(const struct buffer *cpu, const struct buffer *gpu)
 {
@@ -128,7 +135,7 @@ static inline size_t first_difference(const struct buffer *cpu, const struct buf
     const float *a = cpu->data, *b = gpu->data;
     assert_int_equal(cpu->size, gpu->size);
     for (size_t i = 0; i < count; i++) {
-        if (memcmp(&a[i], &b[i], sizeof a[i]) != 0 && !(isnan(a[i]) && isnan(b[i]))) { return i; }
+        if (bits_of(a[i]) != bits_of(b[i]) && !(isnan(a[i]) && isnan(b[i]))) { return i; }
     }
     return count;
 }
