@@ -198,12 +198,17 @@ static struct optimizer_constants average_constants(const struct optimizer *opti
     };
 }
 
+struct optimizer_constants optimizer_moving_average(const struct optimizer *optimizer)
+{
+    assert(optimizer_has_average(optimizer));
+    const double kept = reach(optimizer->ema, optimizer->slices);
+    return (struct optimizer_constants){.beta1 = (float)kept, .one_minus_beta1 = (float)(1 - kept)};
+}
+
 static void update_average(const struct optimizer *optimizer, const struct kernels *kernels,
                            uint64_t count, const float *values, const float *in, float *out)
 {
-    const double kept = reach(optimizer->ema, optimizer->slices);
-    const struct optimizer_constants constants = {.beta1 = (float)kept,
-                                                  .one_minus_beta1 = (float)(1 - kept)};
+    const struct optimizer_constants constants = optimizer_moving_average(optimizer);
     const float *const from[OPTIMIZER_ARRAYS_MAX] = {in};
     float *const to[OPTIMIZER_ARRAYS_MAX] = {out};
     kernels->optimizers->average(count, &constants, values, from, to);
@@ -222,6 +227,24 @@ uint32_t optimizer_variable_at(const struct variable_table *table, uint64_t at)
         }
     }
     return low;
+}
+
+struct optimizer_part optimizer_part_at(const struct optimizer *optimizer, uint64_t step,
+                                        uint64_t at, uint64_t end)
+{
+    assert(at < end && end <= optimizer->variables->parameter_count);
+    const uint32_t v = optimizer_variable_at(optimizer->variables, at);
+    const struct variable *variable = &optimizer->variables->variables[v];
+    const struct variable_rule *rule = &optimizer->rules[v];
+    const bool averaged = rule->update == VARIABLE_AVERAGED;
+    return (struct optimizer_part){
+        .count = u64_min(end, variable->offset + variable->count) - at,
+        .averaged = averaged,
+        .kind = rule->optimizer,
+        .arrays = averaged ? 1 : optimizer_arrays(rule->optimizer),
+        .constants =
+            averaged ? average_constants(optimizer, rule) : constants_of(optimizer, step, v),
+    };
 }
 
 /* The arrays from element `at` on. */
@@ -252,28 +275,22 @@ static void check_arrays(uint32_t arrays, uint64_t count, const float *gradient,
     }
 }
 
-/* Update `count` elements of one variable, in tiles that stay in the cache between the passes over
- * them. */
-static void update(const struct optimizer *optimizer, const struct kernels *kernels, uint64_t step,
-                   uint32_t variable, uint64_t count, const float *gradient,
+/* Update the elements of a part, in tiles that stay in the cache between the passes over them. */
+static void update(const struct optimizer *optimizer, const struct kernels *kernels,
+                   const struct optimizer_part *part, const float *gradient,
                    const float *const in[static OPTIMIZER_ARRAYS_MAX],
                    float *const out[static OPTIMIZER_ARRAYS_MAX])
 {
-    const struct variable_rule *rule = &optimizer->rules[variable];
-    const bool averaged = rule->update == VARIABLE_AVERAGED;
-    const struct optimizer_constants constants =
-        averaged ? average_constants(optimizer, rule) : constants_of(optimizer, step, variable);
     optimizer_kernel *kernel =
-        averaged ? kernels->optimizers->average : kernels->optimizers->update[rule->optimizer];
-    const uint32_t used = averaged ? 1 : optimizer_arrays(rule->optimizer);
+        part->averaged ? kernels->optimizers->average : kernels->optimizers->update[part->kind];
     const uint32_t states = optimizer->arrays - optimizer_has_average(optimizer);
-    for (uint64_t at = 0, size; at < count; at += size) {
+    for (uint64_t at = 0, size; at < part->count; at += size) {
         const float *old[OPTIMIZER_ARRAYS_MAX] = {NULL};
         float *new[OPTIMIZER_ARRAYS_MAX] = {NULL};
-        size = u64_min(count - at, TILE);
+        size = u64_min(part->count - at, TILE);
         offset_arrays(optimizer->arrays, at, in, out, old, new);
-        kernel(size, &constants, gradient + at, old, new);
-        for (uint32_t a = used; a < states; a++) {
+        kernel(size, &part->constants, gradient + at, old, new);
+        for (uint32_t a = part->arrays; a < states; a++) {
             if (new[a] != old[a]) { memcpy(new[a], old[a], size * sizeof(float)); }
         }
         if (states == optimizer->arrays) { continue; }
@@ -295,17 +312,16 @@ void optimizer_apply(const struct optimizer *optimizer, const struct kernels *ke
                      const float *const in[static OPTIMIZER_ARRAYS_MAX],
                      float *const out[static OPTIMIZER_ARRAYS_MAX])
 {
-    const struct variable_table *table = optimizer->variables;
-    assert(first + count <= table->parameter_count);
+    assert(first + count <= optimizer->variables->parameter_count);
     check_arrays(optimizer->arrays, count, gradient, in, out);
-    uint32_t v = count > 0 ? optimizer_variable_at(table, first) : 0;
-    for (uint64_t from = 0, to; from < count; from = to, v++) {
-        const struct variable *variable = &table->variables[v];
+    for (uint64_t from = 0; from < count;) {
+        const struct optimizer_part part =
+            optimizer_part_at(optimizer, step, first + from, first + count);
         const float *old[OPTIMIZER_ARRAYS_MAX] = {NULL};
         float *new[OPTIMIZER_ARRAYS_MAX] = {NULL};
-        to = u64_min(count, variable->offset + variable->count - first);
         offset_arrays(optimizer->arrays, from, in, out, old, new);
-        update(optimizer, kernels, step, v, to - from, gradient + from, old, new);
+        update(optimizer, kernels, &part, gradient + from, old, new);
+        from += part.count;
     }
 }
 

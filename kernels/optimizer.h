@@ -96,6 +96,22 @@ void optimizer_change(const struct optimizer *optimizer, uint64_t step, uint32_t
                       uint64_t count, const float *gradient,
                       const float *const in[static OPTIMIZER_ARRAYS_MAX], float *out);
 
+/* A part of an update: elements of one variable, which one kernel updates. */
+struct optimizer_part {
+    uint64_t count; /* At least 1. */
+    bool averaged;  /* By `average` of struct optimizer_kernels; otherwise by `update` of `kind`. */
+    enum optimizer_kind kind;
+    uint32_t arrays; /* That the kernel updates; those behind them stay as they are. */
+    struct optimizer_constants constants;
+};
+
+/* The part of the update from `step` to step + 1 that begins with parameter `at` and ends with its
+ * variable, or before parameter `end`. A moving average is updated after it. */
+struct optimizer_part optimizer_part_at(const struct optimizer *optimizer, uint64_t step,
+                                        uint64_t at, uint64_t end);
+/* For `average`, which updates the moving average by the new values, if there is one. */
+struct optimizer_constants optimizer_moving_average(const struct optimizer *optimizer);
+
 /* out[a][i] of step + 1 from gradient[i] and in[a][i] of `step`, where element 0 is parameter
  * `first` of the flat vector. The state, arrays 1 and above, may be updated in place: out[a] is
  * in[a]. Otherwise no array of `out` overlaps another array. */

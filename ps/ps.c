@@ -389,6 +389,7 @@ static enum tn_status open_parts(struct ps *ps, struct error *error)
         .first = place.first,
         .count = place.count,
         .slices = job->train.slices,
+        .gpu = ps->config.gpu,
     };
     if (strategy_of_job(job)->slice_updates) {
         shard.optimizer = optimizer_per_slice(shard.optimizer, job->train.slices);

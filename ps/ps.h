@@ -6,10 +6,12 @@
  *
  * NODE_ROLE events are `struct store_event`s, the answers of `config.store`.
  *
+ * With a GPU, each update is computed there (ps/shard_gpu.h).
+ *
  * It exits with 0 when the run is done or it is asked to leave, with 1 when the run failed or
- * memory ran out, else with membership's code. When a run has ended, it first copies the last
- * manifest and removes old checkpoints, and gives its last losses to observers, for at most
- * PS_LEAVE_MS.
+ * memory ran out, with 14 when its GPU failed, else with membership's code. When a run has ended,
+ * it first copies the last manifest and removes old checkpoints, and gives its last losses to
+ * observers, for at most PS_LEAVE_MS.
  */
 #ifndef PS_PS_H
 #define PS_PS_H
@@ -20,6 +22,7 @@
 #include "common/node/node.h"
 #include "kernels/kernels.h"
 #include "ps/kept_memory.h"
+#include "ps/shard_gpu.h"
 #include "ps/store/store_port.h"
 
 enum {
@@ -34,6 +37,7 @@ struct ps_config {
     const struct variable_table *variables;
     const struct kernels *kernels;
     struct store_port store;
+    struct shard_gpu_place gpu; /* With train.ps_kernels cuda. */
     const char *place;        /* "host:folder" of the store, for the manifest; copied, truncated. */
     struct kept_memory *kept; /* NULL: nothing outlives this process. */
     uint32_t push_place_chunks; /* PUSH_PLACE_CHUNKS; fewer in tests of small models. */
@@ -55,7 +59,8 @@ bool ps_kept_open(struct kept_memory *kept, void *memory, const struct job *job,
                   struct cell_arena_size rows);
 
 /* If another process has left its state in `config.kept`, the ps continues from that state.
- * TN_ENOMEM; TN_EINVAL when some ps would own no parameters. On failure `*out` is NULL. */
+ * TN_ENOMEM; TN_EINVAL when some ps would own no parameters; TN_EDEVICE: the GPU failed, or has too
+ * little memory. On failure `*out` is NULL. */
 MUST_CHECK enum tn_status ps_create(const struct ps_config *config, struct ps **out,
                                     struct error *error);
 /* Releases every buffer except those that the store and the transport still hold. NULL is

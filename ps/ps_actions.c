@@ -33,8 +33,14 @@ void ps_send(struct ps *ps, conn_id conn, struct frame_header header, struct buf
     ps->ports.transport.send(ps->ports.transport.ctx, conn, &header, body);
 }
 
-static void out_of_memory(struct ps *ps)
+void ps_shard_failed(struct ps *ps)
 {
+    const struct error *failure = &ps->shard.failure;
+    if (failure->status != TN_OK) {
+        log_error("%s: exiting", failure->text);
+        ps_finish(ps, (int)tanist_exit_code(failure->status));
+        return;
+    }
     log_error("out of memory for the %" PRIu64 " parameters of the next step: exiting",
               ps->shard.config.count);
     ps_finish(ps, TN_EXIT_ERROR);
@@ -69,7 +75,7 @@ static void answer_chunks(struct ps *ps, const struct ps_action *action)
     const size_t from = end - action->count * chunk;
     struct buffer *part = buffer_part(values, from, size_min(end, values->size) - from);
     if (part == NULL) {
-        out_of_memory(ps);
+        ps_shard_failed(ps);
         return;
     }
     struct frame_header header = {
@@ -152,7 +158,7 @@ static struct ps_client *collect(struct ps *ps, conn_id conn, struct buffer **bo
     }
     if (client->sum == NULL) { client->sum = pushed_gradient_create(shard_chunks(&ps->shard)); }
     if (client->sum == NULL) {
-        out_of_memory(ps);
+        ps_shard_failed(ps);
         return NULL;
     }
     if (shard_is_updated(&ps->shard, client->sum)) {
@@ -187,11 +193,11 @@ static void measure(struct ps *ps)
 {
     assert(ps->core.measuring);
     struct measurement part;
-    shard_measure(&ps->shard, ps->actions.parts, ps->actions.part_count, &part);
-    if (norms_measured(&ps->norms, &part)) {
+    if (shard_measure(&ps->shard, ps->actions.parts, ps->actions.part_count, &part) &&
+        norms_measured(&ps->norms, &part)) {
         follow_up(ps, (struct ps_event){.type = PS_EV_MEASURED});
     } else {
-        out_of_memory(ps);
+        ps_shard_failed(ps);
     }
 }
 
@@ -235,7 +241,7 @@ static void apply_chunks(struct ps *ps, const struct ps_action *action)
         assert(conn.v == 0 || sums[i] != NULL);
     }
     if (!shard_begin_update(&ps->shard)) {
-        out_of_memory(ps);
+        ps_shard_failed(ps);
         return;
     }
     ps_kept_write(ps, action->step);
@@ -243,7 +249,10 @@ static void apply_chunks(struct ps *ps, const struct ps_action *action)
     const bool applied =
         shard_apply_chunks(&ps->shard, actions->parts, sums, actions->part_count, action->count);
     time_spent_add(TIME_APPLY, begun_ns);
-    assert(applied); /* All memory was acquired when it began. */
+    if (!applied) {
+        ps_shard_failed(ps);
+        return;
+    }
     FAILPOINT("ps.chunks_applied");
     follow_up(ps, (struct ps_event){.type = PS_EV_APPLIED});
 }
@@ -255,7 +264,7 @@ static void apply(struct ps *ps, uint64_t step)
     FAILPOINT("ps.before_apply");
     if (ps->core.config.norms) { norms_finish(&ps->norms, &ps->shard.config.optimizer); }
     if (!shard_begin_update(&ps->shard)) {
-        out_of_memory(ps);
+        ps_shard_failed(ps);
         return;
     }
     ps_kept_write(ps, step);
@@ -274,7 +283,7 @@ static void apply(struct ps *ps, uint64_t step)
         follow_up(ps, (struct ps_event){.type = PS_EV_APPLIED});
         return;
     }
-    out_of_memory(ps);
+    ps_shard_failed(ps);
 }
 
 static void load(struct ps *ps, const struct ps_action *action)
@@ -303,7 +312,7 @@ static void adopt(struct ps *ps)
 {
     assert(ps->now_ms >= ps->load_began_ms);
     if (!shard_adopt(&ps->shard, ps->incoming_updates)) {
-        out_of_memory(ps);
+        ps_shard_failed(ps);
         return;
     }
     shard_rows_adopt(&ps->rows);
@@ -333,6 +342,10 @@ static void save(struct ps *ps, const struct ps_action *action)
         request.blob_bytes =
             slice_clocks_encode(ps->core.clock, ps->config.job->train.slices, clocks);
         request.blob = clocks;
+    }
+    if (!request.kept && !shard_copy_state(&ps->shard)) {
+        ps_shard_failed(ps);
+        return;
     }
     log_debug("saving checkpoint %" PRIu64 " step=%" PRIu64, action->checkpoint, action->step);
     ps_kept_write(ps, ps->core.step);

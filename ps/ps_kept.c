@@ -7,10 +7,12 @@
 #include "common/job/strategy.h"
 #include "ps/ps_private.h"
 
-/* Exact steps without norms: a part of a norm that another ps has sent would be lost. */
+/* Exact steps without norms: a part of a norm that another ps has sent would be lost. The memory of
+ * a GPU is lost with the process. */
 static bool is_possible(const struct job *job, const struct optimizer *optimizer)
 {
-    return strategy_of_job(job)->exact_steps && !optimizer_needs_norms(optimizer);
+    return !job_ps_has_gpu(job) && strategy_of_job(job)->exact_steps &&
+           !optimizer_needs_norms(optimizer);
 }
 
 static size_t slot_size(uint64_t count, const struct optimizer *optimizer)
@@ -164,9 +166,9 @@ void ps_kept_arrays(struct ps *ps, enum ps_values values, uint64_t step)
     const bool arrays = values == VALUES_CHECKPOINT;
     assert(arrays || values == VALUES_EVALUATION);
     *(arrays ? &ps->kept_checkpoint : &ps->kept_evaluation) = step;
-    if (step != 0) {
-        shard_keep(&ps->shard, arrays);
-    } else {
+    if (step == 0) {
         shard_unkeep(&ps->shard, arrays);
+    } else if (!shard_keep(&ps->shard, arrays)) {
+        ps_shard_failed(ps);
     }
 }

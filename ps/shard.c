@@ -8,9 +8,9 @@
 #include "common/base/minmax.h"
 #include "common/faults/failpoint.h"
 #include "common/net/slots.h"
+#include "ps/shard_private.h"
 
 enum {
-    BLOCK = 8192,           /* Floats; a multiple of 16. */
     BLOCKS_APART = 16 * 17, /* Floats between two: not the same sets of the cache. */
     /* Fresh arrays of this size and more are written with stores that bypass the caches, where they
      * would displace each other, and which need not read what they overwrite: the values, and the
@@ -39,7 +39,7 @@ enum tn_status shard_open(struct shard *shard, const struct shard_config *config
     assert(config->chunk_bytes >= LINE_BYTES && config->chunk_bytes % LINE_BYTES == 0);
     assert(!config->no_answers || config->kept == NULL);
     *shard = (struct shard){.config = *config, .arrays = config->optimizer.arrays};
-    const size_t stride = BLOCK + BLOCKS_APART;
+    const size_t stride = SHARD_BLOCK + BLOCKS_APART;
     shard->sum = aligned_alloc(LINE_BYTES, (1 + shard->arrays) * stride * sizeof(float));
     if (shard->sum == NULL) {
         return error_set(error, TN_ENOMEM, "out of memory for a block of a gradient");
@@ -47,7 +47,11 @@ enum tn_status shard_open(struct shard *shard, const struct shard_config *config
     for (uint32_t a = 0; a < shard->arrays; a++) {
         shard->blocks[a] = shard->sum + (1 + a) * stride;
     }
-    return TN_OK;
+    const enum tn_status status = shard_device_open(shard, error);
+    if (status == TN_OK) { return TN_OK; }
+    free(shard->sum);
+    *shard = (struct shard){.gpu = NULL};
+    return status;
 }
 
 static void release_arrays(struct buffer *arrays[static OPTIMIZER_ARRAYS_MAX])
@@ -63,6 +67,8 @@ void shard_close(struct shard *shard)
     shard_release_all(shard);
     shard_discard_incoming(shard);
     shard_forget(shard);
+    shard_gpu_close(shard->gpu);
+    shard->gpu = NULL;
     free(shard->sum);
     shard->sum = NULL;
     memset(shard->blocks, 0, sizeof shard->blocks);
@@ -111,7 +117,9 @@ static bool acquire_arrays(const struct shard *shard, struct buffer *out[OPTIMIZ
 static bool acquire_next(struct shard *shard, struct buffer *out[OPTIMIZER_ARRAYS_MAX])
 {
     memset(out, 0, OPTIMIZER_ARRAYS_MAX * sizeof out[0]);
-    for (uint32_t a = 0; a < shard->arrays; a++) {
+    /* The state of a GPU has no others. */
+    const uint32_t arrays = shard->gpu != NULL ? 1 : shard->arrays;
+    for (uint32_t a = 0; a < arrays; a++) {
         const bool may_change = a > 0 || shard->config.no_answers;
         const bool in_place = may_change && buffer_is_exclusive(shard->current[a]);
         if (a == 0) { out[a] = shard_take_place(shard); }
@@ -144,44 +152,6 @@ static void fill_answer(const struct shard *shard, const float *values, const fl
     float *out = (float *)answer->data + offset;
     memcpy(out, values, count * sizeof *out);
     memcpy(out + shard->config.count, average, count * sizeof *out);
-}
-
-/* The floats from `offset` on of the sum in a slot, as far as its chunk reaches. */
-static const float *pushed_at(const struct shard *shard, uint32_t slot, uint64_t offset)
-{
-    const uint64_t chunk = shard->config.chunk_bytes / sizeof(float);
-    const struct pushed_gradient *source = shard->sources[slot];
-    assert(source != NULL && offset < shard->config.count);
-    assert(offset / chunk + source->count >= source->capacity && !source->ended);
-    if (source->array != NULL) { return (const float *)source->array->data + offset; }
-    return (const float *)source->chunks[offset / chunk]->data + offset % chunk;
-}
-
-/* The length of the block at `offset`, which is in one chunk. */
-static uint32_t block_at(const struct shard *shard, uint64_t offset)
-{
-    const uint64_t chunk = shard->config.chunk_bytes / sizeof(float);
-    uint64_t left = u64_min(shard->config.count - offset, chunk - offset % chunk);
-    return (uint32_t)u64_min(left, BLOCK);
-}
-
-/* Add up `count` floats at `offset` of the held sums in the order of `sums`. The pushed buffers are
- * only read, because a peer in the same process may have references on them, too. */
-static const float *sum_block(const struct shard *shard, const struct slice_sum *sums,
-                              uint32_t sum_count, uint32_t root, uint64_t offset, uint32_t count)
-{
-    assert(count >= 1 && count <= BLOCK);
-    if (sum_count == 0) { return pushed_at(shard, root, offset); }
-    struct sum_term terms[SLICES_MAX];
-    bool begun[SLICES_MAX] = {false};
-    for (uint32_t i = 0; i < sum_count; i++) {
-        const uint32_t left = sums[i].into, right = sums[i].from;
-        terms[i].left = begun[left] ? NULL : pushed_at(shard, left, offset);
-        terms[i].right = begun[right] ? NULL : pushed_at(shard, right, offset);
-        begun[left] = true;
-    }
-    shard->config.kernels->sum_tree(count, sum_count, terms, shard->sum);
-    return shard->sum;
 }
 
 /* The values of a block that changes in place: an update writes them apart from the old ones. */
@@ -227,60 +197,6 @@ static void update_block(const struct shard *shard, const float *gradient, uint6
     if (fills) { fill_answer(shard, out[0], out[shard->arrays - 1], answer, offset, count); }
 }
 
-/* `pushed`: see shard_apply_chunks(); NULL: all are in their slots. */
-static uint32_t plan_sums(struct shard *shard, const struct slice_node *parts,
-                          const struct pushed_gradient *const *pushed, uint32_t part_count,
-                          struct slice_node *whole, struct slice_sum sums[static SLICES_MAX])
-{
-    assert(part_count >= 1 && part_count <= shard->config.slices);
-    for (uint32_t i = 0; i < part_count; i++) {
-        const uint32_t slot = parts[i].first;
-        const bool is_held = pushed == NULL || pushed[i] == NULL;
-        shard->sources[slot] = is_held ? shard->slots[slot] : pushed[i];
-        assert(shard->sources[slot] != NULL);
-    }
-    *whole = slices_join(parts, part_count);
-    return slices_plan(shard->config.slices, *whole, parts, part_count, sums);
-}
-
-static void measure_block(struct shard *shard, const float *gradient, uint64_t offset,
-                          uint32_t count, struct measurement *out)
-{
-    const float *arrays[OPTIMIZER_ARRAYS_MAX] = {NULL};
-    for (uint32_t a = 0; a < shard->arrays; a++) {
-        arrays[a] = (const float *)shard->current[a]->data + offset;
-    }
-    measurement_add(out, &shard->config.optimizer, shard->updates, count, arrays, gradient);
-}
-
-void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t part_count,
-                   struct measurement *out)
-{
-    struct slice_node whole;
-    struct slice_sum sums[SLICES_MAX];
-    uint32_t sum_count = plan_sums(shard, parts, NULL, part_count, &whole, sums);
-    measurement_begin(out, shard->config.first, shard->config.count);
-    uint32_t count;
-    for (uint64_t offset = 0; offset < shard->config.count; offset += count) {
-        count = block_at(shard, offset);
-        const float *sum = sum_block(shard, sums, sum_count, whole.first, offset, count);
-        measure_block(shard, sum, offset, count, out);
-    }
-}
-
-void shard_measure_gradient(struct shard *shard, const struct shard_gradient *parts,
-                            uint32_t part_count, struct measurement *out)
-{
-    uint32_t count;
-    measurement_begin(out, shard->config.first, shard->config.count);
-    for (uint32_t i = 0; i < part_count; i++) {
-        for (uint64_t at = 0; at < parts[i].count; at += count) {
-            count = (uint32_t)u64_min(parts[i].count - at, BLOCK);
-            measure_block(shard, parts[i].values + at, parts[i].first + at, count, out);
-        }
-    }
-}
-
 bool shard_begin_update(struct shard *shard)
 {
     assert(shard->current[0] != NULL);
@@ -288,6 +204,7 @@ bool shard_begin_update(struct shard *shard)
     /* First, so that its memory is used again. */
     (void)shard_release_previous(shard);
     shard_release_former(shard);
+    shard_device_drop_state(shard);
     if (!acquire_next(shard, shard->next.arrays)) { return false; }
     shard->next.done = 0;
     if (shard->config.no_answers) { return true; }
@@ -309,7 +226,7 @@ void shard_in_place(const struct shard *shard, float *arrays[static OPTIMIZER_AR
 static uint64_t block_before(const struct shard *shard, uint64_t done, uint32_t *count)
 {
     const uint64_t chunk = shard->config.chunk_bytes / sizeof(float);
-    const uint64_t most = shard->config.kept != NULL ? (uint64_t)KEPT_BLOCK_FLOATS : BLOCK;
+    const uint64_t most = shard->config.kept != NULL ? (uint64_t)KEPT_BLOCK_FLOATS : SHARD_BLOCK;
     assert(done < shard->config.count);
     const uint64_t end = shard->config.count - done;
     const uint64_t first = u64_max((end - 1) / chunk * chunk, (end - 1) / most * most);
@@ -317,24 +234,36 @@ static uint64_t block_before(const struct shard *shard, uint64_t done, uint32_t 
     return first;
 }
 
-/* Update the last `until` floats, as far as they are not done. */
-static void apply_blocks(struct shard *shard, const struct slice_sum *sums, uint32_t sum_count,
+static bool apply_on_gpu(struct shard *shard, const struct slice_sum *sums, uint32_t sum_count,
+                         uint32_t root, uint64_t until)
+{
+    const uint64_t done = shard->next.done, begin = shard->config.count - until;
+    if (until <= done) { return true; }
+    if (!shard_device_apply(shard, sums, sum_count, root, begin, until - done)) { return false; }
+    shard->next.done = until;
+    return true;
+}
+
+/* Update the last `until` floats, as far as they are not done. False: shard->failure. */
+static bool apply_blocks(struct shard *shard, const struct slice_sum *sums, uint32_t sum_count,
                          uint32_t root, uint64_t until)
 {
     struct kept_memory *kept = shard->config.kept;
     struct shard_update *next = &shard->next;
     float *changed[OPTIMIZER_ARRAYS_MAX];
-    static_assert((int)KEPT_BLOCK_FLOATS <= (int)BLOCK, "the sum of a block fits");
+    static_assert((int)KEPT_BLOCK_FLOATS <= (int)SHARD_BLOCK, "the sum of a block fits");
     shard_in_place(shard, changed);
     uint32_t count;
+    if (shard->gpu != NULL) { return apply_on_gpu(shard, sums, sum_count, root, until); }
     for (; next->done < until; next->done += count) {
         const uint64_t offset = block_before(shard, next->done, &count);
-        const float *sum = sum_block(shard, sums, sum_count, root, offset, count);
+        const float *sum = shard_sum_block(shard, sums, sum_count, root, offset, count);
         update_block(shard, sum, offset, count, next->arrays, next->answer);
         if (kept != NULL) { kept_memory_note_block(kept, next->done, count); }
         FAILPOINT("ps.mid_apply");
         if (kept != NULL) { kept_memory_copy_block(kept, changed); }
     }
+    return true;
 }
 
 /* The next arrays become the current ones. */
@@ -355,8 +284,8 @@ bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t p
     struct slice_node whole;
     struct slice_sum sums[SLICES_MAX];
     if (!shard_begin_update(shard)) { return false; }
-    uint32_t sum_count = plan_sums(shard, parts, NULL, part_count, &whole, sums);
-    apply_blocks(shard, sums, sum_count, whole.first, shard->config.count);
+    uint32_t sum_count = shard_plan_sums(shard, parts, NULL, part_count, &whole, sums);
+    if (!apply_blocks(shard, sums, sum_count, whole.first, shard->config.count)) { return false; }
     for (uint32_t i = 0; i < part_count; i++) { shard_release(shard, parts[i].first); }
     end_update(shard);
     return true;
@@ -371,10 +300,9 @@ bool shard_apply_chunks(struct shard *shard, const struct slice_node *parts,
     const uint64_t chunk = shard->config.chunk_bytes / sizeof(float);
     assert(chunks >= 1 && chunks < shard_chunks(shard));
     if (!shard_begin_update(shard)) { return false; }
-    const uint32_t count = plan_sums(shard, parts, sums, part_count, &whole, plan);
+    const uint32_t count = shard_plan_sums(shard, parts, sums, part_count, &whole, plan);
     const uint64_t left = (shard_chunks(shard) - chunks) * chunk;
-    apply_blocks(shard, plan, count, whole.first, shard->config.count - left);
-    return true;
+    return apply_blocks(shard, plan, count, whole.first, shard->config.count - left);
 }
 
 bool shard_apply_gradient(struct shard *shard, const struct shard_gradient *parts,
@@ -382,13 +310,13 @@ bool shard_apply_gradient(struct shard *shard, const struct shard_gradient *part
 {
     uint64_t end = 0;
     uint32_t count;
-    assert(shard->config.kept == NULL);
+    assert(shard->config.kept == NULL && shard->gpu == NULL);
     if (!shard_begin_update(shard)) { return false; }
     for (uint32_t i = 0; i < part_count; i++) {
         assert(parts[i].first == end);
         end += parts[i].count;
         for (uint64_t at = 0; at < parts[i].count; at += count) {
-            count = (uint32_t)u64_min(parts[i].count - at, BLOCK);
+            count = (uint32_t)u64_min(parts[i].count - at, SHARD_BLOCK);
             update_block(shard, parts[i].values + at, parts[i].first + at, count,
                          shard->next.arrays, shard->next.answer);
         }
@@ -398,33 +326,6 @@ bool shard_apply_gradient(struct shard *shard, const struct shard_gradient *part
     buffer_release(shard->previous);
     shard->previous = NULL;
     return true;
-}
-
-/* -------------------------------------------------------------------- kept */
-
-void shard_keep(struct shard *shard, bool arrays)
-{
-    assert(shard->current[0] != NULL);
-    shard_unkeep(shard, arrays);
-    if (!arrays) {
-        assert(!shard->config.no_answers);
-        shard->kept_answer = buffer_retain(shard->answer);
-        return;
-    }
-    for (uint32_t a = 0; a < shard->arrays; a++) {
-        shard->kept_arrays[a] = buffer_retain(shard->current[a]);
-    }
-    shard->kept_updates = shard->updates;
-}
-
-void shard_unkeep(struct shard *shard, bool arrays)
-{
-    if (arrays) {
-        release_arrays(shard->kept_arrays);
-        return;
-    }
-    buffer_release(shard->kept_answer);
-    shard->kept_answer = NULL;
 }
 
 /* ----------------------------------------------------------------- loading */
@@ -455,6 +356,10 @@ bool shard_adopt(struct shard *shard, uint64_t updates)
     if (answers && answer != shard->incoming[0]) {
         fill_answer(shard, shard->incoming[0]->data, shard->incoming[shard->arrays - 1]->data,
                     answer, 0, shard->config.count);
+    }
+    if (shard->gpu != NULL && !shard_device_load(shard)) {
+        buffer_release(answer);
+        return false;
     }
     shard_forget(shard);
     shard->answer = answer;

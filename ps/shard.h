@@ -12,6 +12,9 @@
  * values and answers are complete until the update is, and the state is changed block by block,
  * each of which can be undone (ps/kept_memory.h).
  *
+ * On a GPU (ps/shard_gpu.h) the state is in its memory alone, and the values in both. Then there is
+ * no kept memory, and the functions that return false may have failed because of the GPU.
+ *
  * One pass over the shard does all of this: a block that fits the cache is summed, updated and
  * published before the next one is read.
  *
@@ -34,6 +37,7 @@
 #include "kernels/optimizer.h"
 #include "ps/kept_memory.h"
 #include "ps/pushed_gradient.h"
+#include "ps/shard_gpu.h"
 
 struct shard_config {
     const struct kernels *kernels; /* Outlives the shard. */
@@ -44,6 +48,7 @@ struct shard_config {
     uint64_t first, count;         /* Range of the flat vector, in floats. */
     uint32_t slices;               /* V */
     uint32_t chunk_bytes;          /* Chunks of pushed sums; a multiple of 64. */
+    struct shard_gpu_place gpu;    /* Without kept memory, and with answers. */
 };
 
 /* An update between its begin and its end. */
@@ -55,8 +60,10 @@ struct shard_update {
 
 struct shard {
     struct shard_config config;
-    uint32_t arrays;  /* Number of arrays: the values and the optimizer state. */
-    uint64_t updates; /* Applied since the beginning of training (Adam's t). */
+    struct shard_gpu *gpu; /* NULL: on the CPU. */
+    struct error failure;  /* The GPU's, if a function returned false; TN_OK: out of memory. */
+    uint32_t arrays;       /* Number of arrays: the values and the optimizer state. */
+    uint64_t updates;      /* Applied since the beginning of training (Adam's t). */
     /* One reference each, or NULL. Array 0 is the values. */
     struct buffer *current[OPTIMIZER_ARRAYS_MAX];
     /* The bodies of answers, with the values, followed by their average if there is one: of the
@@ -77,7 +84,8 @@ struct shard {
     float *sum, *blocks[OPTIMIZER_ARRAYS_MAX];
 };
 
-/* Open a shard without arrays. TN_ENOMEM: `shard` needs no closing. */
+/* Open a shard without arrays. TN_ENOMEM; TN_EDEVICE: the GPU failed, or has too little memory.
+ * Then `shard` needs no closing. */
 MUST_CHECK enum tn_status shard_open(struct shard *shard, const struct shard_config *config,
                                      struct error *error);
 /* Releases all references. A zeroed shard is allowed. */
@@ -108,16 +116,17 @@ struct pushed_gradient *shard_begin_push(struct shard *shard);
 void shard_release_all(struct shard *shard);
 
 /* Measure the current values and the gradient that `parts`, as in shard_apply(), sum up to: this
- * shard's part of the norms that the next update needs. */
-void shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t part_count,
-                   struct measurement *out);
+ * shard's part of the norms that the next update needs. False: out of memory, or the GPU failed. */
+MUST_CHECK bool shard_measure(struct shard *shard, const struct slice_node *parts,
+                              uint32_t part_count, struct measurement *out);
 
 /* Begin an update, unless one has begun: acquire what it needs, and release the answer of the step
  * before. False: out of memory; only that answer is lost. */
 bool shard_begin_update(struct shard *shard);
 
 /* Apply one update, which may have begun, by the sum of `parts`: disjoint nodes that together
- * are one node of the tree, in their slots, which are released. False: as above. */
+ * are one node of the tree, in their slots, which are released. False: as above, or the GPU
+ * failed. */
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count);
 /* The same for no more than the last `chunks` chunks of the shard: then the update stays begun. The
  * sum of `parts[i]` is `sums[i]` or, if that is NULL, in its slot; it has these chunks. No slot is
@@ -142,8 +151,12 @@ void shard_measure_gradient(struct shard *shard, const struct shard_gradient *pa
 MUST_CHECK bool shard_apply_gradient(struct shard *shard, const struct shard_gradient *parts,
                                      uint32_t part_count);
 
-/* Keep the current answer, or with `arrays` all current arrays, in place of those kept before. */
-void shard_keep(struct shard *shard, bool arrays);
+/* On a GPU: copy the state to the host, which has all current arrays until the next update begins.
+ * False: out of memory, or the GPU failed. */
+MUST_CHECK bool shard_copy_state(struct shard *shard);
+/* Keep the current answer, or with `arrays` all current arrays, in place of those kept before.
+ * False: as above; no arrays are kept. */
+MUST_CHECK bool shard_keep(struct shard *shard, bool arrays);
 void shard_unkeep(struct shard *shard, bool arrays);
 
 /* The arrays that the begun update changes in place; NULL: it does not change this one in place. */
@@ -169,7 +182,7 @@ bool shard_begin_load(struct shard *shard);
 /* Fill the incoming arrays: initial values, and zeros as the state. */
 void shard_load_initial(struct shard *shard, const struct variable_table *variables, uint64_t seed);
 /* The incoming arrays become the current ones, of `updates` updates. The shard then has no previous
- * answer. False: out of memory. */
+ * answer. False: out of memory, or the GPU failed. */
 bool shard_adopt(struct shard *shard, uint64_t updates);
 void shard_discard_incoming(struct shard *shard);
 /* Release the current arrays, the answers and all that is kept. */

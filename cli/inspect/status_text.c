@@ -94,7 +94,7 @@ static bool print_tasks(const struct status_view *view)
     struct table_column columns[ALWAYS + 3];
     struct table table;
     const uint32_t members = strategy_members(&view->job);
-    const bool has_gpus = job_has_gpus(&view->job);
+    const bool has_gpus = job_has_gpus(&view->job) || job_ps_has_gpu(&view->job);
     const bool has_threads = job_worker_threads(&view->job) > 1;
     size_t count = ALWAYS;
     memcpy(columns, all, sizeof all);

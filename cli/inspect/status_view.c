@@ -200,6 +200,7 @@ const char *status_task_state(const struct status_view *view, const struct statu
 
 uint32_t status_task_gpus(const struct status_view *view, const struct status_task *state)
 {
+    if (state->task.role == ROLE_PS) { return job_ps_has_gpu(&view->job) ? 1 : 0; }
     const bool has_gpus = state->task.role == ROLE_WORKER && job_has_gpus(&view->job);
     return has_gpus ? view->job.train.gpus : 0;
 }

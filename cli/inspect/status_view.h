@@ -62,8 +62,7 @@ uint64_t status_epoch(const struct status_view *view);
 /* The node of the chief record still holds its task. */
 bool status_has_chief(const struct status_view *view);
 
-/* How many GPUs the task computes with, as the job gives it; 0: it is not a worker, or the workers
- * compute on CPUs. */
+/* How many GPUs the task computes with, as the job gives it; 0: it computes on CPUs. */
 uint32_t status_task_gpus(const struct status_view *view, const struct status_task *state);
 /* On how many threads the task computes, as the job gives it; 0: it is not a worker, or on one. */
 uint32_t status_task_threads(const struct status_view *view, const struct status_task *state);

@@ -15,6 +15,7 @@
 #include "kernels/optimizer.h"
 #include "model/model.h"
 #include "ps/push_place.h"
+#include "ps/shard_gpu.h"
 #include "worker/compute_team.h"
 #include "worker/value_array.h"
 
@@ -127,17 +128,24 @@ static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint
                                 uint32_t pushes, bool norms)
 {
     const uint64_t bytes = parameters * sizeof(float);
-    const bool keeps = !norms && strategy_of_job(job)->exact_steps;
+    const bool on_gpu = job_ps_has_gpu(job);
+    const bool keeps = !norms && !on_gpu && strategy_of_job(job)->exact_steps;
     const bool saves = job->checkpoint.every_steps > 0 || job->checkpoint.every_seconds > 0;
     struct ps_memory ps = {.values = bytes,
                            .state = bytes * (arrays - 1),
                            .next = bytes,
                            .frames = u64_min(bytes, FRAMES_BYTES)};
     if (job->train.ema > 0) { ps.next += 4 * bytes; } /* Answers with both, of two steps. */
-    if (norms) { ps.frames += u64_min(bytes, COPIED_BYTES); }
+    if (norms || on_gpu) { ps.frames += u64_min(bytes, COPIED_BYTES); }
     ps.pushed = bytes * pushes;
     ps.saving = saves ? bytes * arrays : 0;
     if (saves && keeps && job_evaluate_every(job) > 0) { ps.saving += bytes; }
+    if (!on_gpu) { return ps; }
+    const struct shard_gpu_size size =
+        shard_gpu_size(parameters, arrays, job->train.slices, SHARD_GPU_PIECE);
+    ps.state = 0;
+    ps.device = size.device_bytes;
+    ps.pinned = size.pinned_bytes;
     return ps;
 }
 
@@ -208,7 +216,7 @@ static bool values_are_shared(const struct job *job, const struct variable_table
 {
     const struct optimizer optimizer = optimizer_of_job(job, variables);
     if (job->cluster.ps == 0 || strategy_members(job) > 1 || job->transport.lane == LANE_TCP ||
-        job->train.ema > 0 || !strategy_of_job(job)->exact_steps ||
+        job->train.ema > 0 || job_ps_has_gpu(job) || !strategy_of_job(job)->exact_steps ||
         optimizer_needs_norms(&optimizer)) {
         return false;
     }
@@ -387,7 +395,7 @@ enum tn_status memory_plan_make(const struct job *job, const struct variable_tab
 uint64_t memory_of_ps(const struct ps_memory *ps)
 {
     return PROCESS_BYTES + ps->values + ps->state + ps->next + ps->pushed + ps->frames +
-           ps->saving + ps->rows;
+           ps->saving + ps->rows + ps->pinned;
 }
 
 uint64_t memory_of_largest_ps(const struct memory_plan *plan)

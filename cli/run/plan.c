@@ -84,9 +84,13 @@ static bool print_worker(const struct memory_plan *memory, uint32_t member)
                   memory->has_data ? "" : " (unknown: they cannot be opened here)", rows) >= 0;
 }
 
-/* Nothing, if the workers compute on CPUs. */
+/* Nothing, if all nodes compute on CPUs. */
 static bool print_gpus(const struct job *job)
 {
+    if (job_ps_has_gpu(job) && printf("GPUs: one for each ps, that of ps:0 is /gpu:0, that of ps:1 "
+                                      "the next one of its host\n") < 0) {
+        return false;
+    }
     if (!job_has_gpus(job)) { return true; }
     if (job->train.gpus == 1) {
         return printf("GPUs: one for each worker, that of worker:0 is /gpu:0, that of worker:1 the "
@@ -101,13 +105,17 @@ static int print_memory(const struct job *job, const struct memory_plan *memory)
 {
     const struct ps_memory *ps = &memory->ps[0];
     int written = 0;
-    char rows[48] = "";
+    char rows[48] = "", gpu[80] = "";
+    if (ps->device > 0) {
+        snprintf(gpu, sizeof gpu, ", pinned %.1f; on its GPU %.1f MiB", mib(ps->pinned),
+                 mib(ps->device));
+    }
     if (ps->rows > 0) { snprintf(rows, sizeof rows, ", rows of tables %.1f", mib(ps->rows)); }
     if (memory->ps_count > 0) {
         written = printf("memory of ps:0    %.1f MiB: values %.1f, state %.1f, next step %.1f, "
-                         "pushed gradients %.1f, frames %.1f, while saving %.1f%s\n",
+                         "pushed gradients %.1f, frames %.1f, while saving %.1f%s%s\n",
                          mib(memory_of_ps(ps)), mib(ps->values), mib(ps->state), mib(ps->next),
-                         mib(ps->pushed), mib(ps->frames), mib(ps->saving), rows);
+                         mib(ps->pushed), mib(ps->frames), mib(ps->saving), rows, gpu);
     }
     if (written < 0 || !print_gpus(job)) { return TN_EXIT_IO; }
     for (uint32_t m = 0; m < memory->members; m++) {
@@ -181,11 +189,12 @@ static json_t *worker_json(const struct worker_memory *worker)
 
 static json_t *ps_json(const struct ps_memory *ps)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "total",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "total",
                      (json_int_t)memory_of_ps(ps), "values", (json_int_t)ps->values, "state",
                      (json_int_t)ps->state, "next_step", (json_int_t)ps->next, "pushed",
                      (json_int_t)ps->pushed, "frames", (json_int_t)ps->frames, "saving",
-                     (json_int_t)ps->saving, "rows", (json_int_t)ps->rows);
+                     (json_int_t)ps->saving, "rows", (json_int_t)ps->rows, "pinned",
+                     (json_int_t)ps->pinned, "device", (json_int_t)ps->device);
 }
 
 static json_t *memory_json(const struct memory_plan *memory, const struct sharded_memory *sharded)

@@ -10,6 +10,9 @@
 #include "cli/run/node.h"
 #include "cli/run/node_store.h"
 #include "common/base/log.h"
+#include "common/base/minmax.h"
+#include "kernels/cuda/library.h"
+#include "kernels/gpu/devices.h"
 #include "kernels/job_kernels.h"
 #include "kernels/kernels.h"
 #include "ps/kept_file.h"
@@ -18,6 +21,7 @@
 
 struct ps_parts {
     const struct kernels *kernels;
+    struct shard_gpu_place gpu; /* Zeros: updates are computed on the CPU. */
     struct node_store store;
     void *memory; /* The agent's, mapped; NULL: none. */
     size_t memory_bytes;
@@ -43,6 +47,23 @@ static void open_memory(struct ps_parts *parts, const struct node_setup *setup)
     }
 }
 
+/* As the workers do: task 0 has the first GPU, and after the last one the first one follows. */
+static enum tn_status open_gpu(struct ps_parts *parts, const struct node_setup *setup,
+                               struct error *error)
+{
+    uint32_t count = 0;
+    if (!job_ps_has_gpu(&setup->job)) { return TN_OK; }
+    /* An error is found again, and explained, when the GPU is opened. */
+    if (gpu_devices_count(&count, NULL) != TN_OK || count == 0) { count = 1; }
+    parts->gpu.number = setup->task.index % u32_min(count, CUDA_GPUS_MAX);
+    parts->gpu.piece = SHARD_GPU_PIECE;
+    enum tn_status status = cuda_library_open(parts->gpu.number, &parts->gpu.library, error);
+    if (status == TN_OK) { return TN_OK; }
+    /* A former process may still have had the memory: with this status, another one tries. */
+    if (status == TN_ENOMEM) { error->status = TN_EDEVICE; }
+    return error_context(error, "train.ps_kernels is cuda, and cpu has the same bits");
+}
+
 static enum tn_status open_ps(struct node_setup *setup, void **out, struct error *error)
 {
     struct ps_parts *parts = calloc(1, sizeof *parts);
@@ -50,6 +71,7 @@ static enum tn_status open_ps(struct node_setup *setup, void **out, struct error
     if (parts == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     parts->loans.fd = -1;
     enum tn_status status = kernels_open(job_kernels(&setup->job), &parts->kernels, error);
+    if (status == TN_OK) { status = open_gpu(parts, setup, error); }
     if (status == TN_OK) { open_memory(parts, setup); }
     if (parts->memory != NULL && !ps_kept_open(&parts->kept, parts->memory, &setup->job,
                                                &setup->variables, setup->task.index, parts->rows)) {
@@ -74,6 +96,7 @@ static enum tn_status run_ps(struct node_setup *setup, void *role, int *exit_cod
                                      .job = &setup->job,
                                      .variables = &setup->variables,
                                      .kernels = parts->kernels,
+                                     .gpu = parts->gpu,
                                      .kept = parts->memory != NULL ? &parts->kept : NULL,
                                      .store = store_thread_port(parts->store.thread),
                                      .place = parts->store.place,

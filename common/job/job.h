@@ -51,6 +51,9 @@ enum strategy_type {
     STRATEGY_TYPE_MIRROR,
     STRATEGY_TYPE_GROUP,
 };
+/* Where a ps updates its parameters. */
+enum job_ps_kernels { JOB_PS_KERNELS_CPU, JOB_PS_KERNELS_CUDA };
+
 enum job_kernels {
     JOB_KERNELS_PORTABLE,
     JOB_KERNELS_OPENBLAS,
@@ -221,6 +224,7 @@ struct job {
         enum job_precision precision;
         uint32_t gpus;    /* The number that each worker uses. */
         uint32_t threads; /* Likewise, of the CPU; 0: automatic. */
+        enum job_ps_kernels ps_kernels;
         uint64_t steps;
         uint32_t batch;  /* Global. */
         uint32_t slices; /* V */
@@ -330,6 +334,12 @@ void job_workers_text(const struct job *job, char text[static JOB_WORKERS_TEXT_M
 static inline uint32_t job_worker_threads(const struct job *job)
 {
     return job->train.threads == 0 ? 1 : job->train.threads;
+}
+
+/* Whether the ps update their parameters on GPUs. */
+static inline bool job_ps_has_gpu(const struct job *job)
+{
+    return job->train.ps_kernels == JOB_PS_KERNELS_CUDA;
 }
 
 /* Whether the workers compute on GPUs. */

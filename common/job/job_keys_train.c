@@ -6,6 +6,7 @@
 
 static const char *const modes[] = {"sync", "async", NULL};
 static const char *const kernels[] = {"portable", "openblas", "cuda", "cublas", NULL};
+static const char *const ps_kernels[] = {"cpu", "cuda", NULL};
 static const char *const precisions[] = {
     [JOB_PRECISION_FLOAT32] = "float32",
     [JOB_PRECISION_TF32] = "tf32",
@@ -208,6 +209,9 @@ static const struct json_field fields[] = {
         "computes the slices of a step. `0`: a worker of a cluster uses one, and a run in one "
         "process (`--local`) one for each processor, if there is enough work. The number does not "
         "change the result."),
+    NAME(FIELD_ENUM, "train.ps_kernels", train.ps_kernels, ps_kernels, CHANGEABLE,
+         "Where a ps updates its parameters, with the same bits: `cpu`, or `cuda`: on a "
+         "[GPU](gpu.md#a-ps-on-a-gpu), which has the state of the optimizer in its memory."),
     NUMBER(FIELD_UINT, "train.steps", train.steps, 1, MANY, CHANGEABLE,
            "The number of updates of the parameters until the job is done."),
     NUMBER(FIELD_UINT, "train.batch", train.batch, 1, 1 << 24, FIXED,

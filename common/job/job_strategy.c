@@ -202,6 +202,21 @@ static enum tn_status check_threads(const struct job *job, struct error *error)
                      job->train.threads, reason);
 }
 
+static enum tn_status check_ps_kernels(const struct job *job, struct error *error)
+{
+    const char *reason = NULL;
+    if (job->strategy.type == STRATEGY_TYPE_LOCAL) {
+        reason = "strategy.type is local (--local), which has no ps";
+    } else if (job->cluster.ps == 0 || job->strategy.type == STRATEGY_TYPE_MIRROR) {
+        reason = "the job has no ps: each worker updates all parameters on its CPU";
+    } else if (job->train.mode == TRAIN_ASYNC) {
+        reason = "train.mode is async, where each slice would be copied to the GPU and back";
+    }
+    if (!job_ps_has_gpu(job) || reason == NULL) { return TN_OK; }
+    return error_set(error, TN_EINVAL,
+                     "train.ps_kernels is cuda, but %s: give --set train.ps_kernels=cpu", reason);
+}
+
 /* Products with rounded operands are those of cuBLAS. */
 static enum tn_status check_precision(const struct job *job, struct error *error)
 {
@@ -220,6 +235,7 @@ enum tn_status job_check_strategy(const struct job *job, struct error *error)
     enum tn_status status = check_type(job, error);
     if (status == TN_OK) { status = check_gpus(job, error); }
     if (status == TN_OK) { status = check_threads(job, error); }
+    if (status == TN_OK) { status = check_ps_kernels(job, error); }
     if (status == TN_OK) { status = check_precision(job, error); }
     return status == TN_OK ? job_check_workers_per_process(job, error) : status;
 }

@@ -53,7 +53,8 @@ struct cuda_constants {
     X(lamb, 3)                                                                                     \
     X(average, 1)
 
-/* Arrays as in update.h: 0 is the values, which are not updated in place; the others may be. */
+/* Arrays as in update.h: 0 is the values. All may be updated in place, the values, too: owners that
+ * send them copy them first. */
 struct cuda_update {
     size_t count;
     struct cuda_constants constants;

@@ -53,6 +53,7 @@ class GpuCampaign(unittest.TestCase):
         for line in (r"^cuBLAS 13\.0\.0 .*/libcublas\.so\.13$", r"^kernels: update +[1-9]\d* compared, 0 differ", r"^update adam .* % of copy$",
                      r"^product large .* % of cuBLAS$", r"^training: cnn: digest of CPU and GPU +2 compared, 0 differ", r"^training: wide mlp: cuda singly +\S+ examples/s",
                      r"^training: wide mlp: cuda +\S+ examples/s$", r"^whole runs +[1-9]\d* compared, 0 differ",
+                     r"^kernels: updates of a ps +[1-9]\d* compared, 0 differ", r"^clusters with ps on the GPU, kills +[1-9]\d* compared, 0 differ",
                      r"^kernels: products by cuBLAS +[1-9]\d* compared, 0 differ",
                      r"^training: cnn: digest of two runs with cuBLAS +1 compared, 0 differ",
                      r"^product large 32 x 32 x 32, tf32 .* % of cuBLAS$", r"^product large 32 x 32 x 32, bf16 .* % of cuBLAS$",

@@ -136,7 +136,7 @@ static void test_updates_do_not_wait_for_readers(void **state)
     assert_ptr_not_equal(shard.current[0], lent);
     assert_true(((const float *)lent->data)[0] == first);
     buffer_release(lent);
-    shard_keep(&shard, false);
+    assert_true(shard_keep(&shard, false));
     hold(root);
     assert_true(shard_apply(&shard, &root, 1));
     assert_ptr_equal(shard.previous, shard.kept_answer);

@@ -57,7 +57,7 @@ static void test_norm_is_limited(void **state)
     float before = value(4321);
     for (uint32_t i = 0; i < 3; i++) { hold(parts[i]); }
     struct measurement part;
-    shard_measure(&shard, parts, 3, &part);
+    assert_true(shard_measure(&shard, parts, 3, &part));
     assert_true(norm_of(&part.whole) == norm_of(&norm));
     shard.config.optimizer.norm = norm_of(&part.whole);
     assert_true(shard_apply(&shard, parts, 3));
@@ -123,7 +123,7 @@ static void test_state_stays_in_its_buffer(void **state)
         assert_true(shard_apply(&shard, &(struct slice_node){0, V}, 1));
         assert_ptr_equal(shard.current[1], velocity);
     }
-    shard_keep(&shard, true);
+    assert_true(shard_keep(&shard, true));
     hold((struct slice_node){0, V});
     assert_true(shard_apply(&shard, &(struct slice_node){0, V}, 1));
     assert_ptr_not_equal(shard.current[1], velocity);
@@ -164,7 +164,7 @@ static float *large_steps(const struct kernels *kernels, enum optimizer_kind kin
             shard_hold(&shard, nodes[n].first,
                        pushed_gradient(pool, gradient, LARGE_COUNT, CHUNK_BYTES));
         }
-        if (step == 1) { shard_keep(&shard, true); }
+        if (step == 1) { assert_true(shard_keep(&shard, true)); }
         assert_true(shard_apply(&shard, nodes, 2));
     }
     float *all = malloc(shard.arrays * sizeof gradient);
@@ -245,7 +245,7 @@ static void test_answer_has_the_average(void **state)
         assert_memory_equal(answer + COUNT, shard.current[2]->data, COUNT * sizeof(float));
         assert_true((answer[17] == answer[COUNT + 17]) == (step == 0));
         struct buffer *before = shard.answer;
-        shard_keep(&shard, false);
+        assert_true(shard_keep(&shard, false));
         hold((struct slice_node){0, V});
         assert_true(shard_apply(&shard, &(struct slice_node){0, V}, 1));
         assert_ptr_equal(shard.previous, before);
@@ -268,7 +268,7 @@ static void test_ready_gradients_are_applied(void **state)
     first_parameter = 0;
     open_shard(OPTIMIZER_ADAM);
     hold(root);
-    shard_measure(&shard, &root, 1, &pushed);
+    assert_true(shard_measure(&shard, &root, 1, &pushed));
     shard.config.optimizer.norm = norm_of(&pushed.whole);
     assert_true(shard_apply(&shard, &root, 1));
     const uint32_t arrays = shard.arrays;

@@ -57,6 +57,14 @@ static void test_ps_holds_two_steps_and_all_pushes(void **state)
     assert_int_equal(plan.ps[0].saving, 96 * MIB);
     assert_int_equal(plan.ps[0].frames, 28 * MIB);
     job.train.clip_norm = 0;
+    job.train.ps_kernels = JOB_PS_KERNELS_CUDA; /* The state is in the memory of the GPU. */
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.ps[0].state, 0);
+    assert_int_equal(plan.ps[0].saving, 96 * MIB);
+    assert_in_range(plan.ps[0].device, 96 * MIB, (96 + 72) * MIB);
+    assert_in_range(plan.ps[0].pinned, 1, 80 * MIB);
+    assert_int_equal(plan.worker.shared, 0);
+    job.train.ps_kernels = JOB_PS_KERNELS_CPU;
     job.train.ema = 0.5;
     memory_plan_parameters(&job, &variables, &plan);
     assert_int_equal(plan.ps[0].pushed, 64 * MIB);

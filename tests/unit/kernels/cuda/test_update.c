@@ -62,7 +62,7 @@ static struct cuda_constants for_device(const struct optimizer_constants *c)
     };
 }
 
-/* One update; the state is updated in place where `in_place`. */
+/* One update; all arrays are updated in place where `in_place`. */
 static void compare_update(size_t number, const struct optimizer_constants *constants,
                            bool in_place)
 {
@@ -74,8 +74,8 @@ static void compare_update(size_t number, const struct optimizer_constants *cons
         in[i] = arrays[i] = any_floats(21 + i, COUNT);
         out[i] = allocate_floats(COUNT);
         update.in[i] = floats_to_device(in[i], COUNT);
-        update.out[i] = in_place && i > 0 ? (float *)(uintptr_t)update.in[i]
-                                          : device_memory(COUNT * sizeof(float));
+        update.out[i] =
+            in_place ? (float *)(uintptr_t)update.in[i] : device_memory(COUNT * sizeof(float));
     }
     update.gradient = floats_to_device(gradient, COUNT);
     of_cpu(number)(COUNT, constants, gradient, in, out);
