@@ -139,12 +139,15 @@ static void check_evaluated(const struct checker *checker, uint64_t step, const 
                  what, step, missing);
 }
 
-static void on_evaluation(struct checker *checker, const struct evaluation *evaluation)
+/* A chief that restores /run may remember an evaluation that its predecessor had rewound, so its
+ * order is not checked. */
+static void on_evaluation(struct checker *checker, const struct evaluation *evaluation,
+                          bool restored)
 {
     if (evaluation->step == STEP_NONE) { return; }
     pace_note(&checker->evaluations, evaluation->step);
     best_seen_evaluation(&checker->best, evaluation->step, evaluation->loss, evaluation->accuracy);
-    check_evaluated(checker, evaluation->step, "evaluation");
+    if (!restored) { check_evaluated(checker, evaluation->step, "evaluation"); }
 }
 
 /* The transaction that ends a run may commit its last checkpoint. */
@@ -364,8 +367,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     checker->run_lost = false;
     checker->has_run = true;
     if (sees_disks(checker)) { checker_check_kept(checker); }
-    /* A chief that restores /run may remember an evaluation that its predecessor had rewound. */
-    if (!restored) { on_evaluation(checker, &run.evaluation); }
+    on_evaluation(checker, &run.evaluation, restored);
     if (run.phase == RUN_DONE) { check_end(checker, &run); }
     if (run.phase == RUN_FAILED) { check_failure(checker, &run); }
 }
