@@ -69,11 +69,12 @@ class GpuCampaign(unittest.TestCase):
         (broken / "bin").mkdir(parents=True)
         for name in ("tanist", "emulated-gpu"):
             (broken / name).symlink_to(BUILD / name)
-        for name in ("bench_gpu", "test_kernels_cuda_update", "test_kernels_cuda_dropout", "test_kernels_cuda_launch_cublas"):
+        for name in ("bench_gpu", "test_kernels_cuda_update", "test_kernels_cuda_dropout", "test_ps_shard_gpu",
+                     "test_kernels_cuda_launch_cublas"):
             (broken / "bin" / name).symlink_to("/bin/false")
         code, text = self.campaign("--build", str(broken), "--sections", "kernels,speed,devices")
         self.assertEqual(code, 1, text)
-        self.assertIn("FAILED: kernels: update; kernels: dropout; kernels: products by cuBLAS; speed", text)
+        self.assertIn("FAILED: kernels: update; kernels: dropout; kernels: updates of a ps; kernels: products by cuBLAS; speed", text)
         self.assertIn("Tanist emulated GPU 0", text)
 
     def test_pack_has_all_that_is_needed(self):

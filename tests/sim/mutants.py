@@ -246,7 +246,7 @@ MUTANTS = [
     ("a chunk of values is copied to a wrong place", "worker/worker_actions.c",
      "    const size_t offset = (size_t)action->chunk * worker->ports.transport.chunk_bytes;", "    const size_t offset = 0;"),
     ("values count before their last chunk", "worker/training_loop.c", "    if (event->more) { return; }\n", ""),
-    ("a chunk of a push is summed at a wrong place", "ps/shard.c", "->chunks[offset / chunk]->data", "->chunks[0]->data"),
+    ("a chunk of a push is summed at a wrong place", "ps/shard_sums.c", "->chunks[offset / chunk]->data", "->chunks[0]->data"),
     ("the chunks of a push are kept as they arrive", "ps/pushed_gradient.c",
      "    const uint32_t place = pushed->capacity - ++pushed->count;", "    const uint32_t place = pushed->count++;"),
     ("a part of a gradient leaves too early", "worker/worker_push.c",
