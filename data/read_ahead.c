@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fault_signals.h"
 #include "common/cluster/slices.h"
 
 enum entry_state { ENTRY_EMPTY, ENTRY_QUEUED, ENTRY_READING, ENTRY_DONE };
@@ -88,9 +89,8 @@ static enum tn_status start_threads(struct read_ahead *ahead, struct error *erro
 {
     ahead->threads = calloc(ahead->config.threads + 1, sizeof *ahead->threads);
     if (ahead->threads == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    sigset_t all, before; /* Signals are for the process's other threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    fault_signals_block_others(&before);
     while (ahead->thread_count < ahead->config.threads &&
            pthread_create(&ahead->threads[ahead->thread_count], NULL, serve, ahead) == 0) {
         ahead->thread_count++;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/fault_signals.h"
 #include "common/base/log.h"
 #include "ps/store/store.h"
 #include "ps/store/store_folder.h"
@@ -138,9 +139,8 @@ static void *serve(void *ctx)
 /* Signals are for the main thread; they must not interrupt a write. */
 static int start_thread(struct saver *saver)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    fault_signals_block_others(&before);
     const int reason = pthread_create(&saver->thread, NULL, serve, saver);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return reason;

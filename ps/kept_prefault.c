@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stddef.h>
 
+#include "common/base/fault_signals.h"
 #include "common/base/thread_priority.h"
 
 static void *work(void *ctx)
@@ -16,13 +17,12 @@ static void *work(void *ctx)
 
 void kept_prefault_start(struct kept_prefault *prefault, struct kept_memory *kept, uint32_t count)
 {
-    sigset_t all, before;
+    sigset_t before;
     assert(count <= KEPT_SLOTS);
     *prefault = (struct kept_prefault){.slots = kept->slots, .count = count};
     if (count == 0) { return; }
     /* Signals are for the main thread. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    fault_signals_block_others(&before);
     prefault->started = pthread_create(&prefault->thread, NULL, work, prefault) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

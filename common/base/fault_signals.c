@@ -18,6 +18,14 @@ void fault_signals_set(sigset_t *out)
     for (size_t i = 0; i < COUNT; i++) { sigaddset(out, numbers[i]); }
 }
 
+void fault_signals_block_others(sigset_t *before)
+{
+    sigset_t others;
+    sigfillset(&others);
+    for (size_t i = 0; i < COUNT; i++) { sigdelset(&others, numbers[i]); }
+    (void)pthread_sigmask(SIG_SETMASK, &others, before);
+}
+
 /* The kernel's own signals have a positive si_code. abort() and raise() send one with si_pid of
  * this process; they send it again after the handler returns, or here. */
 static void on_signal(int number, siginfo_t *info, void *context)

@@ -1,4 +1,5 @@
 #include "common/base/thread_priority.h"
+#include "common/base/fault_signals.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -48,11 +49,10 @@ static void *go_and_return(void *out)
 bool thread_priority_can_return(void)
 {
     pthread_t thread;
-    sigset_t all, before;
+    sigset_t before;
     bool can = false;
     /* Signals are for the threads of the process. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    fault_signals_block_others(&before);
     const int failed = pthread_create(&thread, NULL, go_and_return, &can);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed != 0) { return false; }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/base/fault_signals.h"
 #include "common/base/minmax.h"
 
 enum { CHECKS_PER_READING = 32 /* Between two readings of the clock. */ };
@@ -127,9 +128,8 @@ static void *serve(void *context)
 
 static bool start_threads(struct thread_team *team)
 {
-    sigset_t all, before; /* Signals are for the process's other threads. */
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    fault_signals_block_others(&before);
     for (team->started = 1; team->started < team->count; team->started++) {
         struct member *member = &team->members[team->started];
         *member = (struct member){.team = team, .number = team->started};

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fault_signals.h"
 #include "common/base/log.h"
 #include "common/zk/zk_check.h"
 #include "common/zk/zk_probe.h"
@@ -350,9 +351,8 @@ static zhandle_t *open_handle(const char *connect, watcher_fn watcher, uint32_t 
     clientid_t id = {.client_id = session != NULL ? session->id : 0};
     if (session != NULL) { memcpy(id.passwd, session->password, sizeof id.passwd); }
     zoo_set_debug_level(ZOO_LOG_LEVEL_WARN);
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    fault_signals_block_others(&before);
     zhandle_t *handle = NULL;
     if (zk_threads_fit()) {
         handle = zookeeper_init2(connect, watcher, (int)timeout_ms, session != NULL ? &id : NULL,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "common/base/fault_signals.h"
 #include "common/base/files.h"
 #include "common/base/minmax.h"
 #include "common/faults/failpoint.h"
@@ -387,10 +388,9 @@ static void *work(void *argument)
  * threads that the process has anyway. */
 static unsigned start_helpers(struct pass *pass, pthread_t *helpers, unsigned count)
 {
-    sigset_t all, before;
+    sigset_t before;
     unsigned started = 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    fault_signals_block_others(&before);
     while (started < count && pthread_create(&helpers[started], NULL, work, pass) == 0) {
         started++;
     }

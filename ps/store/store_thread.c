@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fault_signals.h"
 #include "common/base/files.h"
 #include "common/faults/failpoint.h"
 #include "ps/store/store.h"
@@ -317,10 +318,8 @@ struct store_port store_thread_port(struct store_thread *thread)
 /* Signals are handled by the node's main thread. */
 static int create_without_signals(struct store_thread *thread)
 {
-    sigset_t all;
     sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    fault_signals_block_others(&before);
     int failed = pthread_create(&thread->thread, NULL, serve, thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed;

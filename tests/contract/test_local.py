@@ -59,8 +59,7 @@ class Local(Cli):
 
 
 class Data(Local):
-    def test_shorter_file_is_named(self):
-        """A file of data that becomes shorter during training ends the run with an error that names it."""
+    def check_shorter_file(self, directory, *options):
         rows = "".join(f"{i % 7},{i % 2}\n" for i in range(5000))
         data = self.folder / "rows.csv"
         data.write_text("x,y\n" + rows)
@@ -68,12 +67,22 @@ class Data(Local):
             "name": "rows", "model": {"type": "softmax", "outputs": 2},
             "data": {"format": "csv", "train": "rows.csv", "split": {"test": 0.1}, "label": {"column": "y"},
                      "columns": {"x": "number"}}, "train": {"steps": 100000000}}))
-        run = self.spawn("run", "--local", job, "--dir", "run", "-q")
-        self.wait_status("a step", lambda status: status["phase"] == "running" and status["step"] > 0)
+        run = self.spawn("run", "--local", job, "--dir", directory, "-q", *options)
+        self.wait_status("a step", lambda status: status["phase"] == "running" and status["step"] > 0,
+                         ["--dir", directory])
         data.write_text("")
         _, errors = run.communicate(timeout=patience(120))
         self.assertEqual(run.returncode, 6, errors)
         self.assertIn(f"{data} became shorter", errors)
+
+    def test_shorter_file_is_named(self):
+        """A file of data that becomes shorter during training ends the run with an error that names it."""
+        self.check_shorter_file("one", "--set", "train.threads=1")
+
+    def test_shorter_file_is_named_on_any_thread(self):
+        """The thread that computes a slice, or that reads it ahead, may be the first to find out."""
+        self.check_shorter_file("threads", "--set", "train.threads=4")
+        self.check_shorter_file("ahead", "--set", "train.threads=4", "--set", "data.threads=2")
 
 
 class Strategy(Local):
