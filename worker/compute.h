@@ -30,8 +30,9 @@ enum {
      * together, which stay in the caches. It needs one gradient, for any number of levels of the
      * tree. */
     COMPUTE_JOINED_EXAMPLES = 512,
-    /* The least work of a step for each thread, if their number is not given: some 0.1 ms. */
-    COMPUTE_THREAD_FLOPS = 4000000,
+    /* The least work of a step for each thread, if their number is not given: some 0.3 ms. On busy
+     * processors, threads with less lose more by waiting for each other than they gain. */
+    COMPUTE_THREAD_FLOPS = 32000000,
 };
 
 /* All pointers outlive the compute. `test` may be NULL: evaluations then have a digest only. */
