@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "agent/observe/event_text.h"
+#include "cli/run/memory_check.h"
 #include "cli/run/resume_change.h"
 #include "cli/run/training_parts.h"
 #include "cli/run/unused_folder.h"
 #include "cli/stop_signal.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/minmax.h"
 #include "common/base/thread_team.h"
 #include "common/job/early_stop.h"
 #include "local/local.h"
@@ -119,12 +121,16 @@ static void read_earlier(struct local_run *run, struct run *now)
 
 /* ------------------------------------------------------------------ running */
 
+enum { GRADIENTS_PART = 8 /* Of the machine's memory, for the gradients of automatic threads. */ };
+
 /* The rows of tables are added on one thread. */
 static uint32_t count_threads(const struct job *job, const struct variable_table *variables)
 {
     if (job->train.threads > 0) { return job->train.threads; }
     if (variables->row_table_count > 0 || job_has_gpus(job)) { return 1; }
-    return thread_team_processors();
+    const uint64_t gradient = u64_max(1, variables->parameter_count) * sizeof(float);
+    const uint64_t fit = memory_of_machine() / GRADIENTS_PART / gradient;
+    return (uint32_t)u64_max(1, u64_min(thread_team_processors(), fit));
 }
 
 static enum tn_status train(struct local_run *run, const struct training_parts *parts,
