@@ -121,7 +121,8 @@ static void read_earlier(struct local_run *run, struct run *now)
 
 /* ------------------------------------------------------------------ running */
 
-enum { GRADIENTS_PART = 8 /* Of the machine's memory, for the gradients of automatic threads. */ };
+/* The gradients of automatic threads get at most this part of the memory. */
+enum { GRADIENTS_PART = 8 };
 
 /* The rows of tables are added on one thread. */
 static uint32_t count_threads(const struct job *job, const struct variable_table *variables)
