@@ -5,9 +5,8 @@
  * most THREAD_TEAM_SPIN_NS, and then sleeps; it sleeps at once if there are more members than
  * processors.
  *
- * Threads: one owner; the others belong to the team, which block all signals but those of
- * faults. Blocking:
- * thread_team_run() until all members are done; thread_team_close() likewise.
+ * Threads: one owner; the others belong to the team, and block all signals but those of faults.
+ * Blocking: thread_team_run() until all members are done; thread_team_close() likewise.
  */
 #ifndef COMMON_BASE_THREAD_TEAM_H
 #define COMMON_BASE_THREAD_TEAM_H

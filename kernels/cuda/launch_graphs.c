@@ -31,7 +31,7 @@ struct part {
     size_t arguments_capacity;
     bool differs; /* From the graph, in more than arguments. */
     struct gpu_graph *graph;
-    struct gpu_graph_exec *exec; /* NULL: there is no graph. */
+    struct gpu_graph_exec *exec; /* NULL: not made yet, or discarded. */
 };
 
 struct gpu_graphs {

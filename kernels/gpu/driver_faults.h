@@ -12,10 +12,9 @@
 /*
  * Replace functions of the table by ones that call those which it has, pass the failpoints that
  * begin with "gpu.", and fail while `gpu_full` or `gpu_lost` of the process's struct fault_slot is
- * set. An injected error of a copy, a kernel, a graph or a wait is
- * sticky: these calls, and allocations,
- * return it from then on, for all GPUs of the process. In a build without failpoints nothing is
- * replaced. Call it before the table is shared; another call forgets the error.
+ * set. An injected error of a copy, a kernel, a graph or a wait is sticky: these calls, and
+ * allocations, return it from then on, for all GPUs of the process. In a build without failpoints
+ * nothing is replaced. Call it before the table is shared; another call forgets the error.
  */
 void gpu_driver_add_faults(struct gpu_driver *driver);
 

@@ -35,7 +35,7 @@ struct gpu_graph_functions {
     /* Start the kernels that are held back. Where it is called, and where other functions are, must
      * be equal in all runs: otherwise, graphs are made again. */
     enum tn_status (*cut)(struct error *error);
-    /* The same; kernels are no longer held back, also after a failure. */
+    /* As cut(), and hold back no more kernels, even if it fails. */
     enum tn_status (*end)(struct error *error);
 };
 

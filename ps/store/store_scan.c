@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "common/base/fault_signals.h"
 #include "common/base/files.h"
 #include "common/base/minmax.h"
+#include "common/base/thread_team.h"
 #include "common/faults/failpoint.h"
 #include "ps/store/store_private.h"
 
@@ -431,9 +431,7 @@ static enum tn_status run_workers(struct pass *pass, unsigned threads, struct er
 
 unsigned store_scan_threads(uint64_t bytes)
 {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) { return 1; }
-    const uint64_t most = u64_min((uint64_t)CPU_COUNT(&set), STORE_SCAN_THREADS_MAX);
+    const uint64_t most = u64_min(thread_team_processors(), STORE_SCAN_THREADS_MAX);
     return (unsigned)u64_max(1, u64_min(most, bytes / BYTES_PER_THREAD));
 }
 

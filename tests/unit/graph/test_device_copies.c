@@ -16,11 +16,11 @@
 #include "graph/program.h"
 #include "kernels/cuda/library.h"
 #include "tests/portable/networks.h"
+#include "tests/unit/kernels/gpu/emulated_skip.h"
 
 enum {
     STEPS = 2,
     SLICES = 2,
-    SKIPPED = 77,
     GPU_FAILED = 719,
     EXTREMES = 3 /* The first orders. */
 };
@@ -318,15 +318,7 @@ static int open_backends(void **state)
 
 int main(void)
 {
-    const char *libraries = getenv("LD_LIBRARY_PATH");
-    if (libraries == NULL || strstr(libraries, "emulated-gpu") == NULL) {
-        print_message("skipped: LD_LIBRARY_PATH does not name the emulated driver\n");
-        return SKIPPED;
-    }
-#if defined(__SANITIZE_THREAD__)
-    print_message("skipped: one thread with fibers, which take minutes under ThreadSanitizer\n");
-    return SKIPPED;
-#endif
+    if (is_skipped(false)) { return SKIPPED; }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_orders_have_the_bits_of_the_cpu),
         cmocka_unit_test(each_missing_wait_is_found),

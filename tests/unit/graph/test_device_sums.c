@@ -16,8 +16,9 @@
 #include "graph/program.h"
 #include "kernels/cuda/library.h"
 #include "tests/portable/networks.h"
+#include "tests/unit/kernels/gpu/emulated_skip.h"
 
-enum { GPUS = 2, SLICES = 2, VECTORS = SLICES + 1, SKIPPED = 77, GPU_FAILED = 719 };
+enum { GPUS = 2, SLICES = 2, VECTORS = SLICES + 1, GPU_FAILED = 719 };
 
 static const char *const orders[] = {
     "devices=2,order=late",          "devices=2,order=copies",        "devices=2,order=kernels",
@@ -263,15 +264,7 @@ static int open_backends(void **state)
 
 int main(void)
 {
-    const char *libraries = getenv("LD_LIBRARY_PATH");
-    if (libraries == NULL || strstr(libraries, "emulated-gpu") == NULL) {
-        print_message("skipped: LD_LIBRARY_PATH does not name the emulated driver\n");
-        return SKIPPED;
-    }
-#if defined(__SANITIZE_THREAD__)
-    print_message("skipped: one thread with fibers, which take minutes under ThreadSanitizer\n");
-    return SKIPPED;
-#endif
+    if (is_skipped(false)) { return SKIPPED; }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_of_two_gpus_have_the_bits_of_the_cpu),
         cmocka_unit_test(a_missing_event_before_a_copy_is_found),

@@ -19,9 +19,10 @@
 #include "common/base/minmax.h"
 #include "common/base/random.h"
 #include "ps/shard.h"
+#include "tests/unit/kernels/gpu/emulated_skip.h"
 #include "tests/unit/ps/pushed_gradient.h"
 
-enum { SKIPPED = 77, CHUNK_BYTES = 3072, CHUNK = CHUNK_BYTES / 4, PIECE = 1024, STEPS = 3 };
+enum { CHUNK_BYTES = 3072, CHUNK = CHUNK_BYTES / 4, PIECE = 1024, STEPS = 3 };
 
 static const char *const orders[] = {"order=late", "order=copies", "order=kernels",
                                      "order=random,seed=1", "order=random,seed=2"};
@@ -191,21 +192,6 @@ static inline const struct slice_node *single_slices(uint32_t count)
     static struct slice_node nodes[SLICES_MAX];
     for (uint32_t i = 0; i < count; i++) { nodes[i] = (struct slice_node){i, 1}; }
     return nodes;
-}
-
-/* Whether there is no driver, or no time: prints why. */
-static inline bool is_skipped(void)
-{
-    const char *libraries = getenv("LD_LIBRARY_PATH");
-    if (!is_real() && (libraries == NULL || strstr(libraries, "emulated-gpu") == NULL)) {
-        print_message("skipped: LD_LIBRARY_PATH does not name the emulated driver\n");
-        return true;
-    }
-#if defined(__SANITIZE_THREAD__)
-    print_message("skipped: one thread with fibers, which take minutes under ThreadSanitizer\n");
-    return true;
-#endif
-    return false;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -17,8 +17,9 @@
 #include "kernels/cuda/emulated_driver.h"
 #include "kernels/cuda/library.h"
 #include "tests/portable/networks.h"
+#include "tests/unit/kernels/gpu/emulated_skip.h"
 
-enum { STEPS = 2, SLICES = 2, RUNS = STEPS * SLICES, SKIPPED = 77, FLOATS = 64 };
+enum { STEPS = 2, SLICES = 2, RUNS = STEPS * SLICES, FLOATS = 64 };
 
 static const struct cuda_library *library;
 static const struct backend *cuda;
@@ -268,15 +269,7 @@ static int open_library(void **state)
 
 int main(void)
 {
-    const char *libraries = getenv("LD_LIBRARY_PATH");
-    if (libraries == NULL || strstr(libraries, "emulated-gpu") == NULL) {
-        print_message("skipped: LD_LIBRARY_PATH does not name the emulated driver\n");
-        return SKIPPED;
-    }
-#if defined(__SANITIZE_THREAD__)
-    print_message("skipped: one thread with fibers, which take minutes under ThreadSanitizer\n");
-    return SKIPPED;
-#endif
+    if (is_skipped(false)) { return SKIPPED; }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_kernels_make_other_graphs),
         cmocka_unit_test(other_calls_cut_kernels),
