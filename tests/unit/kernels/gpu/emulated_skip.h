@@ -14,8 +14,7 @@
 
 enum { SKIPPED = 77 };
 
-/* Whether the test cannot run here; prints the reason. `any_driver`: the machine's driver will do.
- */
+/* Whether the test cannot run here; prints the reason. `any_driver`: any CUDA driver will do. */
 static inline bool is_skipped(bool any_driver)
 {
     const char *libraries = getenv("LD_LIBRARY_PATH");
