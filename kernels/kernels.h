@@ -43,12 +43,16 @@ struct kernels {
 
     /* into[i] += from[i]. Exact. */
     void (*add)(size_t count, const float *from, float *into);
-    /* out[i] = the sum of element i of the arrays in `terms`, one or more, in their order.
+    /* out[i] = the sum of element at + i of the arrays in `terms`, one or more, in their order.
      * Exact. */
-    void (*sum_tree)(size_t count, uint32_t term_count, const struct sum_term *terms, float *out);
+    void (*sum_tree)(size_t at, size_t count, uint32_t term_count, const struct sum_term *terms,
+                     float *out);
     /* out[i] = values[i], written past the caches: for arrays that are read again only after others
-     * would have displaced them. Exact. */
+     * would have displaced them. Other threads may read them after stream_fence(). Exact. */
     void (*stream)(size_t count, const float *values, float *out);
+    /* Order what stream() has stored before later stores, as the release of a lock alone does
+     * not. */
+    void (*stream_fence)(void);
     /* Whether none of the values is an infinity or a NaN. Exact. */
     bool (*all_finite)(size_t count, const float *values);
     /* out[i] = bytes[i] / 255. Exact. */

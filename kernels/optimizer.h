@@ -112,6 +112,12 @@ struct optimizer_part optimizer_part_at(const struct optimizer *optimizer, uint6
 /* For `average`, which updates the moving average by the new values, if there is one. */
 struct optimizer_constants optimizer_moving_average(const struct optimizer *optimizer);
 
+/* Update `count` elements of a part, or fewer; otherwise as optimizer_apply(). */
+void optimizer_apply_part(const struct optimizer *optimizer, const struct kernels *kernels,
+                          const struct optimizer_part *part, uint64_t count, const float *gradient,
+                          const float *const in[static OPTIMIZER_ARRAYS_MAX],
+                          float *const out[static OPTIMIZER_ARRAYS_MAX]);
+
 /* out[a][i] of step + 1 from gradient[i] and in[a][i] of `step`, where element 0 is parameter
  * `first` of the flat vector. The state, arrays 1 and above, may be updated in place: out[a] is
  * in[a]. Otherwise no array of `out` overlaps another array. */

@@ -34,8 +34,8 @@ static void reference_add(size_t count, const float *from, float *into)
     for (size_t i = 0; i < count; i++) { into[i] += from[i]; }
 }
 
-static void reference_sum_tree(size_t count, uint32_t term_count, const struct sum_term *terms,
-                               float *out)
+static void reference_sum_tree(size_t at, size_t count, uint32_t term_count,
+                               const struct sum_term *terms, float *out)
 {
     for (size_t i = 0; i < count; i++) {
         float sums[SUM_WAITING_MAX];
@@ -43,8 +43,8 @@ static void reference_sum_tree(size_t count, uint32_t term_count, const struct s
         for (uint32_t t = 0; t < term_count; t++) {
             const struct sum_term *term = &terms[t];
             assert(depth >= (uint32_t)(term->left == NULL) + (term->right == NULL));
-            float right = term->right != NULL ? term->right[i] : sums[--depth];
-            float left = term->left != NULL ? term->left[i] : sums[--depth];
+            float right = term->right != NULL ? term->right[at + i] : sums[--depth];
+            float left = term->left != NULL ? term->left[at + i] : sums[--depth];
             assert(depth < SUM_WAITING_MAX);
             sums[depth++] = left + right;
         }
@@ -56,6 +56,11 @@ static void reference_sum_tree(size_t count, uint32_t term_count, const struct s
 static void reference_stream(size_t count, const float *values, float *out)
 {
     for (size_t i = 0; i < count; i++) { out[i] = values[i]; }
+}
+
+/* Ordinary stores need none. */
+static void reference_stream_fence(void)
+{
 }
 
 static bool reference_all_finite(size_t count, const float *values)
@@ -176,6 +181,7 @@ const struct kernels *kernels_reference(void)
         .add = reference_add,
         .sum_tree = reference_sum_tree,
         .stream = reference_stream,
+        .stream_fence = reference_stream_fence,
         .all_finite = reference_all_finite,
         .divide_bytes = reference_divide_bytes,
         .scale = reference_scale,

@@ -165,7 +165,7 @@ static struct buffer *add(const struct tensors *tensors, struct buffer *const sl
     out = buffer_acquire(tensors->pool, bytes);
     if (out == NULL) { return NULL; }
     out->size = bytes;
-    tensors->kernels->sum_tree(bytes / sizeof(float), sum_count, terms, out->data);
+    tensors->kernels->sum_tree(0, bytes / sizeof(float), sum_count, terms, out->data);
     return out;
 }
 

@@ -12,10 +12,6 @@
 
 enum {
     BLOCKS_APART = 16 * 17, /* Floats between two: not the same sets of the cache. */
-    /* Fresh arrays of this size and more are written with stores that bypass the caches, where they
-     * would displace each other, and which need not read what they overwrite: the values, and the
-     * state while a save has the old one. */
-    STREAM_BYTES = 4 * 1024 * 1024,
     LINE_BYTES = 64,
 };
 
@@ -143,60 +139,6 @@ static struct buffer *acquire_answer(const struct shard *shard,
     return acquire(shard, shard_answer_bytes(shard), shard_line(shard));
 }
 
-/* Copy `count` floats of the values and their average to `offset` of the answer. */
-static void fill_answer(const struct shard *shard, const float *values, const float *average,
-                        const struct buffer *answer, uint64_t offset, uint64_t count)
-{
-    assert(shard->arrays >= 2);
-    assert(offset + count <= shard->config.count);
-    float *out = (float *)answer->data + offset;
-    memcpy(out, values, count * sizeof *out);
-    memcpy(out + shard->config.count, average, count * sizeof *out);
-}
-
-/* The values of a block that changes in place: an update writes them apart from the old ones. */
-static void copy_values(const struct shard *shard, const struct buffer *values, uint64_t offset,
-                        uint32_t count)
-{
-    assert(offset + count <= shard->config.count);
-    memcpy((float *)values->data + offset, shard->blocks[0], count * sizeof(float));
-}
-
-/* In kept memory, what changes in place is written to its block; see apply_blocks(). */
-static void update_block(const struct shard *shard, const float *gradient, uint64_t offset,
-                         uint32_t count, struct buffer *const fresh[OPTIMIZER_ARRAYS_MAX],
-                         const struct buffer *answer)
-{
-    assert(offset + count <= shard->config.count);
-    const struct kernels *kernels = shard->config.kernels;
-    const struct kept_memory *kept = shard->config.kept;
-    const bool fills = answer != NULL && answer != fresh[0];
-    const bool replaces = gradient == (const float *)fresh[0]->data + offset;
-    const bool streams = !fills && (array_bytes(shard) >= STREAM_BYTES || replaces);
-    const float *in[OPTIMIZER_ARRAYS_MAX] = {NULL};
-    float *out[OPTIMIZER_ARRAYS_MAX] = {NULL}, *streamed[OPTIMIZER_ARRAYS_MAX] = {NULL};
-    for (uint32_t a = 0; a < shard->arrays; a++) {
-        assert(shard->current[a] != NULL);
-        assert(fresh[a] != NULL);
-        in[a] = (const float *)shard->current[a]->data + offset;
-        out[a] = (float *)fresh[a]->data + offset;
-        if (fresh[a] == shard->current[a]) {
-            if (kept != NULL) { out[a] = kept_memory_block(kept, a); }
-            if (a == 0) { out[a] = shard->blocks[a]; }
-        } else if (streams) {
-            streamed[a] = out[a];
-            out[a] = shard->blocks[a];
-        }
-    }
-    optimizer_apply(&shard->config.optimizer, kernels, shard->updates, shard->config.first + offset,
-                    count, gradient, in, out);
-    for (uint32_t a = 0; a < shard->arrays; a++) {
-        if (streamed[a] != NULL) { kernels->stream(count, out[a], streamed[a]); }
-    }
-    if (fresh[0] == shard->current[0]) { copy_values(shard, fresh[0], offset, count); }
-    if (fills) { fill_answer(shard, out[0], out[shard->arrays - 1], answer, offset, count); }
-}
-
 bool shard_begin_update(struct shard *shard)
 {
     assert(shard->current[0] != NULL);
@@ -250,6 +192,7 @@ static bool apply_blocks(struct shard *shard, const struct slice_sum *sums, uint
 {
     struct kept_memory *kept = shard->config.kept;
     struct shard_update *next = &shard->next;
+    struct block_gradient gradient;
     float *changed[OPTIMIZER_ARRAYS_MAX];
     static_assert((int)KEPT_BLOCK_FLOATS <= (int)SHARD_BLOCK, "the sum of a block fits");
     shard_in_place(shard, changed);
@@ -257,8 +200,8 @@ static bool apply_blocks(struct shard *shard, const struct slice_sum *sums, uint
     if (shard->gpu != NULL) { return apply_on_gpu(shard, sums, sum_count, root, until); }
     for (; next->done < until; next->done += count) {
         const uint64_t offset = block_before(shard, next->done, &count);
-        const float *sum = shard_sum_block(shard, sums, sum_count, root, offset, count);
-        update_block(shard, sum, offset, count, next->arrays, next->answer);
+        shard_pushed_gradient(shard, sums, sum_count, root, offset, &gradient);
+        shard_update_block(shard, &gradient, offset, count, next->arrays, next->answer);
         if (kept != NULL) { kept_memory_note_block(kept, next->done, count); }
         FAILPOINT("ps.mid_apply");
         if (kept != NULL) { kept_memory_copy_block(kept, changed); }
@@ -308,6 +251,7 @@ bool shard_apply_chunks(struct shard *shard, const struct slice_node *parts,
 bool shard_apply_gradient(struct shard *shard, const struct shard_gradient *parts,
                           uint32_t part_count)
 {
+    struct block_gradient gradient = {.term_count = 0};
     uint64_t end = 0;
     uint32_t count;
     assert(shard->config.kept == NULL && shard->gpu == NULL);
@@ -317,8 +261,9 @@ bool shard_apply_gradient(struct shard *shard, const struct shard_gradient *part
         end += parts[i].count;
         for (uint64_t at = 0; at < parts[i].count; at += count) {
             count = (uint32_t)u64_min(parts[i].count - at, SHARD_BLOCK);
-            update_block(shard, parts[i].values + at, parts[i].first + at, count,
-                         shard->next.arrays, shard->next.answer);
+            gradient.values = parts[i].values + at;
+            shard_update_block(shard, &gradient, parts[i].first + at, count, shard->next.arrays,
+                               shard->next.answer);
         }
     }
     assert(end == shard->config.count);
@@ -354,8 +299,8 @@ bool shard_adopt(struct shard *shard, uint64_t updates)
     struct buffer *answer = answers ? acquire_answer(shard, shard->incoming) : NULL;
     if (answers && answer == NULL) { return false; }
     if (answers && answer != shard->incoming[0]) {
-        fill_answer(shard, shard->incoming[0]->data, shard->incoming[shard->arrays - 1]->data,
-                    answer, 0, shard->config.count);
+        shard_fill_answer(shard, shard->incoming[0]->data, shard->incoming[shard->arrays - 1]->data,
+                          answer, 0, shard->config.count);
     }
     if (shard->gpu != NULL && !shard_device_load(shard)) {
         buffer_release(answer);

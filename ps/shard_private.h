@@ -17,10 +17,32 @@ uint32_t shard_plan_sums(struct shard *shard, const struct slice_node *parts,
 const float *shard_pushed_at(const struct shard *shard, uint32_t slot, uint64_t offset);
 /* The length of the block at `offset`, which is in one chunk. */
 uint32_t shard_block_at(const struct shard *shard, uint64_t offset);
-/* The sum of `count` floats at `offset`, valid until the next call. The pushed buffers are only
- * read, because a peer in the same process may have references on them, too. */
-const float *shard_sum_block(const struct shard *shard, const struct slice_sum *sums,
-                             uint32_t sum_count, uint32_t root, uint64_t offset, uint32_t count);
+/* The gradient of a block in one chunk: an array, or a sum of arrays. */
+struct block_gradient {
+    const float *values; /* If `term_count` is 0. */
+    uint32_t term_count;
+    struct sum_term terms[SLICES_MAX];
+};
+
+/* The gradient of the block at `offset`. The pushed buffers are only read, because a peer in the
+ * same process may have references on them, too. */
+void shard_pushed_gradient(const struct shard *shard, const struct slice_sum *sums,
+                           uint32_t sum_count, uint32_t root, uint64_t offset,
+                           struct block_gradient *out);
+/* `count` floats of a gradient from float `at` of its block on, valid until the next call. */
+const float *shard_gradient_at(const struct shard *shard, const struct block_gradient *gradient,
+                               uint32_t at, uint32_t count);
+
+/* ------------------------------------------------------------ shard_block.c */
+
+/* Update `count` floats at `offset`, at most SHARD_BLOCK, to the arrays `fresh` and to `answer`,
+ * which may be NULL. State in place is written to the blocks of kept memory, if there is one. */
+void shard_update_block(struct shard *shard, const struct block_gradient *gradient, uint64_t offset,
+                        uint32_t count, struct buffer *const fresh[OPTIMIZER_ARRAYS_MAX],
+                        const struct buffer *answer);
+/* Copy `count` floats of the values and their average to `offset` of an answer with both. */
+void shard_fill_answer(const struct shard *shard, const float *values, const float *average,
+                       const struct buffer *answer, uint64_t offset, uint64_t count);
 
 /* --------------------------------------------------------------- shard_device.c: on a GPU */
 

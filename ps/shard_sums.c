@@ -21,20 +21,27 @@ uint32_t shard_block_at(const struct shard *shard, uint64_t offset)
     return (uint32_t)u64_min(left, SHARD_BLOCK);
 }
 
-const float *shard_sum_block(const struct shard *shard, const struct slice_sum *sums,
-                             uint32_t sum_count, uint32_t root, uint64_t offset, uint32_t count)
+void shard_pushed_gradient(const struct shard *shard, const struct slice_sum *sums,
+                           uint32_t sum_count, uint32_t root, uint64_t offset,
+                           struct block_gradient *out)
 {
-    assert(count >= 1 && count <= SHARD_BLOCK);
-    if (sum_count == 0) { return shard_pushed_at(shard, root, offset); }
-    struct sum_term terms[SLICES_MAX];
+    out->term_count = sum_count;
+    out->values = sum_count == 0 ? shard_pushed_at(shard, root, offset) : NULL;
     bool begun[SLICES_MAX] = {false};
     for (uint32_t i = 0; i < sum_count; i++) {
         const uint32_t left = sums[i].into, right = sums[i].from;
-        terms[i].left = begun[left] ? NULL : shard_pushed_at(shard, left, offset);
-        terms[i].right = begun[right] ? NULL : shard_pushed_at(shard, right, offset);
+        out->terms[i].left = begun[left] ? NULL : shard_pushed_at(shard, left, offset);
+        out->terms[i].right = begun[right] ? NULL : shard_pushed_at(shard, right, offset);
         begun[left] = true;
     }
-    shard->config.kernels->sum_tree(count, sum_count, terms, shard->sum);
+}
+
+const float *shard_gradient_at(const struct shard *shard, const struct block_gradient *gradient,
+                               uint32_t at, uint32_t count)
+{
+    assert(count >= 1 && count <= SHARD_BLOCK);
+    if (gradient->term_count == 0) { return gradient->values + at; }
+    shard->config.kernels->sum_tree(at, count, gradient->term_count, gradient->terms, shard->sum);
     return shard->sum;
 }
 
@@ -85,11 +92,12 @@ bool shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t
     if (measures_state(&shard->config.optimizer) && !shard_copy_state(shard)) { return false; }
     uint32_t sum_count = shard_plan_sums(shard, parts, NULL, part_count, &whole, sums);
     measurement_begin(out, shard->config.first, shard->config.count);
+    struct block_gradient gradient;
     uint32_t count;
     for (uint64_t offset = 0; offset < shard->config.count; offset += count) {
         count = shard_block_at(shard, offset);
-        const float *sum = shard_sum_block(shard, sums, sum_count, whole.first, offset, count);
-        measure_block(shard, sum, offset, count, out);
+        shard_pushed_gradient(shard, sums, sum_count, whole.first, offset, &gradient);
+        measure_block(shard, shard_gradient_at(shard, &gradient, 0, count), offset, count, out);
     }
     return true;
 }

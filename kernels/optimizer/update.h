@@ -52,7 +52,9 @@
 #ifndef KERNELS_OPTIMIZER_UPDATE_H
 #define KERNELS_OPTIMIZER_UPDATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/job/job.h"
 
@@ -76,9 +78,33 @@ typedef void optimizer_kernel(size_t count, const struct optimizer_constants *co
                               const float *const in[static OPTIMIZER_ARRAYS_MAX],
                               float *const out[static OPTIMIZER_ARRAYS_MAX]);
 
+struct sum_term; /* kernels/tree_sum.h */
+
+/*
+ * An update in one pass over memory: the gradient is added and used in pieces that stay in the
+ * first-level cache, and results may go past the caches. The bits are those of sum_tree() of
+ * kernels/kernels.h, then `update`.
+ */
+struct fused_update {
+    size_t count;
+    const struct optimizer_constants *constants;
+    /* The gradient is gradient[at + i] or, if there are terms, the sum of element at + i of their
+     * arrays. */
+    size_t at;
+    const float *gradient;
+    uint32_t term_count;
+    const struct sum_term *terms;
+    /* As of `update`, but out[0] may be one of the arrays in `terms`. */
+    const float *in[OPTIMIZER_ARRAYS_MAX];
+    float *out[OPTIMIZER_ARRAYS_MAX];
+    bool streams[OPTIMIZER_ARRAYS_MAX]; /* out[a] is written as by stream(), and not in place. */
+};
+typedef void optimizer_fused_kernel(const struct fused_update *update);
+
 struct optimizer_kernels {
     optimizer_kernel *update[OPTIMIZER_KINDS];
-    optimizer_kernel *average; /* May be in place. */
+    optimizer_fused_kernel *update_fused[OPTIMIZER_KINDS]; /* NULL: use `update`. */
+    optimizer_kernel *average;                             /* May be in place. */
 };
 
 /* The change u of LAMB, of values in[0] with the state in[1] and in[2]. */

@@ -25,7 +25,7 @@ def has_module(root, test):
     """tests/unit/ps/test_step.c has ps/step.c; tests/unit/sim/test_x.c has tests/sim/x.c."""
     folder, name = re.fullmatch(r"tests/unit/(?:(.*)/)?test_(\w+)\.c", test).groups()
     places = [Path(root, folder or ""), Path(root, "tests", folder or "")]
-    return any((place / f"{name}{suffix}").exists() for place in places for suffix in (".c", ".h"))
+    return any((place / f"{name}{suffix}").exists() for place in places for suffix in (".c", ".h", ".inc"))
 
 
 def check(args):

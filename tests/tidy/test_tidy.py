@@ -71,6 +71,7 @@ CASES = (
     ("layout", {"ps/step.c": "", "tests/unit/ps/test_step.c": "/* ps/step.c: all of it. */\n"}, None),
     ("layout", {"ps/step.c": "", "tests/unit/ps/test_step.c": "/* A step. */\n"}, None),
     ("layout", {"tests/sim/net.c": "", "tests/unit/sim/test_net.c": ""}, None),
+    ("layout", {"kernels/stream.inc": "", "tests/unit/kernels/test_stream.c": ""}, None),
     ("layout", {"ps/step.c": "", "tests/unit/ps/test_stop.c": ""}, "there is no module ps/stop.c"),
     ("layout", {"ps/a.h": "/* worker/a.h: moved. */\n"}, "its first line names worker/a.h; write ps/a.h"),
     ("layout", {"ps/a.h": "/* A header. */\n"}, "begin with /* ps/a.h: ..."),

@@ -42,7 +42,7 @@ static void open_shard(enum optimizer_kind kind)
     job.train.clip_norm = clip_norm;
     job.train.ema = ema;
     pool = buffer_pool_create(0);
-    struct shard_config config = {.kernels = kernels_reference(),
+    struct shard_config config = {.kernels = kernels_cpu(),
                                   .optimizer = optimizer_of_job(&job, &variables),
                                   .pool = pool,
                                   .first = first_parameter,

@@ -163,7 +163,7 @@ static void sums_over_trees_have_the_bits_of_the_cpu(void **state)
         struct cuda_sum_term *list = to_device(of_device, used * sizeof *of_device);
         float *out = device_memory(TREE_COUNT * sizeof *out);
         library->kernels->sum_tree(TREE_COUNT, used, list, out);
-        kernels_cpu()->sum_tree(TREE_COUNT, used, terms, expected);
+        kernels_cpu()->sum_tree(0, TREE_COUNT, used, terms, expected);
         expect_floats("sum_tree", out, expected, TREE_COUNT);
         library->release(list);
     }
