@@ -18,7 +18,7 @@ struct entry {
     enum tn_status status; /* Valid in ENTRY_DONE, as the error is. */
     struct error error;
     struct fields fields; /* Owned; as many as the slice's program reads. */
-    uint64_t *indices;
+    uint64_t *indices;    /* [examples of the slice]; owned. */
 };
 
 struct read_ahead {
@@ -28,7 +28,6 @@ struct read_ahead {
     bool stopping;
     uint32_t thread_count;
     pthread_t *threads;
-    uint64_t *indices; /* The taker's. */
     struct entry entries[];
 };
 
@@ -100,6 +99,16 @@ static enum tn_status start_threads(struct read_ahead *ahead, struct error *erro
     return error_set(error, TN_ENOMEM, "a thread that reads data cannot be created");
 }
 
+static bool reserve_indices(struct read_ahead *ahead)
+{
+    for (uint32_t v = 0; v < ahead->config.slices; v++) {
+        struct entry *entry = &ahead->entries[v];
+        entry->indices = calloc((size_t)examples_of(ahead, v) + 1, sizeof *entry->indices);
+        if (entry->indices == NULL) { return false; }
+    }
+    return true;
+}
+
 enum tn_status read_ahead_open(const struct read_ahead_config *config, struct read_ahead **out,
                                struct error *error)
 {
@@ -111,8 +120,7 @@ enum tn_status read_ahead_open(const struct read_ahead_config *config, struct re
     (void)pthread_mutex_init(&ahead->mutex, NULL);
     (void)pthread_cond_init(&ahead->queued, NULL);
     (void)pthread_cond_init(&ahead->done, NULL);
-    ahead->indices = calloc(config->batch / config->slices + 1, sizeof *ahead->indices);
-    enum tn_status status = ahead->indices != NULL ? start_threads(ahead, error)
+    enum tn_status status = reserve_indices(ahead) ? start_threads(ahead, error)
                                                    : error_set(error, TN_ENOMEM, "out of memory");
     if (status == TN_OK) {
         *out = ahead;
@@ -146,7 +154,6 @@ void read_ahead_close(struct read_ahead *ahead)
     (void)pthread_cond_destroy(&ahead->done);
     (void)pthread_mutex_destroy(&ahead->mutex);
     free(ahead->threads);
-    free(ahead->indices);
     free(ahead);
 }
 
@@ -183,9 +190,8 @@ static bool reserve(const struct read_ahead *ahead, uint32_t slice, const struct
 {
     const uint32_t count = examples_of(ahead, slice);
     const struct sizes sizes = sizes_of(ahead->config.dataset, count);
-    if (entry->indices == NULL) { entry->indices = calloc(count, sizeof *entry->indices); }
-    return entry->indices != NULL && RESERVE(inputs) && RESERVE(input_bytes) && RESERVE(labels) &&
-           RESERVE(wide_labels) && RESERVE(targets) && RESERVE(keys);
+    return RESERVE(inputs) && RESERVE(input_bytes) && RESERVE(labels) && RESERVE(wide_labels) &&
+           RESERVE(targets) && RESERVE(keys);
 }
 
 static void copy_field(void *to, const void *from, size_t size)
@@ -246,7 +252,7 @@ enum tn_status read_ahead_take(struct read_ahead *ahead, uint64_t step, uint32_t
     struct entry *entry = &ahead->entries[slice];
     enum tn_status status = claim(ahead, entry, step)
                                 ? copy_entry(ahead, entry, fields, error)
-                                : gather(ahead, step, slice, ahead->indices, fields, error);
+                                : gather(ahead, step, slice, entry->indices, fields, error);
     if (status != TN_OK || ahead->thread_count == 0) { return status; }
     /* Without memory for them, the next examples are gathered when they are taken. */
     if (reserve(ahead, slice, fields, entry)) { put(ahead, entry, ENTRY_QUEUED, step + 1); }
@@ -261,7 +267,7 @@ enum tn_status read_ahead_keys(struct read_ahead *ahead, uint64_t step, uint32_t
     struct entry *entry = &ahead->entries[slice];
     if (!claim(ahead, entry, step)) {
         if (!reserve(ahead, slice, fields, entry)) {
-            return gather(ahead, step, slice, ahead->indices, &keys, error);
+            return gather(ahead, step, slice, entry->indices, &keys, error);
         }
         entry->status = gather(ahead, step, slice, entry->indices, &entry->fields, &entry->error);
     }

@@ -4,7 +4,8 @@
  * All are what dataset_gather() gives for (step, slice): reading ahead changes when rows are read,
  * and nothing else. A slice that moves to another worker drops its entry.
  *
- * Threads: one takes; the others belong to the object. Blocking: read_ahead_take() on the disk.
+ * Threads: several may take different slices at the same time; those that read ahead belong to the
+ * object. Blocking: read_ahead_take() on the disk.
  */
 #ifndef DATA_READ_AHEAD_H
 #define DATA_READ_AHEAD_H
