@@ -100,11 +100,6 @@ struct sparse_place *sparse_sort(uint64_t count, struct sparse_place *places,
     return arrays.sorted;
 }
 
-static void add_row(uint32_t width, const float *restrict row, float *restrict sum)
-{
-    for (uint32_t c = 0; c < width; c++) { sum[c] += row[c]; }
-}
-
 uint64_t sparse_sum(const struct sparse_place *sorted, uint64_t count, const float *gradients,
                     uint32_t width, uint64_t *out_keys, float *out)
 {
@@ -113,7 +108,7 @@ uint64_t sparse_sum(const struct sparse_place *sorted, uint64_t count, const flo
     for (uint64_t i = 0; i < count; i++) {
         const float *row = gradients + (uint64_t)sorted[i].position * width;
         if (i > 0 && sorted[i].key == sorted[i - 1].key) {
-            add_row(width, row, out + (sums - 1) * width);
+            sparse_add_row(width, row, out + (sums - 1) * width);
             continue;
         }
         out_keys[sums] = sorted[i].key;
@@ -146,7 +141,7 @@ uint64_t sparse_merge(struct sparse_rows left, struct sparse_rows right, uint32_
         float *sum = out + sums * width;
         out_keys[sums] = has_left ? left_key : right_key;
         short_copy(sum, rows[has_left], width * sizeof *sum);
-        if (left_key == right_key) { add_row(width, rows[0], sum); }
+        if (left_key == right_key) { sparse_add_row(width, rows[0], sum); }
         l += has_left;
         r += has_right;
         sums++;

@@ -30,6 +30,12 @@ struct sparse_place {
     uint32_t position;
 };
 
+/* sum = sum + row, column by column. */
+static inline void sparse_add_row(uint32_t width, const float *restrict row, float *restrict sum)
+{
+    for (uint32_t c = 0; c < width; c++) { sum[c] += row[c]; }
+}
+
 /* Sort by key; equal keys keep their order. `room` has `count` elements, too. Returns the sorted
  * array, one of the two. */
 struct sparse_place *sparse_sort(uint64_t count, struct sparse_place *places,
