@@ -103,6 +103,19 @@ void slice_rows_close(struct slice_rows *rows)
     free(rows);
 }
 
+uint64_t slice_rows_bytes(const struct variable_table *variables, uint32_t examples)
+{
+    uint64_t positions = 0, floats = 0, places = 0;
+    for (uint32_t t = 0; t < variables->row_table_count; t++) {
+        const uint64_t own = examples * variables->row_tables[t].keys;
+        positions = u64_max(positions, own);
+        floats = u64_max(floats, own * variables->row_tables[t].width);
+        places += own;
+    }
+    return (places + positions) * sizeof(struct sparse_place) + 2 * positions * sizeof(uint64_t) +
+           2 * floats * sizeof(float);
+}
+
 /* ---------------------------------------------------------------- positions */
 
 /* The lookups of one table in a program, one after another. */

@@ -30,6 +30,8 @@ struct slice_rows;
 MUST_CHECK enum tn_status slice_rows_open(const struct model *model, uint32_t examples,
                                           struct slice_rows **out, struct error *error);
 void slice_rows_close(struct slice_rows *rows); /* NULL is allowed. */
+/* Its memory, in bytes, for a model with these variables. */
+uint64_t slice_rows_bytes(const struct variable_table *variables, uint32_t examples);
 
 /* Fill the rows of a program, whose keys are in its fields, before it runs. Rows of TN_KEY_NONE are
  * zeros.

@@ -29,13 +29,6 @@ enum tn_status table_training_check(const struct job *job, const char *table, st
                          "train.gpus=1",
                          job->train.gpus, table);
     }
-    if (job->train.threads > 1) {
-        return error_set(error, TN_EINVAL,
-                         "train.threads is %" PRIu32
-                         ", but the rows of the table '%s' are added on one thread only: give "
-                         "--set train.threads=1, and more workers",
-                         job->train.threads, table);
-    }
     if (job->train.clip_norm > 0) {
         return error_set(error, TN_EINVAL,
                          "train.clip_norm is %g, which is not defined with the table '%s': remove "

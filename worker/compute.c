@@ -54,12 +54,14 @@ static enum tn_status open_training(struct compute *compute, struct error *error
 static enum tn_status open_reader(struct compute *compute, struct error *error)
 {
     const struct job *job = compute->config.job;
+    compute->reader = compute->config.reader;
+    if (compute->reader != NULL) { return TN_OK; }
     const struct read_ahead_config config = {
         .dataset = compute->config.train,
         .order = {job->seed, compute->config.train->examples, job->data.shuffle},
         .batch = job->train.batch,
         .slices = job->train.slices,
-        .threads = job->data.threads,
+        .threads = job->data.threads * compute_team_members(compute),
     };
     return read_ahead_open(&config, &compute->reader, error);
 }
@@ -78,8 +80,8 @@ enum tn_status compute_open(struct compute *compute, const struct compute_config
     }
     enum tn_status status =
         compute_team_programs(config, config->member, &compute->config.programs, error);
-    if (status == TN_OK) { status = open_reader(compute, error); }
     if (status == TN_OK) { status = open_training(compute, error); }
+    if (status == TN_OK) { status = open_reader(compute, error); }
     if (status == TN_OK && config->rows != NULL) {
         status = row_sums_open(&config->model->table, &compute->spare_rows, error);
     }
@@ -97,7 +99,7 @@ void compute_close(struct compute *compute)
     }
     row_sums_close(&compute->spare_rows);
     training_close(compute->training);
-    read_ahead_close(compute->reader);
+    if (compute->config.reader == NULL) { read_ahead_close(compute->reader); }
     *compute = (struct compute){0};
 }
 
@@ -481,17 +483,4 @@ double compute_node_loss(const struct compute *compute)
 {
     assert(compute->sum != NULL);
     return compute->losses[0];
-}
-
-/* ------------------------------------------------------------------ losses */
-
-double compute_train_loss(const struct compute *compute, uint64_t step)
-{
-    return recent_losses_mean(&compute->recent, step);
-}
-
-void compute_reset(struct compute *compute)
-{
-    compute->recent = (struct recent_losses){0};
-    compute->has_gradient = false;
 }

@@ -49,10 +49,12 @@ struct compute_config {
      * 1: one; the first of them, and the number of this compute among them (worker/compute_team.h).
      */
     uint32_t gpus, first_gpu, member;
-    /* With other programs and without tables: the threads of the CPU that compute a node together,
-     * 0 or 1: one. `fewer_threads`: less of them where each would have too little to do. */
+    /* With other programs: the threads of the CPU that compute a node together, 0 or 1: one.
+     * `fewer_threads`: less of them where each would have too little to do. */
     uint32_t threads;
     bool fewer_threads;
+    /* The reader of the first member of a team; NULL: this compute opens its own. */
+    struct read_ahead *reader;
     /* It computes no gradients, so it needs no memory for them. */
     bool evaluates_only;
     /* The run's folder, for what evaluations give besides loss and accuracy:
@@ -158,13 +160,16 @@ const struct row_sums *compute_node_rows(const struct compute *compute);
  * before. */
 void compute_take_node_rows(struct compute *compute, struct row_sums *out);
 
-/* Name the rows of tables that the slice `slice` of `step` reads, or those of the test set: they
- * must be in `config.rows` before it is computed or evaluated. Errors of the data and of the sink.
- */
-MUST_CHECK enum tn_status compute_list_slice(struct compute *compute, uint64_t step, uint32_t slice,
-                                             const struct row_sink *sink, struct error *error);
+/* Name the rows of tables that these slices of `step` read, or those of the test set: they must be
+ * in `config.rows` before they are computed or evaluated. Errors of the data and of the sink. */
+MUST_CHECK enum tn_status compute_list_slices(struct compute *compute, uint64_t step,
+                                              const struct slice_set *slices,
+                                              const struct row_sink *sink, struct error *error);
 MUST_CHECK enum tn_status compute_list_test(struct compute *compute, const struct row_sink *sink,
                                             struct error *error);
+/* For worker/compute_team.c: read the examples of a slice into the reader. An error is found again
+ * when it is listed. */
+void compute_read_keys(struct compute *compute, uint64_t step, uint32_t slice);
 /* The rows that the first `examples` of a test set read, `chunk` at a time: the training has
  * evaluations of this size, and of the size of the last part. */
 MUST_CHECK enum tn_status compute_list_examples(struct training *training,

@@ -1,4 +1,5 @@
-/* Evaluation: loss, accuracy and other metrics on the test set, and the digest of the values. */
+/* Losses of recent steps, and evaluation: loss, accuracy and other metrics on the test set, and the
+ * digest of the values. */
 #include <assert.h>
 #include <math.h>
 
@@ -9,6 +10,17 @@
 #include "worker/compute.h"
 #include "worker/compute_team.h"
 #include "worker/evaluation_details.h"
+
+double compute_train_loss(const struct compute *compute, uint64_t step)
+{
+    return recent_losses_mean(&compute->recent, step);
+}
+
+void compute_reset(struct compute *compute)
+{
+    compute->recent = (struct recent_losses){0};
+    compute->has_gradient = false;
+}
 
 static void add_details(const struct training *training, const struct fields *fields,
                         uint32_t count, struct evaluation_details *details)

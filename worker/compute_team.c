@@ -4,12 +4,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "graph/device_sums.h"
-#include "kernels/gpu/devices.h"
+#include "kernels/sparse/row_tree.h"
 
 /* A member adds elements in parts that stay in its cache. */
 enum { TILE = 4096, LINE = 16 /* Floats. */ };
@@ -39,59 +38,15 @@ struct compute_team {
     /* These belong to the node that is computed. */
     struct piece pieces[SLICES_MAX];
     uint32_t piece_count;
-    struct slice_sum additions[SLICES_MAX]; /* They name pieces by their first slices. */
+    struct slice_sum additions[SLICES_MAX]; /* They name pieces by their numbers. */
     uint32_t addition_count;
-    uint32_t piece_of_slice[SLICES_MAX];
     struct compute_loss losses[SLICES_MAX];
+    /* Without tables unused. The rows of each piece; their sum, whose memory is apart from that of
+     * the leader's slices, as these need less; and how they are added. */
+    struct row_sums rows[SLICES_MAX], sum_of_rows;
+    struct row_tree row_tree;
     struct team_member members[];
 };
-
-/* ------------------------------------------------------------ the choice of GPUs */
-
-#define NUMBERED(name)                                                                             \
-    {                                                                                              \
-        name, name ":0", name ":1", name ":2", name ":3", name ":4", name ":5", name ":6",         \
-            name ":7", name ":8", name ":9", name ":10", name ":11", name ":12", name ":13",       \
-            name ":14", name ":15"                                                                 \
-    }
-
-enum { NAMES = 16 };
-
-/* The kernels of a GPU by its number, behind those of the first one; NULL: others. */
-static const char *const *find_names(const char *programs)
-{
-    static const char *const names[][1 + NAMES] = {
-        NUMBERED("cuda"),
-        NUMBERED("cublas"),
-        NUMBERED("cublas-tf32"),
-        NUMBERED("cublas-bf16"),
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(names[i][0], programs) == 0) { return names[i] + 1; }
-    }
-    return NULL;
-}
-
-enum tn_status compute_team_programs(const struct compute_config *config, uint32_t member,
-                                     const char **programs, struct error *error)
-{
-    const char *const *names = find_names(config->programs);
-    uint32_t count = 0;
-    *programs = config->programs;
-    if (names == NULL) { return TN_OK; }
-    /* An error is found again, and explained, when the first GPU is opened. */
-    if (gpu_devices_count(&count, NULL) != TN_OK || count == 0) { return TN_OK; }
-    if (config->gpus > count) {
-        return error_set(error, TN_ENOENT,
-                         "train.gpus is %" PRIu32 ", but the driver shows %" PRIu32
-                         " GPU%s to this worker: give --set train.gpus=%" PRIu32
-                         ", or let CUDA_VISIBLE_DEVICES list more",
-                         config->gpus, count, count == 1 ? "" : "s", count);
-    }
-    count = u32_min(count, NAMES);
-    *programs = names[(config->first_gpu + member) % count];
-    return TN_OK;
-}
 
 /* ------------------------------------------------------------ pieces */
 
@@ -174,12 +129,32 @@ static enum tn_status open_member(struct compute_team *team, uint32_t number,
     if (config.gpus > 1) { config.test = NULL; }
     config.details = NULL;
     config.member = number;
+    config.reader = leader->reader;
     enum tn_status status = compute_open(&member->own, &config, error);
     if (status != TN_OK) { return status; }
     member->own.losses_of_slices = team->losses;
     member->compute = &member->own;
     member->chunk.training = member->own.training;
     return TN_OK;
+}
+
+static enum tn_status open_rows(struct compute_team *team, struct error *error)
+{
+    const struct variable_table *variables = &team->leader->config.model->table;
+    const uint64_t counts = row_tree_counts(team->count, variables);
+    team->row_tree = (struct row_tree){.parts = team->rows,
+                                       .additions = team->additions,
+                                       .members = team->count,
+                                       .sum = &team->sum_of_rows};
+    team->row_tree.counts = calloc(counts + 1, sizeof *team->row_tree.counts);
+    return team->row_tree.counts != NULL ? TN_OK : error_set(error, TN_ENOMEM, "out of memory");
+}
+
+static void close_rows(struct compute_team *team)
+{
+    for (uint32_t i = 0; i < SLICES_MAX; i++) { row_sums_close(&team->rows[i]); }
+    row_sums_close(&team->sum_of_rows);
+    free(team->row_tree.counts);
 }
 
 static void close_sums(struct compute_team *team)
@@ -211,8 +186,7 @@ static enum tn_status open_sums(struct compute_team *team, const struct compute 
     return TN_OK;
 }
 
-/* With threads of the CPU, `fewer_threads` leaves out those that would have too little work. */
-static uint32_t count_members(const struct compute *leader)
+uint32_t compute_team_members(const struct compute *leader)
 {
     const struct compute_config *config = &leader->config;
     if (config->gpus > 1) { return config->gpus; }
@@ -228,7 +202,7 @@ static uint32_t count_members(const struct compute *leader)
 
 enum tn_status compute_team_open(struct compute *leader, struct error *error)
 {
-    const uint32_t count = count_members(leader);
+    const uint32_t count = compute_team_members(leader);
     if (count == 1) { return TN_OK; }
     struct compute_team *team = calloc(1, sizeof *team + count * sizeof team->members[0]);
     if (team == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
@@ -244,6 +218,7 @@ enum tn_status compute_team_open(struct compute *leader, struct error *error)
             status = error_context(error, "%s %" PRIu32 " of %u", unit, i + 1, count);
         }
     }
+    if (status == TN_OK) { status = open_rows(team, error); }
     if (status == TN_OK) { status = open_sums(team, leader, error); }
     if (status == TN_OK) { status = thread_team_open(count, &team->threads, error); }
     if (status == TN_OK) {
@@ -259,6 +234,7 @@ void compute_team_close(struct compute_team *team)
     if (team == NULL) { return; }
     thread_team_close(team->threads);
     close_sums(team);
+    close_rows(team);
     for (uint32_t i = 1; i < team->count; i++) { compute_close(&team->members[i].own); }
     for (uint32_t i = 0; i < SLICES_MAX; i++) { buffer_release(team->buffers[i]); }
     free(team);
@@ -267,6 +243,32 @@ void compute_team_close(struct compute_team *team)
 struct thread_team *compute_team_threads(const struct compute_team *team)
 {
     return team == NULL || team->leader->config.gpus > 1 ? NULL : team->threads;
+}
+
+/* The slices that the members read. */
+struct reading {
+    struct compute_team *team;
+    uint64_t step;
+    const struct slice_set *slices;
+};
+
+static void read_slices_of(void *context, uint32_t number)
+{
+    const struct reading *reading = context;
+    const struct compute_team *team = reading->team;
+    const uint32_t slices = team->leader->config.job->train.slices;
+    uint32_t seen = 0;
+    for (uint32_t v = 0; v < slices; v++) {
+        if (!slice_set_has_all(reading->slices, (struct slice_node){v, 1})) { continue; }
+        if (seen++ % team->count != number) { continue; }
+        compute_read_keys(team->members[number].compute, reading->step, v);
+    }
+}
+
+void compute_team_read(struct compute_team *team, uint64_t step, const struct slice_set *slices)
+{
+    struct reading reading = {.team = team, .step = step, .slices = slices};
+    thread_team_run(team->threads, read_slices_of, &reading);
 }
 
 struct compute_chunk *compute_team_chunk(struct compute_team *team, uint32_t member)
@@ -290,12 +292,32 @@ static void compute_pieces(void *context, uint32_t number)
         compute->vector = piece->vector;
         status = compute_part(compute, piece->node, piece->sum, &member->error);
         piece->loss = compute->losses[0];
+        if (status == TN_OK && compute->config.rows != NULL) {
+            compute_take_node_rows(compute, &team->rows[i]);
+        }
     }
     compute->sums = NULL;
     member->error.status = status;
 }
 
-static enum tn_status find_memory(struct compute_team *team, const struct compute *leader,
+static void swap_rows(struct row_sums *a, struct row_sums *b)
+{
+    const struct row_sums rows = *a;
+    *a = *b;
+    *b = rows;
+}
+
+/* The rows of the sum before this one, which the leader has given or has got back. */
+static enum tn_status find_memory_of_rows(struct compute_team *team, struct compute *leader,
+                                          struct error *error)
+{
+    if (leader->config.rows == NULL) { return TN_OK; }
+    swap_rows(&leader->rows[0], &team->sum_of_rows);
+    if (team->sum_of_rows.tables != NULL) { return TN_OK; }
+    return row_sums_open(&leader->config.model->table, &team->sum_of_rows, error);
+}
+
+static enum tn_status find_memory(struct compute_team *team, struct compute *leader,
                                   struct error *error)
 {
     const size_t bytes = leader->parameters * sizeof(float);
@@ -312,20 +334,26 @@ static enum tn_status find_memory(struct compute_team *team, const struct comput
         }
         team->pieces[i].sum = (*buffer)->data;
     }
-    return TN_OK;
+    return find_memory_of_rows(team, leader, error);
 }
 
-/* The additions that lead from the pieces to the node. */
+/* The additions that lead from the pieces to the node, whose sum becomes that of piece 0. */
 static void plan_additions(struct compute_team *team, const struct compute *leader,
                            struct slice_node node)
 {
     struct slice_node parts[SLICES_MAX];
+    uint32_t piece_of_slice[SLICES_MAX];
     for (uint32_t i = 0; i < team->piece_count; i++) {
         parts[i] = team->pieces[i].node;
-        team->piece_of_slice[parts[i].first] = i;
+        piece_of_slice[parts[i].first] = i;
     }
     team->addition_count = slices_plan(leader->config.job->train.slices, node, parts,
                                        team->piece_count, team->additions);
+    for (uint32_t i = 0; i < team->addition_count; i++) {
+        struct slice_sum *addition = &team->additions[i];
+        *addition = (struct slice_sum){.into = piece_of_slice[addition->into],
+                                       .from = piece_of_slice[addition->from]};
+    }
 }
 
 static void compute_all(struct compute_team *team, const struct compute *leader)
@@ -354,12 +382,7 @@ static enum tn_status find_error(const struct compute_team *team, struct error *
     return found == NULL ? TN_OK : error_set(error, found->status, "%s", found->text);
 }
 
-static struct piece *piece_of(struct compute_team *team, uint32_t slice)
-{
-    return &team->pieces[team->piece_of_slice[slice]];
-}
-
-/* A member's range of the sums on the host. */
+/* A member's range of the sums on the host, and the number of its rows. */
 static void add_range(void *context, uint32_t number)
 {
     struct compute_team *team = context;
@@ -369,10 +392,29 @@ static void add_range(void *context, uint32_t number)
     for (uint64_t at = share.first, size; at < share.end; at += size) {
         size = u64_min(share.end - at, TILE);
         for (uint32_t i = 0; i < team->addition_count; i++) {
-            leader->config.kernels->add(size, piece_of(team, team->additions[i].from)->sum + at,
-                                        piece_of(team, team->additions[i].into)->sum + at);
+            leader->config.kernels->add(size, team->pieces[team->additions[i].from].sum + at,
+                                        team->pieces[team->additions[i].into].sum + at);
         }
     }
+    if (leader->config.rows != NULL) { row_tree_count(&team->row_tree, number); }
+}
+
+static void add_range_of_rows(void *context, uint32_t number)
+{
+    const struct compute_team *team = context;
+    row_tree_add(&team->row_tree, number);
+}
+
+/* Vectors, and rows of tables. */
+static enum tn_status add_on_host(struct compute_team *team, struct error *error)
+{
+    const bool has_rows = team->leader->config.rows != NULL;
+    team->row_tree.part_count = team->piece_count;
+    thread_team_run(team->threads, add_range, team);
+    if (!has_rows) { return TN_OK; }
+    enum tn_status status = row_tree_reserve(&team->row_tree, error);
+    if (status == TN_OK) { thread_team_run(team->threads, add_range_of_rows, team); }
+    return status;
 }
 
 /* On GPUs each addition is queued behind the kernels of both. */
@@ -380,16 +422,15 @@ static enum tn_status add_pieces(struct compute_team *team, struct error *error)
 {
     enum tn_status status = TN_OK;
     for (uint32_t i = 0; i < team->addition_count && status == TN_OK; i++) {
-        struct piece *into = piece_of(team, team->additions[i].into);
-        const struct piece *from = piece_of(team, team->additions[i].from);
+        struct piece *into = &team->pieces[team->additions[i].into];
+        const struct piece *from = &team->pieces[team->additions[i].from];
         struct device_sums *sums = team->members[into->member].sums;
         into->loss += from->loss;
         if (sums == NULL) { continue; }
         status = device_sums_add(sums, into->vector, team->members[from->member].sums, from->vector,
                                  error);
     }
-    if (team->members[0].sums == NULL) { thread_team_run(team->threads, add_range, team); }
-    return status;
+    return team->members[0].sums == NULL ? add_on_host(team, error) : status;
 }
 
 /* A GPU that failed may have passed on a wrong sum: the sum is used if all of them have done their
@@ -428,6 +469,7 @@ enum tn_status compute_team_sum(struct compute_team *team, struct compute *leade
     if (status != TN_OK) { return status; }
     leader->losses[0] = team->pieces[0].loss;
     leader->final_from = 0;
+    swap_rows(&leader->rows[0], &team->sum_of_rows);
     for (uint32_t v = node.first; v < node.first + node.count; v++) {
         recent_losses_add(&leader->recent, leader->step, team->losses[v].loss_sum,
                           team->losses[v].examples);

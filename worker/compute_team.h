@@ -7,7 +7,10 @@
  * the largest subtrees of the slice tree among them. Their sums are then added along the tree, so
  * the bits do not depend on the number of members: in the memory of GPUs (graph/device_sums.h), or
  * on the CPU, without GPUs or if these have too little memory. There each thread adds a range of
- * the elements.
+ * the elements, and a range of the keys of each table (kernels/sparse/row_tree.h).
+ *
+ * All members read the values and the rows of tables of the leader, and take examples from its
+ * reader.
  *
  * Threads: the owner's; those of members belong to the team. Blocks while members compute.
  */
@@ -30,6 +33,10 @@ MUST_CHECK enum tn_status compute_team_programs(const struct compute_config *con
                                                 uint32_t member, const char **programs,
                                                 struct error *error);
 
+/* The members of the team of `leader`, whose training is open. With threads of the CPU,
+ * `fewer_threads` leaves out those that would have too little work. Pure. */
+uint32_t compute_team_members(const struct compute *leader);
+
 /* Set `leader->team` to a team of `gpus` or `threads` members with the configuration of `leader`,
  * which does not move; NULL: it has one member. Errors as compute_open(); those of another member
  * name it. */
@@ -39,6 +46,9 @@ void compute_team_close(struct compute_team *team); /* NULL is allowed. */
 /* compute_node_into() by all members. The whole sum becomes final at the end. */
 MUST_CHECK enum tn_status compute_team_sum(struct compute_team *team, struct compute *leader,
                                            struct slice_node node, struct error *error);
+
+/* Read the examples of these slices of `step` for compute_list_slices(). Errors are found there. */
+void compute_team_read(struct compute_team *team, uint64_t step, const struct slice_set *slices);
 
 /* The gradients that a team of `members` threads has in memory to sum `node`, beside those within
  * the subtree of a member. Pure. */

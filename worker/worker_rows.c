@@ -15,14 +15,14 @@ static enum tn_status list(struct worker *worker, const struct loop_action *acti
                            uint64_t *ps_set, struct error *error)
 {
     const struct row_sink *sink = row_lookup_sink(worker->lookup);
-    enum tn_status status = TN_OK;
+    enum tn_status status;
     row_lookup_begin(worker->lookup, worker->core.generation, action->step);
     memset(worker->lookup_asked, 0, sizeof worker->lookup_asked);
-    if (action->test) { status = compute_list_test(&worker->compute, sink, error); }
-    for (uint32_t v = 0; v < worker->config.job->train.slices && !action->test; v++) {
-        if (!slice_set_has_all(&worker->core.sought, (struct slice_node){v, 1})) { continue; }
-        status = compute_list_slice(&worker->compute, action->step, v, sink, error);
-        if (status != TN_OK) { break; }
+    if (action->test) {
+        status = compute_list_test(&worker->compute, sink, error);
+    } else {
+        const struct slice_set *slices = &worker->core.sought;
+        status = compute_list_slices(&worker->compute, action->step, slices, sink, error);
     }
     return status == TN_OK ? row_lookup_settle(worker->lookup, ps_set, error) : status;
 }

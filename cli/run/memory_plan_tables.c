@@ -6,7 +6,9 @@
 #include "common/cluster/row_owner.h"
 #include "common/job/strategy.h"
 #include "common/job/table_rules.h"
+#include "model/slice_rows.h"
 #include "ps/table/row_set.h"
+#include "worker/compute.h"
 #include "worker/row_lookup.h"
 
 enum {
@@ -115,12 +117,26 @@ static void plan_ps(const struct job *job, const struct variable_table *variable
 
 /* -------------------------------------------------------------------- workers */
 
-/* The examples of a step of the worker with the most. */
-static uint64_t examples_of_worker(const struct job *job)
+/* The slices of the worker with the most. */
+static uint32_t slices_of_worker(const struct job *job)
 {
-    const uint64_t slices = job->train.slices, workers = job_workers_least(job);
-    const uint64_t own = (slices + workers - 1) / workers;
-    return u64_min(job->train.batch, own * ((job->train.batch + slices - 1) / slices));
+    const uint32_t workers = job_workers_least(job);
+    return (job->train.slices + workers - 1) / workers;
+}
+
+/* The most examples of `slices` slices. */
+static uint64_t examples_of(const struct job *job, uint64_t slices)
+{
+    return u64_min(job->train.batch, slices * compute_slice_examples(job));
+}
+
+/* The gradients of rows in a worker that trains `rows` rows in a step, of which the slices of each
+ * thread read `part`: for each thread those of its sums and one more, and for several threads the
+ * sum of all, and the one before it, which is sent. */
+static uint64_t gradients_of(const struct job *job, uint64_t rows, uint64_t part, uint32_t sums)
+{
+    const uint64_t threads = job_worker_threads(job);
+    return part * (sums + threads) + (threads > 1 ? 2 * rows : 0);
 }
 
 /* A worker looks up the rows of its slices, and, if it has slice 0, those of the test set. */
@@ -130,17 +146,21 @@ static void plan_workers(const struct job *job, const struct variable_table *var
     const bool looks_up =
         job->cluster.ps > 0 && strategy_of_job(job)->on_cluster && strategy_members(job) == 1;
     if (!looks_up) { return; }
-    const uint64_t examples = examples_of_worker(job);
+    const uint32_t slices = slices_of_worker(job), threads = job_worker_threads(job);
+    const uint64_t examples = examples_of(job, slices);
+    const uint64_t part = examples_of(job, (slices + threads - 1) / threads);
     struct worker_memory *worker = &plan->member[0];
     for (uint32_t t = 0; t < variables->row_table_count; t++) {
         const struct row_table_shape *table = &variables->row_tables[t];
         const uint64_t gradient = KEY_BYTES + table->width * sizeof(float);
         const uint64_t trained = keys_of(data, &data->trained_keys[t], examples);
+        const uint64_t of_part = u64_min(trained, keys_of(data, &data->trained_keys[t], part));
         const uint64_t tested = keys_of(data, &data->evaluated_keys[t], data->evaluated);
         const uint64_t lookup = row_lookup_bytes_of(table->width, trained);
-        worker->rows += lookup + trained * gradient * (plan->sums + 1);
+        worker->rows += lookup + gradient * gradients_of(job, trained, of_part, plan->sums);
         worker->evaluated += row_lookup_bytes_of(table->width, u64_max(tested, trained)) - lookup;
     }
+    worker->rows += threads * slice_rows_bytes(variables, compute_slice_examples(job));
 }
 
 void memory_plan_add_data(const struct job *job, const struct variable_table *variables,

@@ -124,11 +124,10 @@ static void read_earlier(struct local_run *run, struct run *now)
 /* The gradients of automatic threads get at most this part of the memory. */
 enum { GRADIENTS_PART = 8 };
 
-/* The rows of tables are added on one thread. */
 static uint32_t count_threads(const struct job *job, const struct variable_table *variables)
 {
     if (job->train.threads > 0) { return job->train.threads; }
-    if (variables->row_table_count > 0 || job_has_gpus(job)) { return 1; }
+    if (job_has_gpus(job)) { return 1; }
     const uint64_t gradient = u64_max(1, variables->parameter_count) * sizeof(float);
     const uint64_t fit = memory_of_machine() / GRADIENTS_PART / gradient;
     return (uint32_t)u64_max(1, u64_min(thread_team_processors(), fit));

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "data/job_columns.h"
+
 enum { STEPS = 2 };
 
 static const struct slice_node nodes[] = {{0, 6}, {0, 4}, {4, 2}, {2, 2}, {5, 1}};
@@ -101,6 +103,37 @@ static int setup_cnn(void **state)
     return 0;
 }
 
+/* A row has numbers that depend on its table and key. */
+static void read_rows(void *ctx, uint32_t table, const uint64_t *keys, uint64_t count, float *out)
+{
+    const uint32_t width = model->table.row_tables[table].width;
+    (void)ctx;
+    for (uint64_t i = 0; i < count * width; i++) {
+        const uint64_t mixed = (keys[i / width] + table + 1) * (2 * (i % width) + 3) * 0x9e3779b9U;
+        out[i] = (float)(mixed >> 20 & 0xfff) / 4096.0F - 0.5F;
+    }
+}
+
+/* Lookups of three tables, of which two have the same keys, in rows that several slices read. */
+static int setup_tables(void **state)
+{
+    static const struct row_source source = {.read = read_rows};
+    (void)state;
+    set_data();
+    set("model.type=layers");
+    set("model.layers=[{\"dense\":{\"units\":4,\"activation\":\"relu\"}},{\"dense\":1}]");
+    set("model.outputs=1");
+    set("model.loss=sigmoid_cross_entropy");
+    set("data.type=criteo-like");
+    set("data.columns={\"I1..I13\":\"number\","
+        "\"C1..C2\":{\"as\":\"category\",\"embed\":3,\"table\":true},"
+        "\"wide1\":{\"as\":\"category\",\"from\":\"C1\",\"embed\":1,\"table\":true}}");
+    assert_int_equal(job_columns_settle(&job, NULL), TN_OK);
+    open_model();
+    settings.rows = &source;
+    return 0;
+}
+
 static int teardown(void **state)
 {
     (void)state;
@@ -146,6 +179,49 @@ static void compare_evaluations(const struct compute *one, const struct compute 
     }
 }
 
+static void compare_rows(const struct compute *one, const struct compute *several)
+{
+    if (settings.rows == NULL) { return; }
+    const struct row_sums *expected = compute_node_rows(one), *found = compute_node_rows(several);
+    assert_int_equal(found->count, 3);
+    for (uint32_t t = 0; t < found->count; t++) {
+        const struct row_sum *a = &found->tables[t], *b = &expected->tables[t];
+        assert_true(b->count > 0);
+        assert_int_equal(a->count, b->count);
+        assert_memory_equal(a->keys, b->keys, a->count * sizeof *a->keys);
+        assert_memory_equal(a->values, b->values, a->count * a->width * sizeof *a->values);
+    }
+}
+
+/* Keys in the order in which they are listed. */
+struct listed {
+    uint64_t count, keys[256];
+};
+
+static enum tn_status list_keys(void *ctx, uint32_t table, const uint64_t *keys, uint64_t count,
+                                struct error *error)
+{
+    struct listed *listed = ctx;
+    (void)error;
+    for (uint64_t i = 0; i < count; i++) { listed->keys[listed->count++] = keys[i] + table; }
+    return TN_OK;
+}
+
+/* Members read the examples of some slices before their keys are listed. */
+static void compare_listed(struct compute *one, struct compute *several, uint64_t step)
+{
+    struct listed expected = {.count = 0}, found = {.count = 0};
+    const struct row_sink a = {list_keys, &expected}, b = {list_keys, &found};
+    struct slice_set slices = {0};
+    if (settings.rows == NULL) { return; }
+    slice_set_add(&slices, (struct slice_node){0, 2});
+    slice_set_add(&slices, (struct slice_node){3, 3});
+    assert_int_equal(compute_list_slices(one, step, &slices, &a, NULL), TN_OK);
+    assert_int_equal(compute_list_slices(several, step, &slices, &b, NULL), TN_OK);
+    assert_true(expected.count > 0);
+    assert_memory_equal(&found, &expected, sizeof found);
+}
+
 static void compare(uint32_t count_of_members)
 {
     struct compute one, several;
@@ -154,6 +230,7 @@ static void compare(uint32_t count_of_members)
     open_with(&one, "portable", 1);
     open_with(&several, settings.programs, count_of_members);
     for (uint64_t step = 0; step < STEPS; step++) {
+        compare_listed(&one, &several, step);
         for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
             struct seen seen = {.calls = 0};
             const struct compute_watch watch = {became_final, &seen};
@@ -166,6 +243,7 @@ static void compare(uint32_t count_of_members)
             }
             assert_memory_equal(sum, expected, count * sizeof *sum);
             assert_true(compute_node_loss(&several) == compute_node_loss(&one));
+            compare_rows(&one, &several);
             assert_true(seen.calls > 0 && seen.first == 0);
             assert_true(count_of_members == 1 || nodes[i].count == 1 ||
                         (seen.calls == 1 && seen.end == count));
@@ -199,6 +277,29 @@ static void test_model_on_threads(void **state)
     if (has_gpus()) { skip(); }
     test_slices_in_one_run(state);
     test_slices_one_by_one(state);
+}
+
+/* The memory of rows is taken away after each node, as a worker does that sends them. */
+static void test_rows_are_taken(void **state)
+{
+    static const struct slice_node all = {0, 6};
+    (void)state;
+    struct compute several;
+    struct row_sums taken = {.count = 0}, first = {.count = 0};
+    float *sum = malloc(model->table.parameter_count * sizeof *sum);
+    if (has_gpus()) { skip(); }
+    open_with(&several, settings.programs, 3);
+    for (uint64_t i = 0; i < 5; i++) {
+        assert_int_equal(compute_node_into(&several, values, 0, all, sum, NULL, NULL), TN_OK);
+        compute_take_node_rows(&several, i == 0 ? &first : &taken);
+        if (i == 0) { continue; }
+        const struct row_sum *a = &first.tables[0], *b = &taken.tables[0];
+        assert_int_equal(b->count, a->count);
+        assert_memory_equal(b->values, a->values, a->count * a->width * sizeof *a->values);
+    }
+    row_sums_close(&taken), row_sums_close(&first);
+    compute_close(&several);
+    free(sum);
 }
 
 /* Fewer threads take part where each would have too little to do. */
@@ -321,6 +422,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_slices_one_by_one, setup, teardown),
         cmocka_unit_test_setup_teardown(test_model_on_threads, setup_mlp, teardown),
         cmocka_unit_test_setup_teardown(test_model_on_threads, setup_cnn, teardown),
+        cmocka_unit_test_setup_teardown(test_model_on_threads, setup_tables, teardown),
+        cmocka_unit_test_setup_teardown(test_rows_are_taken, setup_tables, teardown),
         cmocka_unit_test_setup_teardown(test_fewer_threads_for_little_work, setup, teardown),
         cmocka_unit_test(test_sums_in_memory),
         cmocka_unit_test_setup_teardown(test_all_orders, setup, teardown),

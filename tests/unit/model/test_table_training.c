@@ -55,7 +55,6 @@ static void undefined_settings_are_refused(void **state)
         {"train.optimizer=lamb", "give train.table_optimizer"},
         {"train.clip_norm=1", "give train.clip_value"},
         {"train.gpus=2", "give --set train.gpus=1"},
-        {"train.threads=2", "give --set train.threads=1"},
         {"train.ema=0.9", "no moving average"},
         {"train.weight_decay=0.1", "rows of the table 't' have none"},
         {"model.warm_start=m.safetensors", "cannot give the rows of the table 't'"},
