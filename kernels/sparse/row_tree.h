@@ -21,7 +21,7 @@ struct row_tree {
     /* part[into] += part[from], in this order; all lead to part 0. [part_count - 1] */
     const struct slice_sum *additions;
     uint32_t members;
-    struct row_sums *sum; /* Result, for the same model as the parts; it is none of them. */
+    struct row_sums *sum; /* Result, for the model of the parts; its memory is separate. */
     uint64_t *counts;     /* [members][tables]; set by row_tree_count(). */
 };
 

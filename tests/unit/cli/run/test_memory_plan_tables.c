@@ -152,6 +152,25 @@ static void test_one_worker_evaluates(void **state)
     assert_int_equal(memory_of_all(&more) - all, memory_of_worker(worker) - worker->evaluated);
 }
 
+/* Each thread has the gradients of the rows of its slices, and its own lookups; rows that were
+ * looked up exist once. */
+static void test_threads(void **state)
+{
+    (void)state;
+    variables.row_table_count = 1;
+    job.cluster.workers = 1;
+    job.train.slices = 8;
+    make_plan();
+    const uint64_t one = plan.member[0].rows;
+    job.train.threads = 4;
+    make_plan();
+    const uint64_t four = plan.member[0].rows;
+    assert_true(four < 2 * one);
+    job.train.threads = 8;
+    make_plan();
+    assert_true(plan.member[0].rows > one && plan.member[0].rows < 2 * four);
+}
+
 /* No job is refused for rows of keys that were not read. */
 static void test_only_certain_rows_are_refused(void **state)
 {
@@ -177,6 +196,7 @@ int main(void)
         cmocka_unit_test_setup(test_pushes_have_their_own_rows, set_up),
         cmocka_unit_test_setup(test_unknown_data, set_up),
         cmocka_unit_test_setup(test_one_worker_evaluates, set_up),
+        cmocka_unit_test_setup(test_threads, set_up),
         cmocka_unit_test_setup(test_only_certain_rows_are_refused, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
