@@ -279,15 +279,22 @@ static void test_model_on_threads(void **state)
     test_slices_one_by_one(state);
 }
 
+/* The threads that read ahead read for all members. */
+static void test_reading_ahead(void **state)
+{
+    job.data.threads = 1;
+    test_model_on_threads(state);
+}
+
 /* The memory of rows is taken away after each node, as a worker does that sends them. */
 static void test_rows_are_taken(void **state)
 {
     static const struct slice_node all = {0, 6};
     (void)state;
+    if (has_gpus()) { skip(); }
     struct compute several;
     struct row_sums taken = {.count = 0}, first = {.count = 0};
     float *sum = malloc(model->table.parameter_count * sizeof *sum);
-    if (has_gpus()) { skip(); }
     open_with(&several, settings.programs, 3);
     for (uint64_t i = 0; i < 5; i++) {
         assert_int_equal(compute_node_into(&several, values, 0, all, sum, NULL, NULL), TN_OK);
@@ -423,6 +430,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_model_on_threads, setup_mlp, teardown),
         cmocka_unit_test_setup_teardown(test_model_on_threads, setup_cnn, teardown),
         cmocka_unit_test_setup_teardown(test_model_on_threads, setup_tables, teardown),
+        cmocka_unit_test_setup_teardown(test_reading_ahead, setup_tables, teardown),
         cmocka_unit_test_setup_teardown(test_rows_are_taken, setup_tables, teardown),
         cmocka_unit_test_setup_teardown(test_fewer_threads_for_little_work, setup, teardown),
         cmocka_unit_test(test_sums_in_memory),
