@@ -182,11 +182,20 @@ class Tables(Threads):
 
     def check_numbers(self):
         one = self.local(self.write(), "1", *threads(1))
-        for count in (0, 2, 3, 5, 9):
+        for count in (2, 3, 5):
             self.check_same(self.local(self.write(), str(count), *threads(count)), one)
 
     def test_wide_and_deep(self):
         self.check_numbers()
+
+    def test_threads_without_slices(self):
+        self.json["train"]["steps"] = 10
+        self.check_same(self.local(self.write(), "9", *threads(9)), self.local(self.write(), "1", *threads(1)))
+
+    def test_automatic_threads(self):
+        """Large steps, on the processors of this machine."""
+        self.json["train"].update({"steps": 20, "batch": 3072})
+        self.check_same(self.local(self.write(), "automatic"), self.local(self.write(), "1", *threads(1)))
 
     def test_two_towers(self):
         self.use_two_towers()
@@ -196,6 +205,7 @@ class Tables(Threads):
         self.use_bags()
         self.check_numbers()
 
+    @long
     def test_rows_that_expire_and_keys_that_are_admitted(self):
         self.json["train"]["tables"] = [{"match": "columns/C*", "expire_after_steps": 7},
                                         {"match": "columns/wide*", "admit_after": 2, "admit_within_steps": 9}]
