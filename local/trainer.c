@@ -97,6 +97,7 @@ enum tn_status trainer_open(struct trainer *trainer, const struct compute_config
         return status;
     }
     assert(trainer->compute.parameters == trainer->parameters);
+    trainer->choice = thread_choice_begin(!compute_team_is_small(&trainer->compute));
     if (open_measurements(trainer) && load_initial(trainer)) { return TN_OK; }
     trainer_close(trainer);
     return error_set(error, TN_ENOMEM, "out of memory for the parameters");
@@ -132,7 +133,8 @@ struct ranges {
 
 static struct thread_team *threads_of(const struct trainer *trainer)
 {
-    return compute_team_threads(trainer->compute.team);
+    const struct compute *compute = &trainer->compute;
+    return compute->alone ? NULL : compute_team_threads(compute->team);
 }
 
 /* The range of a thread, which is empty if there are more threads than leaves. */
@@ -231,7 +233,8 @@ static const float *batch_gradient(struct trainer *trainer, struct error *error)
     return NULL;
 }
 
-enum tn_status trainer_step(struct trainer *trainer, struct error *error)
+/* With all threads or one. */
+static enum tn_status run_step(struct trainer *trainer, struct error *error)
 {
     struct buffer *fresh[OPTIMIZER_ARRAYS_MAX];
     struct ranges ranges = {.trainer = trainer};
@@ -263,6 +266,15 @@ enum tn_status trainer_step(struct trainer *trainer, struct error *error)
     trainer->step++;
     trainer->loss = compute_node_loss(&trainer->compute) / trainer->config.job->train.batch;
     return TN_OK;
+}
+
+enum tn_status trainer_step(struct trainer *trainer, struct error *error)
+{
+    const uint64_t begun_ns = clock_monotonic_ns();
+    trainer->compute.alone = !thread_choice_is_all(&trainer->choice);
+    const enum tn_status status = run_step(trainer, error);
+    if (status == TN_OK) { thread_choice_took(&trainer->choice, clock_monotonic_ns() - begun_ns); }
+    return status;
 }
 
 const float *trainer_values(const struct trainer *trainer)

@@ -21,6 +21,7 @@
 #include "kernels/measurement.h"
 #include "kernels/optimizer.h"
 #include "local/tables.h"
+#include "local/thread_choice.h"
 #include "worker/compute.h"
 
 /* Does not move while it is open. */
@@ -35,6 +36,7 @@ struct trainer {
     uint64_t step;   /* Updates applied. */
     /* One for the range of each thread if the optimizer needs norms; else NULL. Owned. */
     struct measurement *measurements;
+    struct thread_choice choice; /* Whether the next step uses all threads. */
     double loss; /* The mean loss of the batch of the last one; NAN: none since the load. */
     /* One reference each; array 0 is the values. */
     struct buffer *current[OPTIMIZER_ARRAYS_MAX];

@@ -459,7 +459,7 @@ enum tn_status compute_node_into(struct compute *compute, const float *values, u
     compute->step = step;
     compute->sum = sum;
     compute->watch = watch;
-    enum tn_status status = compute->team != NULL && node.count > 1
+    enum tn_status status = compute->team != NULL && !compute->alone && node.count > 1
                                 ? compute_team_sum(compute->team, compute, node, error)
                                 : compute_part(compute, node, sum, error);
     compute->has_gradient = status == TN_OK;

@@ -30,9 +30,11 @@ enum {
      * together, which stay in the caches. It needs one gradient, for any number of levels of the
      * tree. */
     COMPUTE_JOINED_EXAMPLES = 512,
-    /* The least work of a step for each thread, if their number is not given: some 0.3 ms. On busy
-     * processors, threads with less lose more by waiting for each other than they gain. */
-    COMPUTE_THREAD_FLOPS = 32000000,
+    /* The least work of a step for each thread, if their number is not given: some 40 us. */
+    COMPUTE_THREAD_FLOPS = 4000000,
+    /* Threads with less, some 0.3 ms, may lose more by waiting for each other than they gain if
+     * processors are busy. */
+    COMPUTE_SMALL_FLOPS = 32000000,
 };
 
 /* All pointers outlive the compute. `test` may be NULL: evaluations then have a digest only. */
@@ -81,6 +83,9 @@ struct compute {
     struct compute_config config;
     const char *all_programs;  /* As they were given; `config` has those of its own GPU. */
     struct compute_team *team; /* NULL: one GPU or thread. */
+    /* The first member of the team computes sums without the others, with the same bits. The owner
+     * may change it between two sums. */
+    bool alone;
     struct compute_loss *losses_of_slices; /* Where they are written; NULL: to `recent`. */
     uint64_t parameters;
     uint64_t version; /* Version of the values, for programs. */

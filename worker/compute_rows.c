@@ -54,7 +54,9 @@ enum tn_status compute_list_slices(struct compute *compute, uint64_t step,
                                    struct error *error)
 {
     enum tn_status status = TN_OK;
-    if (compute->team != NULL) { compute_team_read(compute->team, step, slices); }
+    if (compute->team != NULL && !compute->alone) {
+        compute_team_read(compute->team, step, slices);
+    }
     for (uint32_t v = 0; v < compute->config.job->train.slices && status == TN_OK; v++) {
         if (!slice_set_has_all(slices, (struct slice_node){v, 1})) { continue; }
         status = list_slice(compute, step, v, sink, error);

@@ -186,13 +186,26 @@ static enum tn_status open_sums(struct compute_team *team, const struct compute 
     return TN_OK;
 }
 
+/* Arithmetic operations of a step. */
+static double flops_of(const struct compute *leader)
+{
+    return training_flops(leader->training) * leader->config.job->train.slices;
+}
+
+bool compute_team_is_small(const struct compute *leader)
+{
+    const struct compute_config *config = &leader->config;
+    return config->fewer_threads && config->gpus <= 1 && leader->team != NULL &&
+           flops_of(leader) < (double)leader->team->count * COMPUTE_SMALL_FLOPS;
+}
+
 uint32_t compute_team_members(const struct compute *leader)
 {
     const struct compute_config *config = &leader->config;
     if (config->gpus > 1) { return config->gpus; }
     uint32_t count = u32_min(config->threads, THREAD_TEAM_MAX);
     if (!config->fewer_threads) { return u32_max(count, 1); }
-    const double flops = training_flops(leader->training) * config->job->train.slices;
+    const double flops = flops_of(leader);
     count = u32_min(count, config->job->train.slices);
     if (flops < (double)count * COMPUTE_THREAD_FLOPS) {
         count = (uint32_t)(flops / COMPUTE_THREAD_FLOPS);

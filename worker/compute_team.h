@@ -37,6 +37,10 @@ MUST_CHECK enum tn_status compute_team_programs(const struct compute_config *con
  * `fewer_threads` leaves out those that would have too little work. Pure. */
 uint32_t compute_team_members(const struct compute *leader);
 
+/* Whether the members are threads with so little work that one of them may be faster
+ * (`alone`). False for a number of threads that is given. */
+bool compute_team_is_small(const struct compute *leader);
+
 /* Set `leader->team` to a team of `gpus` or `threads` members with the configuration of `leader`,
  * which does not move; NULL: it has one member. Errors as compute_open(); those of another member
  * name it. */

@@ -230,6 +230,7 @@ static void compare(uint32_t count_of_members)
     open_with(&one, "portable", 1);
     open_with(&several, settings.programs, count_of_members);
     for (uint64_t step = 0; step < STEPS; step++) {
+        several.alone = step % 2 == 1 && !has_gpus(); /* It may change. */
         compare_listed(&one, &several, step);
         for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
             struct seen seen = {.calls = 0};
@@ -245,7 +246,7 @@ static void compare(uint32_t count_of_members)
             assert_true(compute_node_loss(&several) == compute_node_loss(&one));
             compare_rows(&one, &several);
             assert_true(seen.calls > 0 && seen.first == 0);
-            assert_true(count_of_members == 1 || nodes[i].count == 1 ||
+            assert_true(count_of_members == 1 || nodes[i].count == 1 || several.alone ||
                         (seen.calls == 1 && seen.end == count));
         }
         assert_true(compute_train_loss(&several, step) == compute_train_loss(&one, step));
