@@ -160,10 +160,9 @@ static inline struct tn_graph *network_graph(const struct network *network)
     return graph;
 }
 
-/* Fill a field, if the program has it, by a small generator. */
-static inline void network_fill(const struct tn_program *program, const char *name, uint64_t limit)
+/* Fill a field, if there is one, by a small generator. */
+static inline void network_fill_view(struct tn_view field, uint64_t limit)
 {
-    struct tn_view field = tn_program_field(program, name);
     uint64_t state = 88172645463325252U;
     size_t count = 1;
     for (uint32_t i = 0; i < field.shape.rank; i++) { count *= (size_t)field.shape.dims[i]; }
@@ -177,6 +176,11 @@ static inline void network_fill(const struct tn_program *program, const char *na
         case TN_UINT8: ((uint8_t *)field.data)[i] = (uint8_t)(number % limit); break;
         }
     }
+}
+
+static inline void network_fill(const struct tn_program *program, const char *name, uint64_t limit)
+{
+    network_fill_view(tn_program_field(program, name), limit);
 }
 
 static inline uint64_t network_hash(uint64_t hash, const void *data, size_t size)
