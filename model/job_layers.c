@@ -9,7 +9,7 @@
 #include "model/layer_joins.h"
 #include "model/layer_types.h"
 
-enum { TASK_DEVICE_MAX = 32 };
+enum { LAYER_DEVICE_MAX = 32 };
 
 struct builder {
     struct tn_graph *graph;
@@ -39,6 +39,12 @@ static void place_at(char out[static JSON_WHERE_MAX], const char *where, size_t 
     text_add(&text, "]");
 }
 
+/* Keys of every layer. */
+static bool is_device_key(const char *key)
+{
+    return strcmp(key, "task") == 0 || strcmp(key, "gpu") == 0;
+}
+
 /* The name and the value of a layer. A name alone has the value NULL. */
 static enum tn_status split(const json_t *element, const char *where, const char **name,
                             const json_t **value, struct error *error)
@@ -47,34 +53,47 @@ static enum tn_status split(const json_t *element, const char *where, const char
     *name = json_string_value(element);
     if (*name != NULL) { return TN_OK; }
     json_t *object = (json_t *)(uintptr_t)element;
-    const size_t others = json_object_get(element, "task") != NULL ? 1 : 0;
+    size_t names = 0;
     for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
-        if (strcmp(json_object_iter_key(at), "task") == 0) { continue; }
+        if (is_device_key(json_object_iter_key(at))) { continue; }
         *name = json_object_iter_key(at);
         *value = json_object_iter_value(at);
+        names++;
     }
-    if (*name != NULL && json_object_size(element) == 1 + others) { return TN_OK; }
+    if (names == 1) { return TN_OK; }
     return json_refuse(where, "", element, error,
                        "give the name of a layer, or an object with one key, the name, and "
-                       "perhaps \"task\": {\"dense\": {\"units\": 10}, \"task\": 1}");
+                       "perhaps \"task\" or \"gpu\": {\"dense\": {\"units\": 10}, \"task\": 1}");
 }
 
-/* The device of a layer with "task": a member of a group. "": it has none. */
-static enum tn_status read_task(const json_t *element, const char *where,
-                                char device[static TASK_DEVICE_MAX], struct error *error)
+/* Add the part of the device that the number of `key` names. */
+static enum tn_status read_number(const json_t *element, const char *where, const char *key,
+                                  int most, const char *meaning, struct text *device,
+                                  struct error *error)
 {
-    const json_t *task = json_object_get(element, "task");
-    device[0] = '\0';
-    if (task == NULL) { return TN_OK; }
-    const json_int_t number = json_is_integer(task) ? json_integer_value(task) : -1;
-    if (number < 0 || number >= GROUP_TASKS_MAX) {
-        return json_refuse(where, "task", task, error,
-                           "give a whole number from 0 to %d: the member of a group "
-                           "(strategy.members) that computes the layer",
-                           GROUP_TASKS_MAX - 1);
+    const json_t *value = json_object_get(element, key);
+    if (value == NULL) { return TN_OK; }
+    const json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
+    if (number < 0 || number > most) {
+        return json_refuse(where, key, value, error,
+                           "give a whole number from 0 to %d: %s that computes the layer", most,
+                           meaning);
     }
-    snprintf(device, TASK_DEVICE_MAX, "/job:worker/task:%d", (int)number);
+    text_add(device, strcmp(key, "gpu") == 0 ? "/gpu:" : "/job:worker/task:");
+    text_add_number(device, (uint64_t)number);
     return TN_OK;
+}
+
+/* The device of a layer with "task", a member of a group, or "gpu". "": it has none. */
+static enum tn_status read_device(const json_t *element, const char *where,
+                                  char device[static LAYER_DEVICE_MAX], struct error *error)
+{
+    struct text text = text_begin(device, LAYER_DEVICE_MAX);
+    enum tn_status status = read_number(element, where, "task", GROUP_TASKS_MAX - 1,
+                                        "the member of a group (strategy.members)", &text, error);
+    if (status != TN_OK) { return status; }
+    return read_number(element, where, "gpu", JOB_GPUS_MAX - 1, "the GPU of a worker (train.gpus)",
+                       &text, error);
 }
 
 /* The values of the keys, with the short form {"NAME": value}. */
@@ -209,13 +228,13 @@ static enum tn_status build_list(struct builder *builder, const json_t *list, co
 {
     assert(json_is_array(list));
     for (size_t i = 0; i < json_array_size(list); i++) {
-        char here[JSON_WHERE_MAX], scope[64], device[TASK_DEVICE_MAX];
+        char here[JSON_WHERE_MAX], scope[64], device[LAYER_DEVICE_MAX];
         const char *name = NULL;
         const json_t *value = NULL;
         place_at(here, where, i);
         const json_t *element = json_array_get(list, i);
         enum tn_status status = split(element, here, &name, &value, error);
-        if (status == TN_OK) { status = read_task(element, here, device, error); }
+        if (status == TN_OK) { status = read_device(element, here, device, error); }
         if (status != TN_OK) { return status; }
         snprintf(scope, sizeof scope, "%.32s%zu", name, i + 1);
         const struct layer_join *join = layer_join_find(name);

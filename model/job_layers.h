@@ -5,8 +5,8 @@
  * {"dense": 10}, or only its name, "flatten". Joins contain lists: {"residual": [...]} adds its
  * input to the result of the layers in it, {"concat": [[...], [...]]} joins branches. Layer i of
  * type t has the scope "tI", I = i + 1, of its own list; branch b of several has the scope
- * "branchB", B = b + 1. {"dense": 10, "task": 1} is computed by member 1 of a group: its device is
- * /job:worker/task:1.
+ * "branchB", B = b + 1. {"dense": 10, "task": 1} is computed by member 1 of a group, {"dense": 10,
+ * "gpu": 1} by GPU 1 of a worker: their devices are /job:worker/task:1 and /gpu:1.
  */
 #ifndef MODEL_JOB_LAYERS_H
 #define MODEL_JOB_LAYERS_H

@@ -10,13 +10,15 @@
 #include "graph/device_sums.h"
 #include "graph/joined_slices.h"
 #include "graph/next_fields.h"
+#include "graph/placed_program.h"
 
 enum { MODES = 2 };
 
-/* A program with the addresses of its fields and results, which do not change. */
+/* A program with the addresses of its fields, which do not change. */
 struct sized {
-    uint32_t examples; /* 0: not compiled. */
-    struct tn_program *program;
+    uint32_t examples;             /* 0: not compiled. */
+    struct tn_program *program;    /* NULL: it is in parts, on several GPUs: */
+    struct placed_program *placed; /* NULL: it is not. */
     struct fields fields;
 };
 
@@ -30,6 +32,7 @@ struct joined_slices {
 struct training {
     const struct model *model;
     const char *kernels;
+    const char *const *placed; /* NULL: programs are not in parts. */
     bool is_classifier;
     const char *metrics[METRICS_OWN_MAX + 1]; /* Names in the graph, then NULL. */
     struct sized programs[MODES][TRAINING_SIZES_MAX];
@@ -51,6 +54,18 @@ static enum tn_status wrong_type(const char *field, const char *types, struct er
                      types);
 }
 
+static struct tn_view field_of(const struct sized *sized, const char *name)
+{
+    return sized->placed != NULL ? placed_program_field(sized->placed, name)
+                                 : tn_program_field(sized->program, name);
+}
+
+static struct tn_view output_of(const struct sized *sized, const char *name)
+{
+    return sized->placed != NULL ? placed_program_output(sized->placed, name)
+                                 : tn_program_output(sized->program, name);
+}
+
 static uint64_t elements_of(const struct tn_shape *shape)
 {
     uint64_t elements = 1;
@@ -61,10 +76,10 @@ static uint64_t elements_of(const struct tn_shape *shape)
 /* Fields that the program does not read have no type and no memory. */
 static enum tn_status bind_fields(struct sized *sized, struct error *error)
 {
-    struct tn_view inputs = tn_program_field(sized->program, "inputs");
-    struct tn_view labels = tn_program_field(sized->program, "labels");
-    struct tn_view targets = tn_program_field(sized->program, "targets");
-    struct tn_view keys = tn_program_field(sized->program, "keys");
+    struct tn_view inputs = field_of(sized, "inputs");
+    struct tn_view labels = field_of(sized, "labels");
+    struct tn_view targets = field_of(sized, "targets");
+    struct tn_view keys = field_of(sized, "keys");
     bool bytes = inputs.data != NULL && inputs.type == TN_UINT8;
     if (inputs.data != NULL && !bytes && inputs.type != TN_FLOAT32) {
         return wrong_type("inputs", "float32 or uint8", error);
@@ -91,13 +106,30 @@ static enum tn_status bind_fields(struct sized *sized, struct error *error)
     return TN_OK;
 }
 
+static enum tn_status create_program(const struct training *training,
+                                     const struct tn_program_options *options, uint32_t slices,
+                                     struct sized *out, struct error *error)
+{
+    struct tn_error text = {.text = ""};
+    const struct tn_graph *graph = training->model->graph;
+    if (training->placed != NULL) {
+        const enum tn_status placed =
+            placed_program_create(graph, options, training->placed, &out->placed, error);
+        return placed == TN_OK ? TN_OK : error_context(error, "model");
+    }
+    const enum tn_status status =
+        slices > 0 ? joined_slices_create(graph, options, slices, &out->program, &text)
+                   : tn_program_create(graph, options, &out->program, &text);
+    if (status != TN_OK) { return failed(status, &text, error); }
+    assert(tn_program_parameters(out->program) == training->model->table.parameter_count);
+    return TN_OK;
+}
+
 /* `slices`: 0, or the program of this number of slices. */
 static enum tn_status open_program(struct training *training, enum tn_mode mode, uint32_t examples,
                                    uint32_t slices, struct sized *out, struct error *error)
 {
-    struct tn_error text = {.text = ""};
     const struct variable_table *table = &training->model->table;
-    const struct tn_graph *graph = training->model->graph;
     uint64_t offsets[VARIABLES_MAX];
     for (uint32_t i = 0; i < table->count; i++) {
         offsets[table->variables[i].number] = table->variables[i].offset;
@@ -110,15 +142,10 @@ static enum tn_status open_program(struct training *training, enum tn_mode mode,
         .kernels = training->kernels,
     };
     if (examples == 0) { return TN_OK; }
-    enum tn_status status =
-        slices > 0 ? joined_slices_create(graph, &options, slices, &out->program, &text)
-                   : tn_program_create(graph, &options, &out->program, &text);
-    if (status != TN_OK) { return failed(status, &text, error); }
-    assert(tn_program_parameters(out->program) == table->parameter_count);
+    enum tn_status status = create_program(training, &options, slices, out, error);
+    if (status != TN_OK) { return status; }
     out->examples = examples;
-    if (mode == TN_EVALUATE) {
-        training->is_classifier = tn_program_output(out->program, "accuracy").data != NULL;
-    }
+    if (mode == TN_EVALUATE) { training->is_classifier = output_of(out, "accuracy").data != NULL; }
     return bind_fields(out, error);
 }
 
@@ -165,6 +192,7 @@ enum tn_status training_open(const struct training_config *config, struct traini
     if (training == NULL) { return error_set(error, TN_ENOMEM, "out of memory for programs"); }
     training->model = config->model;
     training->kernels = config->kernels;
+    training->placed = config->placed;
     list_metrics(training);
     enum tn_status status = TN_OK;
     for (int i = 0; i < TRAINING_SIZES_MAX && status == TN_OK; i++) {
@@ -190,6 +218,7 @@ void training_close(struct training *training)
     for (int mode = 0; mode < MODES; mode++) {
         for (int i = 0; i < TRAINING_SIZES_MAX; i++) {
             tn_program_destroy(training->programs[mode][i].program);
+            placed_program_destroy(training->programs[mode][i].placed);
         }
     }
     for (int i = 0; i < TRAINING_JOINED_MAX; i++) {
@@ -213,6 +242,7 @@ static const struct joined_slices *find_joined(const struct training *training, 
 bool training_joins(struct training *training, uint32_t examples, uint32_t slices)
 {
     assert(examples >= 1 && slices >= 1);
+    if (training->placed != NULL) { return false; }
     const struct joined_slices *found = find_joined(training, examples, slices);
     if (found == NULL) { return false; }
     struct joined_slices *joined = &training->joined[found - training->joined];
@@ -265,7 +295,7 @@ struct fields training_fields(const struct training *training, enum tn_mode mode
 void training_fill_next(struct training *training, uint32_t examples, bool (*fill)(void *user),
                         void *user)
 {
-    if (training->source != NULL) { return; }
+    if (training->source != NULL || training->placed != NULL) { return; }
     next_fields_fill(find(training, TN_TRAIN, examples)->program, fill, user);
 }
 
@@ -277,9 +307,10 @@ void training_use_next(struct training *training, uint32_t examples)
 double training_flops(const struct training *training)
 {
     struct tn_program_facts facts = {.struct_size = sizeof facts};
-    const struct tn_program *program = training->programs[TN_TRAIN][0].program;
-    if (program == NULL) { return 0; }
-    tn_program_describe(program, &facts);
+    const struct sized *sized = &training->programs[TN_TRAIN][0];
+    if (sized->placed != NULL) { return placed_program_flops(sized->placed); }
+    if (sized->program == NULL) { return 0; }
+    tn_program_describe(sized->program, &facts);
     return facts.flops;
 }
 
@@ -297,11 +328,16 @@ enum tn_status training_list_rows(struct training *training, enum tn_mode mode, 
 }
 
 /* Rows of tables are in place before the program runs. */
-static enum tn_status run_program(struct training *training, struct tn_program *program,
+static enum tn_status run_program(struct training *training, const struct sized *sized,
                                   struct tn_run *run, struct error *error)
 {
     struct tn_error text = {.text = ""};
+    struct tn_program *program = sized->program;
     assert(training->source != NULL || training->model->table.row_table_count == 0);
+    if (sized->placed != NULL) {
+        const enum tn_status placed = placed_program_run(sized->placed, run, error);
+        return placed == TN_OK ? TN_OK : error_context(error, "model");
+    }
     if (training->source != NULL) {
         enum tn_status filled = slice_rows_fill(training->rows, program, training->source, error);
         if (filled != TN_OK) { return filled; }
@@ -365,8 +401,9 @@ enum tn_status training_gradient(struct training *training, struct slice_run *ru
     const struct sized *sized =
         run->slices > 0 ? joined_program(training, run->count / run->slices, run->slices)
                         : find(training, TN_TRAIN, run->count);
-    device_sums_keep(sized->program, run->sums != NULL);
-    enum tn_status status = run_program(training, sized->program, &watched.program, error);
+    assert(sized->placed == NULL || (run->sums == NULL && run->row_sums == NULL));
+    if (sized->program != NULL) { device_sums_keep(sized->program, run->sums != NULL); }
+    enum tn_status status = run_program(training, sized, &watched.program, error);
     run->loss_sum = watched.program.loss_sum;
     if (status == TN_OK && run->sums != NULL) {
         return device_sums_take(run->sums, run->vector, sized->program, error);
@@ -377,9 +414,9 @@ enum tn_status training_gradient(struct training *training, struct slice_run *ru
 }
 
 /* Sums in ascending order. */
-static double sum_output(const struct tn_program *program, const char *name, uint32_t examples)
+static double sum_output(const struct sized *sized, const char *name)
 {
-    return evaluation_sum_floats(tn_program_output(program, name).data, examples);
+    return evaluation_sum_floats(output_of(sized, name).data, sized->examples);
 }
 
 enum tn_status training_evaluate(struct training *training, const float *values, uint32_t examples,
@@ -388,14 +425,14 @@ enum tn_status training_evaluate(struct training *training, const float *values,
     assert(values != NULL && add_to != NULL);
     const struct sized *sized = find(training, TN_EVALUATE, examples);
     struct tn_run run = {.struct_size = sizeof run, .values = values, .scale = 1};
-    enum tn_status status = run_program(training, sized->program, &run, error);
+    enum tn_status status = run_program(training, sized, &run, error);
     if (status != TN_OK) { return status; }
     add_to->loss += run.loss_sum;
-    add_to->correct += sum_output(sized->program, "accuracy", examples);
+    add_to->correct += sum_output(sized, "accuracy");
     for (uint32_t i = 0; training->metrics[i] != NULL; i++) {
-        add_to->metrics[i] += sum_output(sized->program, training->metrics[i], examples);
+        add_to->metrics[i] += sum_output(sized, training->metrics[i]);
     }
-    const struct tn_view outputs = tn_program_output(sized->program, "outputs");
+    const struct tn_view outputs = output_of(sized, "outputs");
     add_to->squares += evaluation_sum_squares(&outputs, sized->fields.targets,
                                               (uint64_t)examples * sized->fields.targets_each);
     add_to->count += examples;
@@ -405,5 +442,5 @@ enum tn_status training_evaluate(struct training *training, const float *values,
 struct tn_view training_output(const struct training *training, uint32_t examples, const char *name)
 {
     assert(name != NULL);
-    return tn_program_output(find(training, TN_EVALUATE, examples)->program, name);
+    return output_of(find(training, TN_EVALUATE, examples), name);
 }

@@ -26,6 +26,9 @@ enum { TRAINING_SIZES_MAX = 2, TRAINING_JOINED_MAX = 8 };
 struct training_config {
     const struct model *model; /* Outlives the training. */
     const char *kernels;       /* As in struct tn_program_options. */
+    /* The kernels for each GPU that devices of the model name, and for the CPU
+     * (graph/placed_program.h). Outlives the training. NULL: `kernels` compute all operations. */
+    const char *const *placed;
     /* Numbers of examples of the runs, by mode; 0: none. */
     uint32_t gradient[TRAINING_SIZES_MAX], evaluation[TRAINING_SIZES_MAX];
     /* The rows of the model's tables at the time of a run. Outlives the training; NULL: there are

@@ -12,6 +12,7 @@
 #include "common/job/strategy.h"
 #include "graph/device_sums.h"
 #include "kernels/optimizer.h"
+#include "worker/compute_gpus.h"
 #include "worker/compute_team.h"
 
 uint32_t compute_slice_examples(const struct job *job)
@@ -40,6 +41,7 @@ static enum tn_status open_training(struct compute *compute, struct error *error
     uint32_t most = compute->slice_examples;
     struct training_config training = {
         .model = config->model, .kernels = config->programs, .rows = config->rows};
+    if (compute->placed[0] != NULL) { training.placed = compute->placed; }
     if (!config->evaluates_only) { list_sizes(config->job, training.gradient); }
     if (config->test != NULL && config->test->examples > 0) {
         training.evaluation[0] = config->test->examples >= most ? most : 0;
@@ -78,8 +80,7 @@ enum tn_status compute_open(struct compute *compute, const struct compute_config
     if (config->member == 0 && config->test != NULL) {
         compute->target_spread = dataset_spread(config->test);
     }
-    enum tn_status status =
-        compute_team_programs(config, config->member, &compute->config.programs, error);
+    enum tn_status status = compute_gpu_choose(compute, error);
     if (status == TN_OK) { status = open_training(compute, error); }
     if (status == TN_OK) { status = open_reader(compute, error); }
     if (status == TN_OK && config->rows != NULL) {

@@ -35,6 +35,8 @@ enum {
     /* Threads with less, some 0.3 ms, may lose more by waiting for each other than they gain if
      * processors are busy. */
     COMPUTE_SMALL_FLOPS = 32000000,
+    /* The GPUs of a worker, and the CPU. */
+    COMPUTE_PLACES_MAX = JOB_GPUS_MAX + 1,
 };
 
 /* All pointers outlive the compute. `test` may be NULL: evaluations then have a digest only. */
@@ -49,7 +51,7 @@ struct compute_config {
     const struct row_source *rows;
     /* With the programs "cuda" or "cublas": the number of GPUs that compute a node together, 0 or
      * 1: one; the first of them, and the number of this compute among them (worker/compute_team.h).
-     */
+     * A model that names GPUs uses `train.gpus` of them for each slice (worker/compute_gpus.h). */
     uint32_t gpus, first_gpu, member;
     /* With other programs: the threads of the CPU that compute a node together, 0 or 1: one.
      * `fewer_threads`: less of them where each would have too little to do. */
@@ -81,8 +83,9 @@ struct compute_team;
 
 struct compute {
     struct compute_config config;
-    const char *all_programs;  /* As they were given; `config` has those of its own GPU. */
-    struct compute_team *team; /* NULL: one GPU or thread. */
+    const char *all_programs; /* As they were given; `config` has those of its own GPU. */
+    const char *placed[COMPUTE_PLACES_MAX]; /* Where operations are divided among GPUs. */
+    struct compute_team *team;              /* NULL: one GPU or thread. */
     /* The first member of the team computes sums without the others, with the same bits. The owner
      * may change it between two sums. */
     bool alone;

@@ -22,17 +22,6 @@
 
 struct compute_team;
 
-/*
- * The kernels for programs of member `member`: those of `config`, and of "cuda" and "cublas" those
- * on GPU `first_gpu + member` of those that the driver shows, beginning with the first after the
- * last. Static storage, or that of `config`.
- *
- *   TN_ENOENT  there are fewer GPUs than `config->gpus`
- */
-MUST_CHECK enum tn_status compute_team_programs(const struct compute_config *config,
-                                                uint32_t member, const char **programs,
-                                                struct error *error);
-
 /* The members of the team of `leader`, whose training is open. With threads of the CPU,
  * `fewer_threads` leaves out those that would have too little work. Pure. */
 uint32_t compute_team_members(const struct compute *leader);

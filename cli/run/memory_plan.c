@@ -9,6 +9,8 @@
 #include "common/job/strategy.h"
 #include "common/net/lane.h"
 #include "coordinator/assign.h"
+#include "graph/gpu_placement.h"
+#include "graph/placed_program.h"
 #include "graph/program.h"
 #include "group/member_memory.h"
 #include "kernels/job_kernels.h"
@@ -55,6 +57,12 @@ static uint32_t nodes_of(const struct job *job, const struct assignment *assignm
     return slices_cover(job->train.slices, &set, nodes);
 }
 
+/* Whether each program is in parts, on the GPUs that the model names. */
+static bool is_placed(const struct job *job, const struct model *model)
+{
+    return job_has_gpus(job) && gpu_placement_tasks(gpu_placement_of(model->graph)) > 1;
+}
+
 static enum tn_status plan_program(const struct job *job, const struct model *model,
                                    enum tn_mode mode, uint32_t examples, uint32_t slices,
                                    uint64_t *bytes, struct error *error)
@@ -68,7 +76,9 @@ static enum tn_status plan_program(const struct job *job, const struct model *mo
                                                .mode = mode,
                                                .examples = examples,
                                                .kernels = job_programs_on_cpu(job)};
-    const enum tn_status status = program_bytes(model->graph, &options, slices, &needed, error);
+    const enum tn_status status =
+        is_placed(job, model) ? placed_program_bytes(model->graph, &options, &needed, error)
+                              : program_bytes(model->graph, &options, slices, &needed, error);
     *bytes += needed;
     return status;
 }
@@ -327,6 +337,19 @@ static uint64_t unneeded_gradients(const struct job *job, const struct model *mo
     return (one_by_one - most) * model->table.parameter_count * sizeof(float);
 }
 
+/* A worker whose GPUs share each slice adds gradients on the CPU. */
+static uint64_t placed_gradients(const struct job *job, const struct model *model)
+{
+    struct job one = *job;
+    uint32_t all, in_memory_of_gpus, most;
+    const uint32_t workers = groups_of(job, job_workers_least(job));
+    if (!is_placed(job, model)) { return 0; }
+    one.train.gpus = 1;
+    count_pushes(job, model, workers, &all, &in_memory_of_gpus);
+    count_pushes(&one, model, workers, &all, &most);
+    return (most - in_memory_of_gpus) * model->table.parameter_count * sizeof(float);
+}
+
 /* A worker that has the whole model. */
 static enum tn_status plan_whole(const struct job *job, const struct model *model,
                                  struct worker_memory *worker, struct error *error)
@@ -335,12 +358,14 @@ static enum tn_status plan_whole(const struct job *job, const struct model *mode
     for (int mode = TN_TRAIN; mode <= TN_EVALUATE && status == TN_OK; mode++) {
         status = plan_program(job, model, (enum tn_mode)mode, compute_slice_examples(job), 0,
                               &worker->programs, error);
-        if (mode == TN_TRAIN) { worker->programs *= job->train.gpus; } /* Each has one. */
+        const bool each_has_one = mode == TN_TRAIN && !is_placed(job, model);
+        if (each_has_one) { worker->programs *= job->train.gpus; }
     }
     worker->programs *= job_worker_threads(job);
     if (status != TN_OK) { return status; }
     worker->programs += plan_joined(job, model);
     worker->gradients -= unneeded_gradients(job, model);
+    worker->gradients += placed_gradients(job, model);
     return TN_OK;
 }
 

@@ -67,7 +67,7 @@ TN_API void tn_scope_end(struct tn_graph *graph);
  * Sets the device of the operations and variables that are created until tn_device_end():
  * "/job:worker", "/job:ps/task:1", "/gpu:0". Omitted parts are inherited from the enclosing device.
  * Without a device, operations run on the worker, and variables are where the job's placement puts
- * them.
+ * them. "/gpu:N" is a GPU of those of each worker; programs on the CPU ignore it, and "/cpu:0".
  */
 TN_API void tn_device_begin(struct tn_graph *graph, const char *device);
 TN_API void tn_device_end(struct tn_graph *graph);

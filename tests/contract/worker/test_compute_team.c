@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "data/job_columns.h"
+#include "worker/compute_gpus.h"
 
 enum { STEPS = 2 };
 
@@ -384,12 +385,12 @@ static void test_programs_are_on_the_gpus_in_turn(void **state)
     struct error error = {.status = TN_OK};
     config.gpus = 2;
     config.first_gpu = 7;
-    assert_int_equal(compute_team_programs(&config, 0, &first, NULL), TN_OK);
-    assert_int_equal(compute_team_programs(&config, 1, &second, NULL), TN_OK);
+    assert_int_equal(compute_gpu_programs(&config, 0, &first, NULL), TN_OK);
+    assert_int_equal(compute_gpu_programs(&config, 1, &second, NULL), TN_OK);
     assert_string_equal(first, "cuda:7");
     assert_string_equal(second, "cuda:0");
     config.gpus = 9;
-    assert_int_equal(compute_team_programs(&config, 0, &first, &error), TN_ENOENT);
+    assert_int_equal(compute_gpu_programs(&config, 0, &first, &error), TN_ENOENT);
     assert_non_null(strstr(error.text, "train.gpus is 9, but the driver shows 8 GPUs"));
     assert_non_null(strstr(error.text, "give --set train.gpus=8"));
 }
