@@ -122,22 +122,32 @@ static bool is_loss(const struct tn_program *program, tn_tensor value)
     return false;
 }
 
-/* Returns the bytes of all. */
+/* Returns the bytes of all. `copies` NULL: only these. */
 static uint64_t list_roots(const struct tn_program *program, struct device_copies *copies)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < program->root_count; i++) {
         const struct place place = program->plan.places[program->roots[i].v - 1];
         if (place.space != SPACE_ARENA) { continue; }
-        struct root_copy *root = &copies->root_list[copies->root_count++];
-        root->place = place;
-        root->bytes = device_memory_value_bytes(program, program->roots[i]);
-        root->offset = bytes;
-        root->is_loss = is_loss(program, program->roots[i]);
-        copies->rest_count += !root->is_loss;
-        bytes += (root->bytes + PLAN_LINE - 1) / PLAN_LINE * PLAN_LINE;
+        const struct root_copy root = {
+            .place = place,
+            .bytes = device_memory_value_bytes(program, program->roots[i]),
+            .offset = bytes,
+            .is_loss = is_loss(program, program->roots[i]),
+        };
+        bytes += (root.bytes + PLAN_LINE - 1) / PLAN_LINE * PLAN_LINE;
+        if (copies == NULL) { continue; }
+        copies->root_list[copies->root_count++] = root;
+        copies->rest_count += !root.is_loss;
     }
     return bytes;
+}
+
+uint64_t device_copies_pinned(const struct tn_program *program)
+{
+    const uint64_t vector = program->parameters * sizeof(float);
+    const uint64_t sums = program->options.mode == TN_TRAIN ? vector : 0;
+    return list_roots(program, NULL) + sums + device_staging_bytes(vector);
 }
 
 static enum tn_status allocate_pinned(const struct tn_program *program, uint64_t bytes,

@@ -35,24 +35,37 @@ static uint64_t next_bytes(const struct tn_program *program)
     return program->options.mode == TN_TRAIN ? round_up(program->field_bytes) : 0;
 }
 
-static void measure(const struct tn_program *program, struct device_memory *memory)
+/* `sizes`: by space. `constants`: by node, the offset of its data; NULL: not asked for. */
+static void measure(const struct tn_program *program, uint64_t sizes[static SPACES],
+                    uint64_t *constants)
 {
     const struct tn_graph *graph = program->graph;
     const uint64_t vector = program->parameters * sizeof(float);
-    memory->sizes[SPACE_ARENA] = program->plan.arena_bytes;
-    memory->sizes[SPACE_VALUES] = vector;
-    memory->sizes[SPACE_GRADIENT] = program->options.mode == TN_TRAIN ? vector : 0;
-    memory->sizes[SPACE_FIELDS] = program->field_bytes;
+    for (int space = 0; space < SPACES; space++) { sizes[space] = 0; }
+    sizes[SPACE_ARENA] = program->plan.arena_bytes;
+    sizes[SPACE_VALUES] = vector;
+    sizes[SPACE_GRADIENT] = program->options.mode == TN_TRAIN ? vector : 0;
+    sizes[SPACE_FIELDS] = program->field_bytes;
     for (uint32_t i = 0; i < graph->count; i++) {
         if (graph->nodes[i].op != &op_constant) { continue; }
-        memory->constants[i] = memory->sizes[SPACE_CONSTANTS];
-        memory->sizes[SPACE_CONSTANTS] += plan_bytes(graph, tensor_of(i, 0), false);
+        if (constants != NULL) { constants[i] = sizes[SPACE_CONSTANTS]; }
+        sizes[SPACE_CONSTANTS] += plan_bytes(graph, tensor_of(i, 0), false);
     }
-    for (int space = 0; space < SPACES; space++) {
-        memory->sizes[space] = round_up(memory->sizes[space]);
-        memory->bytes += memory->sizes[space];
-    }
-    memory->bytes += next_bytes(program);
+    for (int space = 0; space < SPACES; space++) { sizes[space] = round_up(sizes[space]); }
+}
+
+struct device_memory_size device_memory_size(const struct tn_program *program)
+{
+    uint64_t sizes[SPACES];
+    assert(backend_has_device(program->backend));
+    measure(program, sizes, NULL);
+    return (struct device_memory_size){
+        .values = sizes[SPACE_VALUES],
+        .gradient = sizes[SPACE_GRADIENT],
+        .results = sizes[SPACE_ARENA],
+        .rest = sizes[SPACE_FIELDS] + sizes[SPACE_CONSTANTS] + next_bytes(program) + DEVICE_LINE,
+        .pinned = program->field_bytes + PLAN_LINE + device_copies_pinned(program),
+    };
 }
 
 static enum tn_status allocate(const struct tn_program *program, struct device_memory *memory,
@@ -112,7 +125,9 @@ enum tn_status device_memory_open(struct tn_program *program, struct error *erro
     if (memory == NULL || memory->constants == NULL) {
         return error_set(error, TN_ENOMEM, "out of memory: make the model or the slices smaller");
     }
-    measure(program, memory);
+    measure(program, memory->sizes, memory->constants);
+    for (int space = 0; space < SPACES; space++) { memory->bytes += memory->sizes[space]; }
+    memory->bytes += next_bytes(program);
     device_memory_select(program);
     enum tn_status status = allocate(program, memory, error);
     if (status == TN_OK) { status = send_constants(program, error); }
@@ -156,6 +171,7 @@ enum tn_status device_memory_open_fields(struct tn_program *program, struct erro
 
 void device_memory_close_fields(struct tn_program *program)
 {
+    if (program->fields == NULL) { return; }
     if (backend_has_device(program->backend)) {
         device_memory_select(program);
         device_of(program)->queues->release(program->fields);

@@ -23,6 +23,15 @@
 
 #include "graph/program.h"
 
+/* Bytes. */
+struct device_memory_size {
+    uint64_t values, gradient, results, rest; /* On the device; `rest`: fields and constants. */
+    uint64_t pinned;                          /* On the host, with the fields. */
+};
+
+/* The memory of a device and pinned memory that a program allocates. The device may be missing. */
+struct device_memory_size device_memory_size(const struct tn_program *program);
+
 /* TN_ENOMEM: the text has the bytes, what they are for, and the remedy. */
 MUST_CHECK enum tn_status device_memory_open(struct tn_program *program, struct error *error);
 void device_memory_close(struct tn_program *program); /* Also without a device. */

@@ -51,6 +51,8 @@ struct device_memory {
     struct device_copies copies;
 };
 
+/* The bytes of pinned memory that device_copies_open() allocates. */
+uint64_t device_copies_pinned(const struct tn_program *program);
 /* The memory on the device exists. Errors as device_memory_open(). */
 MUST_CHECK enum tn_status device_copies_open(struct tn_program *program, struct error *error);
 void device_copies_close(struct tn_program *program); /* Also after a failure to open. */

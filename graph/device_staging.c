@@ -5,6 +5,11 @@
 
 #include "common/base/minmax.h"
 
+uint64_t device_staging_bytes(uint64_t bytes)
+{
+    return STAGING_CHUNKS * u64_min(bytes, STAGING_CHUNK_BYTES);
+}
+
 enum tn_status device_staging_open(struct device_staging *staging, const struct gpu_queues *queues,
                                    size_t bytes, struct error *error)
 {

@@ -32,6 +32,9 @@ struct device_staging {
     } chunks[STAGING_CHUNKS];
 };
 
+/* The bytes of pinned memory for values of `bytes` in all. */
+uint64_t device_staging_bytes(uint64_t bytes);
+
 /* For values of `bytes` in all. TN_ENOMEM, too. */
 MUST_CHECK enum tn_status device_staging_open(struct device_staging *staging,
                                               const struct gpu_queues *queues, size_t bytes,

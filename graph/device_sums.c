@@ -37,11 +37,21 @@ static size_t bytes_of(const struct device_sums *sums)
 
 /* ------------------------------------------------------ opening */
 
+static uint64_t floats_to_next(uint64_t parameters)
+{
+    return (parameters + LINE_FLOATS) / LINE_FLOATS * LINE_FLOATS;
+}
+
+uint64_t device_sums_bytes(uint64_t parameters, uint32_t vectors)
+{
+    return (vectors + 1) * floats_to_next(parameters) * sizeof(float);
+}
+
 static enum tn_status allocate(struct device_sums *sums, struct error *error)
 {
     struct error reason = {.status = TN_OK};
     void *memory = NULL;
-    const uint64_t bytes = (sums->vectors + 1) * sums->step * sizeof(float);
+    const uint64_t bytes = device_sums_bytes(sums->count, sums->vectors);
     use(sums);
     enum tn_status status = sums->device->allocate((size_t)bytes, &memory, &reason);
     sums->all = memory;
@@ -62,7 +72,7 @@ enum tn_status device_sums_open(const struct tn_program *program, uint32_t vecto
     if (sums == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     sums->device = &program->backend->device;
     sums->count = program->parameters;
-    sums->step = (sums->count + LINE_FLOATS) / LINE_FLOATS * LINE_FLOATS;
+    sums->step = floats_to_next(sums->count);
     sums->vectors = vectors;
     enum tn_status status = allocate(sums, error);
     if (status == TN_OK) {

@@ -23,6 +23,9 @@
 
 struct device_sums;
 
+/* The bytes on the device of `vectors` of them and of the one for copies from other GPUs. Pure. */
+uint64_t device_sums_bytes(uint64_t parameters, uint32_t vectors);
+
 /* `vectors` of them, on the device of the program. Without one, `*out` is NULL. TN_ENOMEM: the text
  * has the bytes and the GPU. */
 MUST_CHECK enum tn_status device_sums_open(const struct tn_program *program, uint32_t vectors,

@@ -313,20 +313,36 @@ static uint64_t values_bytes(const struct tn_graph *graph)
     return floats * sizeof(float);
 }
 
+static void add_memory(struct program_memory *into, const struct program_memory *from)
+{
+    into->host += from->host;
+    into->pinned += from->pinned;
+    into->examples += from->examples;
+    into->values += from->values;
+    into->gradient += from->gradient;
+    into->results += from->results;
+    into->rest += from->rest;
+}
+
 /* The fields of the model are counted for each part that reads them, as fields of the part. */
-enum tn_status placed_program_bytes(const struct tn_graph *graph,
-                                    const struct tn_program_options *options, uint64_t *bytes,
-                                    struct error *error)
+enum tn_status placed_program_plan(const struct tn_graph *graph,
+                                   const struct tn_program_options *options,
+                                   struct program_memory *parts, struct error *error)
 {
     struct placed_program *placed = NULL;
-    *bytes = 0;
+    const struct gpu_placement placement = gpu_placement_of(graph);
+    memset(parts, 0, gpu_placement_tasks(placement) * sizeof *parts);
     enum tn_status status = begin(graph, options, &placed, error);
     for (uint32_t p = 0; status == TN_OK && p < placed->partition->part_count; p++) {
         const struct partition_part *part = &placed->partition->parts[p];
-        const struct tn_program_options own = part_options(placed, options->kernels);
-        uint64_t needed = 0;
-        status = program_part_bytes(part->graph, &own, &needed, error);
-        *bytes += needed + values_bytes(part->graph);
+        const bool on_cpu = part->task >= placement.gpus;
+        const struct tn_program_options own =
+            part_options(placed, on_cpu ? "portable" : options->kernels);
+        struct program_memory memory;
+        status = program_memory_plan_part(part->graph, &own, &memory, error);
+        if (status != TN_OK) { break; }
+        memory.host += values_bytes(part->graph);
+        add_memory(&parts[part->task], &memory);
     }
     placed_program_destroy(placed);
     return status;

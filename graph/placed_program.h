@@ -13,6 +13,7 @@
 #define GRAPH_PLACED_PROGRAM_H
 
 #include "common/base/error.h"
+#include "graph/program_memory.h"
 #include "tanist/program.h"
 
 struct placed_program;
@@ -31,11 +32,12 @@ MUST_CHECK enum tn_status placed_program_create(const struct tn_graph *graph,
                                                 struct placed_program **out, struct error *error);
 void placed_program_destroy(struct placed_program *placed); /* NULL is allowed. */
 
-/* The memory of the host that placed_program_create() allocates for values, if the parts need as
- * much as with the kernels of `options`; this allocates none of it. Its errors. */
-MUST_CHECK enum tn_status placed_program_bytes(const struct tn_graph *graph,
-                                               const struct tn_program_options *options,
-                                               uint64_t *bytes, struct error *error);
+/* The memory that placed_program_create() allocates for the parts of each task of
+ * gpu_placement_as_tasks(), with the kernels of `options`, or "portable" on the CPU; this allocates
+ * none of it. A task without operations needs none. Its errors. */
+MUST_CHECK enum tn_status placed_program_plan(const struct tn_graph *graph,
+                                              const struct tn_program_options *options,
+                                              struct program_memory *parts, struct error *error);
 
 /* As tn_program_field() and tn_program_output(); of the latter, with TN_EVALUATE only. */
 struct tn_view placed_program_field(const struct placed_program *placed, const char *field);

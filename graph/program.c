@@ -344,16 +344,9 @@ static enum tn_status compile(struct tn_program *program, const struct tn_graph 
     return find_final(program, error);
 }
 
-/* The kind of a program: one of several slices, or of one part of a cut graph. */
-struct variant {
-    uint32_t slices;
-    bool is_part;
-};
-
-/* A program without memory for its values. */
-static enum tn_status begin(const struct tn_graph *graph, const struct tn_program_options *options,
-                            struct variant variant, const struct backend *backend,
-                            struct tn_program **out, struct error *error)
+enum tn_status program_begin(const struct tn_graph *graph, const struct tn_program_options *options,
+                             struct program_variant variant, const struct backend *backend,
+                             struct tn_program **out, struct error *error)
 {
     assert(graph != NULL && options != NULL && backend != NULL);
     *out = NULL;
@@ -378,10 +371,10 @@ static enum tn_status begin(const struct tn_graph *graph, const struct tn_progra
 }
 
 static enum tn_status create(const struct tn_graph *graph, const struct tn_program_options *options,
-                             struct variant variant, const struct backend *backend,
+                             struct program_variant variant, const struct backend *backend,
                              struct tn_program **out, struct error *error)
 {
-    enum tn_status status = begin(graph, options, variant, backend, out, error);
+    enum tn_status status = program_begin(graph, options, variant, backend, out, error);
     if (status == TN_OK) { status = allocate(*out, error); }
     if (status == TN_OK) { return TN_OK; }
     tn_program_destroy(*out);
@@ -394,7 +387,7 @@ enum tn_status program_create(const struct tn_graph *graph,
                               const struct backend *backend, struct tn_program **out,
                               struct error *error)
 {
-    return create(graph, options, (struct variant){0}, backend, out, error);
+    return create(graph, options, (struct program_variant){0}, backend, out, error);
 }
 
 enum tn_status program_create_joined(const struct tn_graph *graph,
@@ -402,7 +395,7 @@ enum tn_status program_create_joined(const struct tn_graph *graph,
                                      const struct backend *backend, struct tn_program **out,
                                      struct error *error)
 {
-    return create(graph, options, (struct variant){.slices = slices}, backend, out, error);
+    return create(graph, options, (struct program_variant){.slices = slices}, backend, out, error);
 }
 
 enum tn_status program_find_backend(const char *name, const struct backend **out,
@@ -433,7 +426,7 @@ enum tn_status program_create_part(const struct tn_graph *graph,
     *out = NULL;
     enum tn_status status = program_find_backend(options->kernels, &backend, error);
     if (status != TN_OK) { return status; }
-    return create(graph, options, (struct variant){.is_part = true}, backend, out, error);
+    return create(graph, options, (struct program_variant){.is_part = true}, backend, out, error);
 }
 
 enum tn_status tn_program_create(const struct tn_graph *graph,
@@ -447,34 +440,6 @@ enum tn_status tn_program_create(const struct tn_graph *graph,
     enum tn_status status = program_find_backend(options->kernels, &backend, &text);
     if (status == TN_OK) { status = program_create(graph, options, backend, out, &text); }
     return status == TN_OK ? TN_OK : error_export(&text, error);
-}
-
-static enum tn_status measure(const struct tn_graph *graph,
-                              const struct tn_program_options *options, struct variant variant,
-                              uint64_t *bytes, struct error *error)
-{
-    const struct backend *backend = NULL;
-    struct tn_program *program = NULL;
-    enum tn_status status = program_find_backend(options->kernels, &backend, error);
-    if (status == TN_OK) { status = begin(graph, options, variant, backend, &program, error); }
-    if (status != TN_OK) { return status; }
-    *bytes = bytes_of(program);
-    tn_program_destroy(program);
-    return TN_OK;
-}
-
-enum tn_status program_bytes(const struct tn_graph *graph, const struct tn_program_options *options,
-                             uint32_t slices, uint64_t *bytes, struct error *error)
-{
-    return measure(graph, options, (struct variant){.slices = slices}, bytes, error);
-}
-
-enum tn_status program_part_bytes(const struct tn_graph *graph,
-                                  const struct tn_program_options *options, uint64_t *bytes,
-                                  struct error *error)
-{
-    assert(options->mode == TN_EVALUATE);
-    return measure(graph, options, (struct variant){.is_part = true}, bytes, error);
 }
 
 void tn_program_destroy(struct tn_program *program)

@@ -93,20 +93,23 @@ MUST_CHECK enum tn_status program_create_joined(const struct tn_graph *graph,
                                                 uint32_t slices, const struct backend *backend,
                                                 struct tn_program **out, struct error *error);
 
+/* The kind of a program: one of several slices, or of one part of a cut graph. */
+struct program_variant {
+    uint32_t slices;
+    bool is_part;
+};
+
+/* The same as the functions above, but without memory for values: it cannot run. `*out` is NULL
+ * after an error. */
+MUST_CHECK enum tn_status program_begin(const struct tn_graph *graph,
+                                        const struct tn_program_options *options,
+                                        struct program_variant variant,
+                                        const struct backend *backend, struct tn_program **out,
+                                        struct error *error);
+
 /* The backend called `name`; NULL: the default. TN_ENOENT as tn_program_create(). */
 MUST_CHECK enum tn_status program_find_backend(const char *name, const struct backend **out,
                                                struct error *error);
-
-/* The memory that tn_program_create(), or with `slices` program_create_joined(), allocates for
- * values; this allocates none of it. Their errors. */
-MUST_CHECK enum tn_status program_bytes(const struct tn_graph *graph,
-                                        const struct tn_program_options *options, uint32_t slices,
-                                        uint64_t *bytes, struct error *error);
-
-/* The same of program_create_part(). */
-MUST_CHECK enum tn_status program_part_bytes(const struct tn_graph *graph,
-                                             const struct tn_program_options *options,
-                                             uint64_t *bytes, struct error *error);
 
 /* tn_program_run(); `values` and `gradient` are floats or doubles as the backend has it and replace
  * the pointers in `run`. */

@@ -4,7 +4,7 @@
 
 #include "common/base/minmax.h"
 #include "common/cluster/slices.h"
-#include "graph/program.h"
+#include "graph/program_memory.h"
 #include "group/schedule.h"
 
 /* The parts of the task as programs for this number of examples. */
@@ -19,12 +19,12 @@ static enum tn_status add_programs(const struct member_memory_config *config,
         .kernels = config->kernels,
     };
     for (uint32_t p = 0; p < partition->part_count; p++) {
-        uint64_t needed;
+        struct program_memory needed;
         if (partition->parts[p].task != config->task) { continue; }
         const enum tn_status status =
-            program_part_bytes(partition->parts[p].graph, &options, &needed, error);
+            program_memory_plan_part(partition->parts[p].graph, &options, &needed, error);
         if (status != TN_OK) { return status; }
-        *bytes += needed;
+        *bytes += needed.host;
     }
     return TN_OK;
 }

@@ -18,7 +18,7 @@ struct member_memory_config {
     const char *kernels;
 };
 
-/* Bytes; nothing is allocated for values. The errors of program_part_bytes(). */
+/* Bytes; nothing is allocated for values. The errors of program_memory_plan_part(). */
 MUST_CHECK enum tn_status member_memory_plan(const struct member_memory_config *config,
                                              uint64_t *bytes, struct error *error);
 

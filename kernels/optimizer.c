@@ -72,6 +72,16 @@ bool optimizer_needs_norms(const struct optimizer *optimizer)
     return needed;
 }
 
+bool optimizer_norms_need_state(const struct optimizer *optimizer)
+{
+    bool found = false;
+    for (uint32_t v = 0; v < optimizer->variables->count; v++) {
+        const struct variable_rule *rule = &optimizer->rules[v];
+        found |= rule->adapts && rule->optimizer == OPTIMIZER_LAMB;
+    }
+    return found;
+}
+
 bool optimizer_has_average(const struct optimizer *optimizer)
 {
     return optimizer->ema > 0;

@@ -81,6 +81,9 @@ void optimizer_scale(const struct variable_table *variables, const struct kernel
 /* Whether an update needs norms. */
 bool optimizer_needs_norms(const struct optimizer *optimizer);
 
+/* Whether these norms depend on the state: LAMB takes the norm of the change. */
+bool optimizer_norms_need_state(const struct optimizer *optimizer);
+
 /* Whether the last array is a moving average of the values, which evaluations use. */
 bool optimizer_has_average(const struct optimizer *optimizer);
 /* Fill all arrays but the values, which are initial ones. */

@@ -73,23 +73,13 @@ static void measure_block(struct shard *shard, const float *gradient, uint64_t o
     measurement_add(out, &shard->config.optimizer, shard->updates, count, arrays, gradient);
 }
 
-/* LAMB takes the norm of the change, which depends on the state. */
-static bool measures_state(const struct optimizer *optimizer)
-{
-    bool found = false;
-    for (uint32_t v = 0; v < optimizer->variables->count; v++) {
-        const struct variable_rule *rule = &optimizer->rules[v];
-        found = found || (rule->adapts && rule->optimizer == OPTIMIZER_LAMB);
-    }
-    return found;
-}
-
 bool shard_measure(struct shard *shard, const struct slice_node *parts, uint32_t part_count,
                    struct measurement *out)
 {
     struct slice_node whole;
     struct slice_sum sums[SLICES_MAX];
-    if (measures_state(&shard->config.optimizer) && !shard_copy_state(shard)) { return false; }
+    const bool needs_state = optimizer_norms_need_state(&shard->config.optimizer);
+    if (needs_state && !shard_copy_state(shard)) { return false; }
     uint32_t sum_count = shard_plan_sums(shard, parts, NULL, part_count, &whole, sums);
     measurement_begin(out, shard->config.first, shard->config.count);
     struct block_gradient gradient;

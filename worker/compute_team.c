@@ -50,72 +50,76 @@ struct compute_team {
 
 /* ------------------------------------------------------------ pieces */
 
-/* The largest nodes of the tree below `node` within the slices [first, end). */
-static void list_pieces(struct compute_team *team, struct slice_node node, uint32_t member,
-                        uint32_t first, uint32_t end)
+/* Add the largest nodes of the tree below `node` within the slices [first, end). */
+static void list_nodes(struct slice_node node, uint32_t first, uint32_t end,
+                       struct slice_node out[static SLICES_MAX], uint32_t *count)
 {
     if (node.first >= end || node.first + node.count <= first) { return; }
     if (node.first < first || node.first + node.count > end) {
         struct slice_node left, right;
         slices_children(node, &left, &right);
-        list_pieces(team, left, member, first, end);
-        list_pieces(team, right, member, first, end);
+        list_nodes(left, first, end, out, count);
+        list_nodes(right, first, end, out, count);
         return;
     }
-    assert(team->piece_count < SLICES_MAX);
-    team->pieces[team->piece_count++] = (struct piece){.node = node, .member = member};
+    assert(*count < SLICES_MAX);
+    out[(*count)++] = node;
 }
 
 /* Slices are dealt as evenly as their number allows, neighbours to the same member. */
+uint32_t compute_team_parts(uint32_t members, uint32_t member, struct slice_node node,
+                            struct slice_node out[static SLICES_MAX])
+{
+    uint32_t count = 0;
+    assert(member < members);
+    if (node.count == 1) { /* The first member computes it alone. */
+        out[0] = node;
+        return member == 0 ? 1 : 0;
+    }
+    const struct thread_share share = thread_team_share(members, member, node.count, 1);
+    list_nodes(node, node.first + (uint32_t)share.first, node.first + (uint32_t)share.end, out,
+               &count);
+    return count;
+}
+
 static void deal_pieces(struct compute_team *team, struct slice_node node)
 {
+    struct slice_node parts[SLICES_MAX];
     team->piece_count = 0;
     for (uint32_t m = 0; m < team->count; m++) {
-        const struct thread_share share = thread_team_share(team->count, m, node.count, 1);
-        const uint32_t before = team->piece_count;
-        list_pieces(team, node, m, node.first + (uint32_t)share.first,
-                    node.first + (uint32_t)share.end);
-        for (uint32_t i = before; i < team->piece_count; i++) {
-            team->pieces[i].vector = i - before;
+        const uint32_t count = compute_team_parts(team->count, m, node, parts);
+        assert(team->piece_count + count <= SLICES_MAX);
+        for (uint32_t i = 0; i < count; i++) {
+            team->pieces[team->piece_count++] =
+                (struct piece){.node = parts[i], .member = m, .vector = i};
         }
     }
 }
 
-/* The vectors of a GPU: its pieces, of which the last one has the levels of its tree behind it. */
-static uint32_t count_vectors(struct compute_team *team, struct slice_node node)
+/* The vectors of a member for one node: its pieces, of which the last one has the levels of its
+ * tree behind it. */
+static uint32_t vectors_of(uint32_t members, uint32_t member, struct slice_node node)
+{
+    struct slice_node parts[SLICES_MAX];
+    const uint32_t count = compute_team_parts(members, member, node, parts);
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t depth = 0;
+        while ((1U << depth) < parts[i].count) { depth++; }
+        most = u32_max(most, i + depth + 1);
+    }
+    return most;
+}
+
+uint32_t compute_team_vectors(uint32_t members, struct slice_node node)
 {
     uint32_t most = 1;
-    deal_pieces(team, node);
-    for (uint32_t i = 0; i < team->piece_count; i++) {
-        const struct piece *piece = &team->pieces[i];
-        uint32_t depth = 0;
-        while ((1U << depth) < piece->node.count) { depth++; }
-        most = u32_max(most, piece->vector + depth + 1);
-    }
+    for (uint32_t m = 0; m < members; m++) { most = u32_max(most, vectors_of(members, m, node)); }
     if (node.count == 1) { return most; }
     struct slice_node left, right;
     slices_children(node, &left, &right);
-    return u32_max(most, u32_max(count_vectors(team, left), count_vectors(team, right)));
-}
-
-static uint32_t count_pieces(struct slice_node node, uint32_t first, uint32_t end)
-{
-    if (node.first >= end || node.first + node.count <= first) { return 0; }
-    if (first <= node.first && node.first + node.count <= end) { return 1; }
-    struct slice_node left, right;
-    slices_children(node, &left, &right);
-    return count_pieces(left, first, end) + count_pieces(right, first, end);
-}
-
-uint32_t compute_team_sums(uint32_t members, struct slice_node node)
-{
-    uint32_t count = 0;
-    for (uint32_t m = 0; m < members; m++) {
-        const struct thread_share share = thread_team_share(members, m, node.count, 1);
-        count += count_pieces(node, node.first + (uint32_t)share.first,
-                              node.first + (uint32_t)share.end);
-    }
-    return count;
+    return u32_max(
+        most, u32_max(compute_team_vectors(members, left), compute_team_vectors(members, right)));
 }
 
 /* ------------------------------------------------------------ opening */
@@ -171,7 +175,7 @@ static enum tn_status open_sums(struct compute_team *team, const struct compute 
 {
     if (leader->config.evaluates_only || leader->config.gpus <= 1) { return TN_OK; }
     const struct slice_node all = {0, leader->config.job->train.slices};
-    const uint32_t vectors = count_vectors(team, all);
+    const uint32_t vectors = compute_team_vectors(team->count, all);
     struct error reason = {.status = TN_OK};
     enum tn_status status = TN_OK;
     for (uint32_t i = 0; i < team->count && status == TN_OK; i++) {

@@ -43,9 +43,14 @@ MUST_CHECK enum tn_status compute_team_sum(struct compute_team *team, struct com
 /* Read the examples of these slices of `step` for compute_list_slices(). Errors are found there. */
 void compute_team_read(struct compute_team *team, uint64_t step, const struct slice_set *slices);
 
-/* The gradients that a team of `members` threads has in memory to sum `node`, beside those within
- * the subtree of a member. Pure. */
-uint32_t compute_team_sums(uint32_t members, struct slice_node node);
+/* The subtrees of `node` that a member of a team computes, one after the other, each into a
+ * gradient of its own. Returns their number. Pure. */
+uint32_t compute_team_parts(uint32_t members, uint32_t member, struct slice_node node,
+                            struct slice_node out[static SLICES_MAX]);
+
+/* The vectors that each GPU of a team has for sums of `node` and of all nodes below it, beside the
+ * one for copies (graph/device_sums.h). Pure. */
+uint32_t compute_team_vectors(uint32_t members, struct slice_node node);
 
 /* The threads of the CPU, for other work between two sums; NULL: one, or GPUs. */
 struct thread_team *compute_team_threads(const struct compute_team *team);

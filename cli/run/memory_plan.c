@@ -4,21 +4,20 @@
 #include <string.h>
 
 #include "cli/run/memory_plan_tables.h"
+#include "cli/run/memory_programs.h"
 #include "common/base/minmax.h"
 #include "common/cluster/slices.h"
 #include "common/job/strategy.h"
 #include "common/net/lane.h"
 #include "coordinator/assign.h"
-#include "graph/gpu_placement.h"
-#include "graph/placed_program.h"
-#include "graph/program.h"
+#include "graph/program_memory.h"
 #include "group/member_memory.h"
 #include "kernels/job_kernels.h"
 #include "kernels/optimizer.h"
 #include "model/model.h"
 #include "ps/push_place.h"
 #include "ps/shard_gpu.h"
-#include "worker/compute_team.h"
+#include "worker/compute.h"
 #include "worker/value_array.h"
 
 enum {
@@ -49,95 +48,43 @@ static struct slice_set slices_of(const struct assignment *assignment, uint32_t 
     return set;
 }
 
-/* The nodes that worker `index` computes in a step. */
+/* The nodes that worker `index` computes and pushes in a step. */
 static uint32_t nodes_of(const struct job *job, const struct assignment *assignment, uint32_t index,
-                         struct slice_node nodes[SLICES_MAX])
+                         struct slice_node nodes[static SLICES_MAX])
 {
     const struct slice_set set = slices_of(assignment, index);
-    return slices_cover(job->train.slices, &set, nodes);
-}
-
-/* Whether each program is in parts, on the GPUs that the model names. */
-static bool is_placed(const struct job *job, const struct model *model)
-{
-    return job_has_gpus(job) && gpu_placement_tasks(gpu_placement_of(model->graph)) > 1;
-}
-
-static enum tn_status plan_program(const struct job *job, const struct model *model,
-                                   enum tn_mode mode, uint32_t examples, uint32_t slices,
-                                   uint64_t *bytes, struct error *error)
-{
-    uint64_t offsets[VARIABLES_MAX], needed = 0;
-    for (uint32_t i = 0; i < model->table.count; i++) {
-        offsets[model->table.variables[i].number] = model->table.variables[i].offset;
+    uint32_t count = 0;
+    if (!strategy_of_job(job)->slice_updates) {
+        return slices_cover(job->train.slices, &set, nodes);
     }
-    const struct tn_program_options options = {.struct_size = sizeof options,
-                                               .variable_offsets = offsets,
-                                               .mode = mode,
-                                               .examples = examples,
-                                               .kernels = job_programs_on_cpu(job)};
-    const enum tn_status status =
-        is_placed(job, model) ? placed_program_bytes(model->graph, &options, &needed, error)
-                              : program_bytes(model->graph, &options, slices, &needed, error);
-    *bytes += needed;
-    return status;
+    for (uint32_t v = 0; v < assignment->slice_count; v++) { /* Each is an update. */
+        if (assignment->worker[v] == index) { nodes[count++] = (struct slice_node){v, 1}; }
+    }
+    return count;
 }
 
-/* Whether the slices of a node are computed in one run. Adds the memory of the program for that to
- * `*bytes`. A model that is not known computes them one by one. */
-static bool joins(const struct job *job, const struct model *model, struct slice_node node,
-                  uint64_t *bytes)
-{
-    uint32_t examples;
-    if (model == NULL || job_has_gpus(job)) { return false; }
-    if (!compute_joins(job, &model->table, node, &examples)) { return false; }
-    return plan_program(job, model, TN_TRAIN, examples * node.count, node.count, bytes, NULL) ==
-           TN_OK;
-}
-
-/* The largest part of a node that a thread of a worker computes. */
-static struct slice_node part_of_thread(const struct job *job, struct slice_node node)
-{
-    const uint32_t threads = u32_min(job_worker_threads(job), node.count);
-    return (struct slice_node){.first = node.first, .count = (node.count + threads - 1) / threads};
-}
-
-/* The gradients beside the one that is pushed to sum a node: those of its threads, and of the
- * levels of the tree if slices are computed one by one. */
-static uint32_t levels_of(const struct job *job, const struct model *model, struct slice_node node)
-{
-    const struct slice_node part = part_of_thread(job, node);
-    const uint32_t threads = u32_min(job_worker_threads(job), node.count);
-    uint64_t ignored = 0;
-    uint32_t depth = 0;
-    while ((1U << depth) < part.count) { depth++; }
-    if (joins(job, model, part, &ignored)) { depth = 0; }
-    return compute_team_sums(threads, node) - 1 + threads * depth;
-}
-
-/* The nodes that worker `index` pushes in a step, and the levels below the largest of those whose
- * slices are computed one by one. */
-static uint32_t pushes_of(const struct job *job, const struct model *model,
-                          const struct assignment *assignment, uint32_t index, uint32_t *levels)
+/* The number of these nodes, and the sums beside the largest of them. `programs` as in
+ * memory_programs_sums(). */
+static uint32_t pushes_of(const struct job *job, struct memory_programs *programs,
+                          const struct assignment *assignment, uint32_t index, uint32_t *sums)
 {
     struct slice_node nodes[SLICES_MAX];
-    const struct slice_set set = slices_of(assignment, index);
     const uint32_t count = nodes_of(job, assignment, index, nodes);
-    *levels = 0; /* A slice that is an update is computed by itself. */
-    if (strategy_of_job(job)->slice_updates) { return slice_set_count(&set); }
+    *sums = 0;
     for (uint32_t i = 0; i < count; i++) {
-        *levels = u32_max(*levels, levels_of(job, model, nodes[i]));
+        *sums = u32_max(*sums, memory_programs_sums(job, programs, nodes[i]));
     }
-    if (job->train.gpus > 1) { *levels = 0; } /* Sums are in the memory of the GPUs. */
     return count;
 }
 
 /* In memory that outlives it, which has no norms, a ps allocates one more array for the values that
  * an evaluation uses during a save (ps_kept_slots()). */
-static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint32_t arrays,
-                                uint32_t pushes, bool norms)
+static struct ps_memory plan_ps(const struct job *job, const struct optimizer *optimizer,
+                                uint64_t parameters, uint32_t pushes)
 {
     const uint64_t bytes = parameters * sizeof(float);
+    const uint32_t arrays = optimizer->arrays;
+    const bool norms = optimizer_needs_norms(optimizer);
     const bool on_gpu = job_ps_has_gpu(job);
     const bool keeps = !norms && !on_gpu && strategy_of_job(job)->exact_steps;
     const bool saves = job->checkpoint.every_steps > 0 || job->checkpoint.every_seconds > 0;
@@ -153,7 +100,8 @@ static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint
     if (!on_gpu) { return ps; }
     const struct shard_gpu_size size =
         shard_gpu_size(parameters, arrays, job->train.slices, SHARD_GPU_PIECE);
-    ps.state = 0;
+    /* Norms that need it are those of each step, for which it is copied. */
+    if (!optimizer_norms_need_state(optimizer)) { ps.state = 0; }
     ps.device = size.device_bytes;
     ps.pinned = size.pinned_bytes;
     return ps;
@@ -164,12 +112,14 @@ static struct ps_memory plan_ps(const struct job *job, uint64_t parameters, uint
  * the step and of those that it keeps. The head of a group has the range; the others have a copy of
  * their variables, and one gradient. */
 static void plan_replicas(const struct job *job, const struct variable_table *variables,
-                          uint32_t arrays, uint32_t pushes, struct memory_plan *plan)
+                          const struct optimizer *optimizer, uint32_t pushes,
+                          struct memory_plan *plan)
 {
     assert(plan->members >= 1);
+    const uint32_t arrays = optimizer->arrays;
     const uint64_t bytes = variables->parameter_count * sizeof(float);
     const uint32_t sums = 1 + job->strategy.keep_sums;
-    const struct ps_memory all = plan_ps(job, variables->parameter_count, arrays, sums, false);
+    const struct ps_memory all = plan_ps(job, optimizer, variables->parameter_count, sums);
     const uint64_t groups = job_workers_least(job) / plan->members;
     const uint64_t lanes = (uint64_t)plan->workers * (plan->workers - 1);
     for (uint32_t m = 0; m < plan->members; m++) {
@@ -183,19 +133,19 @@ static void plan_replicas(const struct job *job, const struct variable_table *va
     if (job->transport.lane != LANE_TCP) { plan->lanes_bytes = lanes * LANE_BYTES; }
 }
 
-/* The pushes of a step, of all workers and of the one with the most, with what it keeps beside.
- * `model` may be NULL: it is not known. */
-static void count_pushes(const struct job *job, const struct model *model, uint32_t workers,
+/* The pushes of a step, of all workers and of the one with the most, with the sums beside them.
+ * `programs` as in memory_programs_sums(). */
+static void count_pushes(const struct job *job, struct memory_programs *programs, uint32_t workers,
                          uint32_t *all, uint32_t *most)
 {
     struct assignment assignment;
-    uint32_t levels;
+    uint32_t sums;
     *all = *most = 0;
     assign_all(job, workers, &assignment);
     for (uint32_t w = 0; w < workers; w++) {
-        const uint32_t pushes = pushes_of(job, model, &assignment, w, &levels);
+        const uint32_t pushes = pushes_of(job, programs, &assignment, w, &sums);
         *all += pushes;
-        *most = u32_max(*most, pushes + levels);
+        *most = u32_max(*most, pushes + sums);
     }
 }
 
@@ -255,7 +205,7 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
 {
     assert(job->cluster.ps <= PS_MAX && job->cluster.workers >= 1);
     const struct optimizer optimizer = optimizer_of_job(job, variables);
-    const uint32_t arrays = optimizer.arrays, members = strategy_members(job);
+    const uint32_t members = strategy_members(job);
     assert(members >= 1 && members <= job_workers_least(job));
     const bool shared = values_are_shared(job, variables);
     const bool norms = optimizer_needs_norms(&optimizer);
@@ -281,12 +231,12 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
         plan->member[m] = (struct worker_memory){
             .values = bytes * copies, .shared = shared ? bytes : 0, .gradients = bytes * most};
     }
-    if (plan->ps_count == 0) { plan_replicas(job, variables, arrays, least_all, plan); }
+    if (plan->ps_count == 0) { plan_replicas(job, variables, &optimizer, least_all, plan); }
     for (uint32_t p = 0; p < plan->ps_count; p++) {
         uint64_t count = variable_table_shard(variables, plan->ps_count, p).count;
         const bool places =
             push_place_exists(job, variables, count, PUSH_PLACE_CHUNKS, WIRE_CHUNK_BYTES);
-        plan->ps[p] = plan_ps(job, count, arrays, all - (places && all > 0 ? 1 : 0), norms);
+        plan->ps[p] = plan_ps(job, &optimizer, count, all - (places && all > 0 ? 1 : 0));
         if (job->transport.lane == LANE_TCP) {
             /* They arrive while the worker computes (P17). */
             if (places && !norms) { plan->member[0].values += count * sizeof(float); }
@@ -298,75 +248,74 @@ void memory_plan_parameters(const struct job *job, const struct variable_table *
     memory_plan_find_largest(plan);
 }
 
-/* The programs that compute all slices of a node in one run: one for each size of node. A model
- * whose operations cannot do that has none. */
-static uint64_t joined_programs(const struct job *job, const struct model *model,
-                                const struct assignment *assignment, uint32_t worker)
+/* The programs of subtrees, of the worker that needs most of them. */
+static void add_nodes(const struct job *job, struct memory_programs *programs,
+                      struct worker_memory *worker)
 {
-    struct slice_node nodes[SLICES_MAX];
-    const uint32_t count = nodes_of(job, assignment, worker, nodes);
-    bool counted[SLICES_MAX + 1] = {false};
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct slice_node part = part_of_thread(job, nodes[i]);
-        if (!counted[part.count]) { counted[part.count] = joins(job, model, part, &bytes); }
-    }
-    return bytes * job_worker_threads(job);
-}
-
-/* The bytes of the worker that needs most. */
-static uint64_t plan_joined(const struct job *job, const struct model *model)
-{
-    const uint32_t workers = groups_of(job, job->cluster.workers);
+    const uint32_t workers = groups_of(job, job_workers_least(job));
+    const struct worker_memory without = *worker;
     struct assignment assignment;
-    uint64_t most = 0;
     assign_all(job, workers, &assignment);
     for (uint32_t w = 0; w < workers; w++) {
-        most = u64_max(most, joined_programs(job, model, &assignment, w));
+        struct slice_node nodes[SLICES_MAX];
+        struct worker_memory with = without;
+        const uint32_t count = nodes_of(job, &assignment, w, nodes);
+        memory_programs_add_nodes(programs, nodes, count, &with);
+        const bool is_more = with.programs + with.pinned > worker->programs + worker->pinned;
+        if (is_more) { *worker = with; }
     }
-    return most;
 }
 
 /* The gradients that a worker does not need because its slices are computed in one run. */
-static uint64_t unneeded_gradients(const struct job *job, const struct model *model)
+static uint64_t unneeded_gradients(const struct job *job, struct memory_programs *programs,
+                                   uint64_t parameters)
 {
     const uint32_t workers = groups_of(job, job_workers_least(job));
     uint32_t all, one_by_one, most;
     count_pushes(job, NULL, workers, &all, &one_by_one);
-    count_pushes(job, model, workers, &all, &most);
-    return (one_by_one - most) * model->table.parameter_count * sizeof(float);
+    count_pushes(job, programs, workers, &all, &most);
+    return (one_by_one - most) * parameters * sizeof(float);
 }
 
-/* A worker whose GPUs share each slice adds gradients on the CPU. */
+/* A worker whose GPUs share each slice adds gradients on the host, of slices one by one. */
 static uint64_t placed_gradients(const struct job *job, const struct model *model)
 {
     struct job one = *job;
-    uint32_t all, in_memory_of_gpus, most;
-    const uint32_t workers = groups_of(job, job_workers_least(job));
-    if (!is_placed(job, model)) { return 0; }
+    uint32_t all, most;
+    if (!memory_programs_are_placed(job, model)) { return 0; }
     one.train.gpus = 1;
-    count_pushes(job, model, workers, &all, &in_memory_of_gpus);
-    count_pushes(&one, model, workers, &all, &most);
-    return (most - in_memory_of_gpus) * model->table.parameter_count * sizeof(float);
+    count_pushes(&one, NULL, groups_of(job, job_workers_least(job)), &all, &most);
+    return (most - 1) * model->table.parameter_count * sizeof(float);
 }
 
 /* A worker that has the whole model. */
 static enum tn_status plan_whole(const struct job *job, const struct model *model,
-                                 struct worker_memory *worker, struct error *error)
+                                 const struct memory_data *data, struct worker_memory *worker,
+                                 struct error *error)
 {
-    enum tn_status status = TN_OK;
-    for (int mode = TN_TRAIN; mode <= TN_EVALUATE && status == TN_OK; mode++) {
-        status = plan_program(job, model, (enum tn_mode)mode, compute_slice_examples(job), 0,
-                              &worker->programs, error);
-        const bool each_has_one = mode == TN_TRAIN && !is_placed(job, model);
-        if (each_has_one) { worker->programs *= job->train.gpus; }
+    struct memory_programs *programs = memory_programs_open(job, model);
+    if (programs == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    const enum tn_status status = memory_programs_plan(programs, data, worker, error);
+    if (status == TN_OK) {
+        add_nodes(job, programs, worker);
+        worker->gradients -= unneeded_gradients(job, programs, model->table.parameter_count);
+        worker->gradients += placed_gradients(job, model);
     }
-    worker->programs *= job_worker_threads(job);
-    if (status != TN_OK) { return status; }
-    worker->programs += plan_joined(job, model);
-    worker->gradients -= unneeded_gradients(job, model);
-    worker->gradients += placed_gradients(job, model);
-    return TN_OK;
+    memory_programs_close(programs);
+    return status;
+}
+
+static enum tn_status plan_evaluation(const struct job *job, const struct model *model,
+                                      uint64_t *bytes, struct error *error)
+{
+    const struct tn_program_options options = {.struct_size = sizeof options,
+                                               .mode = TN_EVALUATE,
+                                               .examples = compute_slice_examples(job),
+                                               .kernels = job_programs(job)};
+    struct program_memory memory;
+    const enum tn_status status = program_memory_plan(model->graph, &options, 0, &memory, error);
+    if (status == TN_OK) { *bytes += memory.host; }
+    return status;
 }
 
 /* The members of a group, each of which has the programs of its parts. Without ps it evaluates by
@@ -389,12 +338,11 @@ static enum tn_status plan_members(const struct job *job, const struct model *mo
             .slices = job->train.slices,
             .batch = job->train.batch,
             .chunk = compute_slice_examples(job),
-            .kernels = job_programs_on_cpu(job),
+            .kernels = job_programs(job),
         };
         status = member_memory_plan(&config, &plan->member[m].programs, error);
         if (status != TN_OK || !evaluates_alone) { continue; }
-        status = plan_program(job, model, TN_EVALUATE, config.chunk, 0, &plan->member[m].programs,
-                              error);
+        status = plan_evaluation(job, model, &plan->member[m].programs, error);
     }
     evaluation_cut_free(&evaluation);
     training_cut_free(&cut);
@@ -410,7 +358,7 @@ enum tn_status memory_plan_make(const struct job *job, const struct variable_tab
     if (status != TN_OK) { return status; }
     memory_plan_parameters(job, variables, plan);
     status = plan->members > 1 ? plan_members(job, model, plan, error)
-                               : plan_whole(job, model, &plan->member[0], error);
+                               : plan_whole(job, model, data, &plan->member[0], error);
     model_close(model);
     memory_plan_add_data(job, variables, data, plan);
     memory_plan_find_largest(plan);
@@ -434,8 +382,13 @@ uint64_t memory_of_largest_ps(const struct memory_plan *plan)
 
 uint64_t memory_of_worker(const struct worker_memory *worker)
 {
-    return PROCESS_BYTES + worker->values + worker->gradients + worker->programs + worker->data +
-           worker->rows + worker->evaluated;
+    return PROCESS_BYTES + worker->values + worker->gradients + worker->programs + worker->pinned +
+           worker->data + worker->rows + worker->evaluated;
+}
+
+uint64_t memory_of_gpu(const struct gpu_memory *gpu)
+{
+    return gpu->values + gpu->gradients + gpu->results + gpu->examples + gpu->sums + gpu->cublas;
 }
 
 /* Those with the tasks of this member of groups. */

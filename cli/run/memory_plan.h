@@ -29,8 +29,9 @@
 
 /* Bytes. */
 struct ps_memory {
-    uint64_t values, state; /* The current step's. On a GPU: without the state. */
-    uint64_t next;          /* The next step's values. */
+    /* The current step's. On a GPU: without the state, unless norms need it on the host. */
+    uint64_t values, state;
+    uint64_t next; /* The next step's values. */
     uint64_t pushed;
     uint64_t frames; /* Chunks that have arrived, in lanes and in memory of the ps. */
     uint64_t saving; /* While a checkpoint is written; 0: there are none but the last one. */
@@ -39,16 +40,29 @@ struct ps_memory {
     uint64_t device; /* The memory of its GPU, which is not in the total; 0: it has none. */
 };
 
+/* A GPU of a worker, without the driver's own memory. */
+struct gpu_memory {
+    uint64_t values, gradients; /* The vectors of all programs. */
+    uint64_t results;           /* Results of operations, with their workspaces. */
+    uint64_t examples;          /* Fields, and constants. */
+    uint64_t sums;              /* Sums of gradients, with several GPUs. */
+    uint64_t cublas;            /* The workspace of cuBLAS. */
+};
+
 struct worker_memory {
     /* Two steps; those in the memory of ps: one. Over TCP also those that arrive meanwhile. */
     uint64_t values;
     uint64_t shared; /* The part of the values that is in the memory of ps of its machine. */
     uint64_t gradients;
-    uint64_t programs; /* Intermediate values and batches; in a group, those of its parts. */
+    /* Intermediate values and batches, also those that are read ahead; in a group, those of its
+     * parts. With GPUs without those values, unless operations run on the CPU, and batches. */
+    uint64_t programs;
+    uint64_t pinned; /* With GPUs: batches, and other memory for copies. */
     uint64_t data;
     uint64_t rows; /* Keys, rows and gradients of tables that its slices read. */
     /* More keys and rows, which the worker that has slice 0 needs to evaluate (W7). */
     uint64_t evaluated;
+    struct gpu_memory gpus[JOB_GPUS_MAX]; /* Not in the total. Zeros: it has no such GPU. */
 };
 
 /* The rows of a table on all ps. */
@@ -80,7 +94,8 @@ struct memory_plan {
 void memory_plan_parameters(const struct job *job, const struct variable_table *variables,
                             struct memory_plan *plan);
 
-/* The whole plan. `data` NULL: they are unknown. The errors of model_open() and program_bytes(). */
+/* The whole plan. `data` NULL: they are unknown. The errors of model_open() and
+ * program_memory_plan(). */
 MUST_CHECK enum tn_status memory_plan_make(const struct job *job,
                                            const struct variable_table *variables,
                                            const struct memory_data *data, struct memory_plan *plan,
@@ -93,6 +108,7 @@ void memory_plan_find_largest(struct memory_plan *plan);
 uint64_t memory_of_ps(const struct ps_memory *ps);
 uint64_t memory_of_largest_ps(const struct memory_plan *plan); /* 0 without ps. */
 uint64_t memory_of_worker(const struct worker_memory *worker);
+uint64_t memory_of_gpu(const struct gpu_memory *gpu);
 /* All processes of the job on one machine, with their lanes. Shared pages and the data of workers
  * of one process count once, and one worker evaluates. */
 uint64_t memory_of_all(const struct memory_plan *plan);

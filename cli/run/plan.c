@@ -73,15 +73,38 @@ static bool print_worker(const struct memory_plan *memory, uint32_t member)
     char name[32] = "workers";
     if (memory->members > 1) { snprintf(name, sizeof name, "member %" PRIu32, member); }
     assert(member < memory->members);
-    char rows[32] = "";
+    char rows[32] = "", pinned[32] = "";
     const uint64_t bytes = worker->rows + worker->evaluated;
     if (bytes > 0) { snprintf(rows, sizeof rows, ", rows %.1f", mib(bytes)); }
+    if (worker->pinned > 0) {
+        snprintf(pinned, sizeof pinned, ", pinned %.1f", mib(worker->pinned));
+    }
     return printf("memory of %s %.1f MiB each: values %.1f%s, gradients %.1f, programs %.1f, data "
-                  "%.1f%s%s\n",
+                  "%.1f%s%s%s\n",
                   name, mib(memory_of_worker(worker)), mib(worker->values),
                   worker->shared > 0 ? " (pages of the ps)" : "", mib(worker->gradients),
                   mib(worker->programs), mib(worker->data),
-                  memory->has_data ? "" : " (unknown: they cannot be opened here)", rows) >= 0;
+                  memory->has_data ? "" : " (unknown: they cannot be opened here)", rows,
+                  pinned) >= 0;
+}
+
+/* One line for each GPU of a worker. */
+static bool print_gpu_memory(const struct job *job, const struct worker_memory *worker)
+{
+    for (uint32_t g = 0; job_has_gpus(job) && g < job->train.gpus; g++) {
+        const struct gpu_memory *gpu = &worker->gpus[g];
+        char sums[32] = "", cublas[32] = "";
+        if (gpu->sums > 0) { snprintf(sums, sizeof sums, ", sums %.1f", mib(gpu->sums)); }
+        if (gpu->cublas > 0) { snprintf(cublas, sizeof cublas, ", cuBLAS %.1f", mib(gpu->cublas)); }
+        if (printf("on its GPU %" PRIu32
+                   "     %.1f MiB: values %.1f, gradients %.1f, results of operations "
+                   "%.1f, examples %.1f%s%s\n",
+                   g, mib(memory_of_gpu(gpu)), mib(gpu->values), mib(gpu->gradients),
+                   mib(gpu->results), mib(gpu->examples), sums, cublas) < 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Nothing, if all nodes compute on CPUs. */
@@ -121,6 +144,7 @@ static int print_memory(const struct job *job, const struct memory_plan *memory)
     for (uint32_t m = 0; m < memory->members; m++) {
         if (!print_worker(memory, m)) { return TN_EXIT_IO; }
     }
+    if (!print_gpu_memory(job, &memory->worker)) { return TN_EXIT_IO; }
     written =
         printf("all tasks on one machine: %.1f MiB, of which shared by nodes to exchange frames "
                "%.1f; this machine has %.1f MiB\n",
@@ -179,12 +203,30 @@ static int print_shards(const struct view *view)
 
 static json_t *worker_json(const struct worker_memory *worker)
 {
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "total", (json_int_t)memory_of_worker(worker),
-        "values", (json_int_t)worker->values, "shared", (json_int_t)worker->shared, "gradients",
-        (json_int_t)worker->gradients, "programs", (json_int_t)worker->programs, "data",
-        (json_int_t)worker->data, "rows", (json_int_t)(worker->rows + worker->evaluated),
-        "evaluated_rows", (json_int_t)worker->evaluated);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "total",
+                     (json_int_t)memory_of_worker(worker), "values", (json_int_t)worker->values,
+                     "shared", (json_int_t)worker->shared, "gradients",
+                     (json_int_t)worker->gradients, "programs", (json_int_t)worker->programs,
+                     "pinned", (json_int_t)worker->pinned, "data", (json_int_t)worker->data, "rows",
+                     (json_int_t)(worker->rows + worker->evaluated), "evaluated_rows",
+                     (json_int_t)worker->evaluated);
+}
+
+/* By GPU of a worker. */
+static json_t *gpus_json(const struct job *job, const struct worker_memory *worker)
+{
+    if (!job_has_gpus(job)) { return NULL; }
+    json_t *gpus = json_array();
+    for (uint32_t g = 0; g < job->train.gpus; g++) {
+        const struct gpu_memory *gpu = &worker->gpus[g];
+        json_array_append_new(
+            gpus, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "total",
+                            (json_int_t)memory_of_gpu(gpu), "values", (json_int_t)gpu->values,
+                            "gradients", (json_int_t)gpu->gradients, "results",
+                            (json_int_t)gpu->results, "examples", (json_int_t)gpu->examples, "sums",
+                            (json_int_t)gpu->sums, "cublas", (json_int_t)gpu->cublas));
+    }
+    return gpus;
 }
 
 static json_t *ps_json(const struct ps_memory *ps)
@@ -197,7 +239,8 @@ static json_t *ps_json(const struct ps_memory *ps)
                      (json_int_t)ps->pinned, "device", (json_int_t)ps->device);
 }
 
-static json_t *memory_json(const struct memory_plan *memory, const struct sharded_memory *sharded)
+static json_t *memory_json(const struct job *job, const struct memory_plan *memory,
+                           const struct sharded_memory *sharded)
 {
     json_t *members = memory->members > 1 ? json_array() : NULL;
     for (uint32_t m = 0; m < memory->members && members != NULL; m++) {
@@ -206,7 +249,8 @@ static json_t *memory_json(const struct memory_plan *memory, const struct sharde
     json_t *beside = sharded->ps == 0 ? NULL
                                       : json_pack("{s:i, s:I}", "ps", (int)sharded->ps, "host",
                                                   (json_int_t)sharded->host);
-    return json_pack("{s:o, s:o*, s:o*, s:I, s:I, s:I}", "worker", worker_json(&memory->worker),
+    return json_pack("{s:o, s:o*, s:o*, s:o*, s:I, s:I, s:I}", "worker",
+                     worker_json(&memory->worker), "gpus", gpus_json(job, &memory->worker),
                      "members", members, "sharded", beside, "lanes",
                      (json_int_t)memory->lanes_bytes, "all_tasks",
                      (json_int_t)memory_of_all(memory), "machine", (json_int_t)memory_of_machine());
@@ -246,7 +290,7 @@ static int print_json(const struct view *view)
                   "parameters", (json_int_t)view->variables->parameter_count, "imbalance",
                   imbalance(view), "shards", shards, "tables",
                   plan_tables_json(&view->job, view->variables, &view->memory), "rows", rows,
-                  "gpus", gpus, "memory", memory_json(&view->memory, &view->sharded)),
+                  "gpus", gpus, "memory", memory_json(&view->job, &view->memory, &view->sharded)),
         JSON_INDENT(2));
 }
 

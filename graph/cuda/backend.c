@@ -133,6 +133,26 @@ bool backend_cuda_knows(const char *name)
     return backend_cuda_parse(name, "cuda", &gpu) || find_precision(name, &precision, &gpu);
 }
 
+enum tn_status backend_cuda_planned(const char *name, const struct backend **out,
+                                    struct error *error)
+{
+    /* Each is always filled with the same; of the kernels, only the precision is read. */
+    static struct cuda_kernels kernels[CUDA_PRECISIONS];
+    static struct backend all[CUDA_PRECISIONS], cuda;
+    enum cuda_precision precision = CUDA_FLOAT32;
+    uint32_t gpu;
+    const bool joins = backend_cuda_parse(name, "cuda", &gpu);
+    const bool is_known = joins || find_precision(name, &precision, &gpu);
+    assert(is_known);
+    kernels[precision].precision = precision;
+    const struct cuda_library nothing = {.kernels = &kernels[precision]};
+    struct backend *backend = joins ? &cuda : &all[precision];
+    *out = backend;
+    enum tn_status status = backend_cuda_over(&nothing, backend, error);
+    backend->joins = joins;
+    return status;
+}
+
 enum tn_status backend_cuda_named(const char *name, const struct backend **out, struct error *error)
 {
     enum cuda_precision precision;

@@ -33,6 +33,11 @@ bool backend_cuda_knows(const char *name);
 MUST_CHECK enum tn_status backend_cuda_named(const char *name, const struct backend **out,
                                              struct error *error);
 
+/* The backend of such a name without a GPU, for plans: programs that begin with it have the size of
+ * those on a GPU, and cannot run. */
+MUST_CHECK enum tn_status backend_cuda_planned(const char *name, const struct backend **out,
+                                               struct error *error);
+
 /* "cuda" over any library, which is valid as long as the backend is; for tests. */
 MUST_CHECK enum tn_status backend_cuda_over(const struct cuda_library *library,
                                             struct backend *backend, struct error *error);

@@ -373,6 +373,7 @@ static int allocate(struct gpu_context *context, size_t bytes, uint8_t **data)
         .next = gpus.allocations, .bytes = bytes, .context = context, .data = memory + GUARD};
     gpus.allocations = allocation;
     if (context != NULL) { context->used += rounded; }
+    emulated_note_memory(context != NULL ? context->device : EMULATED_HOST, (int64_t)bytes);
     *data = allocation->data;
     return GPU_SUCCESS;
 }
@@ -419,6 +420,8 @@ static int release(const uint8_t *data, bool is_pinned)
     if (!is_pinned) {
         allocation->context->used -= (allocation->bytes + GUARD - 1) / GUARD * GUARD;
     }
+    emulated_note_memory(is_pinned ? EMULATED_HOST : allocation->context->device,
+                         -(int64_t)allocation->bytes);
     *link = allocation->next;
     free(allocation->data - GUARD);
     free(allocation);

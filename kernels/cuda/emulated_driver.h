@@ -38,6 +38,10 @@
  *
  *   other=K               device K has another number of multiprocessors
  *
+ * TANIST_EMULATED_GPU_PEAKS names a file, to which each process adds a line when it ends: the most
+ * bytes that were allocated at the same time on each of the EMULATED_DEVICES_MAX devices, and
+ * pinned on the host.
+ *
  * Devices are those that CUDA_VISIBLE_DEVICES lists by number.
  *
  * Threads: any; calls exclude each other.

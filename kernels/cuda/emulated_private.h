@@ -43,6 +43,11 @@ bool emulated_is_pinned(const void *memory, size_t bytes);
  * stream of the thread's context. */
 int emulated_add_call(void (*call)(const void *arguments), const void *arguments, size_t bytes);
 
+/* Between enter and leave: memory of a device, or pinned memory of the host, has become more, or
+ * less. */
+enum { EMULATED_HOST = EMULATED_DEVICES_MAX };
+void emulated_note_memory(int device, int64_t bytes);
+
 /* GPU_ILLEGAL_ADDRESS: a kernel has written outside of an allocation. */
 int emulated_check_memory(void);
 

@@ -12,9 +12,6 @@
 #include "kernels/cuda/product.h"
 #include "kernels/gpu/cublas.h"
 
-/* As much as cuBLAS recommends for any GPU. The choice of its algorithm may depend on this. */
-enum { WORKSPACE_BYTES = 32 << 20 };
-
 struct gpu_products {
     bool was_opened;
     struct error opened; /* The result of the only attempt. */
@@ -283,11 +280,11 @@ static enum tn_status set_up(struct gpu_products *gpu, enum cuda_precision preci
     status = cublas_check(cublas, cublas->set_atomics(gpu->handle, CUBLAS_NO_ATOMICS), error,
                           "cublasSetAtomicsMode");
     if (status != TN_OK) { return status; }
-    status = launch_check(launch_driver()->allocate(&gpu->workspace, WORKSPACE_BYTES), error,
-                          "cuMemAlloc of 32 MiB for cuBLAS");
+    status = launch_check(launch_driver()->allocate(&gpu->workspace, CUDA_CUBLAS_WORKSPACE_BYTES),
+                          error, "cuMemAlloc of 32 MiB for cuBLAS");
     if (status != TN_OK) { return status; }
-    const int code =
-        cublas->set_workspace(gpu->handle, (void *)(uintptr_t)gpu->workspace, WORKSPACE_BYTES);
+    const int code = cublas->set_workspace(gpu->handle, (void *)(uintptr_t)gpu->workspace,
+                                           CUDA_CUBLAS_WORKSPACE_BYTES);
     return cublas_check(cublas, code, error, "cublasSetWorkspace");
 }
 

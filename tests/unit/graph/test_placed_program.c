@@ -12,7 +12,7 @@
 #include "tests/portable/networks.h"
 #include "tests/unit/kernels/gpu/emulated_skip.h"
 
-enum { DEVICES = 4, STEPS = 3, GPU_FAILED = 719 };
+enum { PARTS_MAX = 64, DEVICES = 4, STEPS = 3, GPU_FAILED = 719 };
 
 static const char *const on_cpus[] = {"portable", "portable", "portable", "portable"};
 static const char *const on_gpus[] = {"cuda:0", "cuda:1", "cuda:2", "portable"};
@@ -316,11 +316,13 @@ static void expect_refused(struct tn_graph *graph, const char *text)
                                                .variable_offsets = offsets};
     struct placed_program *placed = NULL;
     struct error error = {.text = ""};
-    uint64_t bytes = 0;
+    struct program_memory parts[PARTS_MAX];
     assert_int_equal(placed_program_create(graph, &options, on_cpus, &placed, &error), TN_EINVAL);
     assert_null(placed);
     assert_non_null(strstr(error.text, text));
-    assert_int_equal(placed_program_bytes(graph, &options, &bytes, NULL), TN_EINVAL);
+    if (gpu_placement_tasks(gpu_placement_of(graph)) <= PARTS_MAX) {
+        assert_int_equal(placed_program_plan(graph, &options, parts, NULL), TN_EINVAL);
+    }
     tn_graph_destroy(graph);
 }
 
@@ -331,8 +333,8 @@ static void what_cannot_be_placed_is_refused(void **state)
     expect_refused(graph_on("/gpu:65535", ""), "more than 63 GPUs");
 }
 
-/* At least the values of all parts. */
-static void the_memory_of_the_host_is_known(void **state)
+/* At least the values of all parts, on the host without GPUs. */
+static void the_memory_is_known(void **state)
 {
     (void)state;
     struct tn_graph *graph = graph_on("/gpu:1", "/gpu:2");
@@ -342,12 +344,13 @@ static void the_memory_of_the_host_is_known(void **state)
                                          .examples = 2,
                                          .kernels = "portable",
                                          .variable_offsets = layout.offsets};
-    uint64_t small = 0, large = 0;
-    assert_int_equal(placed_program_bytes(graph, &options, &small, NULL), TN_OK);
-    assert_true(small > layout.all * sizeof(float));
+    struct program_memory small[3], large[3];
+    assert_int_equal(placed_program_plan(graph, &options, small, NULL), TN_OK);
+    assert_true(small[0].host + small[1].host + small[2].host > layout.all * sizeof(float));
     options.examples = 200;
-    assert_int_equal(placed_program_bytes(graph, &options, &large, NULL), TN_OK);
-    assert_true(large > small);
+    options.kernels = "cuda";
+    assert_int_equal(placed_program_plan(graph, &options, large, NULL), TN_OK);
+    assert_true(small[2].values == 0 && large[2].values > 0 && large[2].results > 0);
     tn_graph_destroy(graph);
 }
 
@@ -389,7 +392,7 @@ int main(void)
         cmocka_unit_test(an_evaluation_has_the_results_of_the_whole),
         cmocka_unit_test(devices_are_counted),
         cmocka_unit_test(what_cannot_be_placed_is_refused),
-        cmocka_unit_test(the_memory_of_the_host_is_known),
+        cmocka_unit_test(the_memory_is_known),
         cmocka_unit_test(a_gpu_that_fails_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

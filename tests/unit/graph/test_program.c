@@ -1,5 +1,6 @@
 /* graph/program.h: compiled graphs: fields, values, gradients, errors and facts. */
 #include "graph/program.h"
+#include "graph/program_memory.h"
 
 #include <math.h>
 
@@ -177,9 +178,10 @@ static void large_weights_are_not_packed_as_a_whole(void **state)
     for (int mode = TN_TRAIN; mode <= TN_EVALUATE; mode++) {
         const struct tn_program_options options = {
             .struct_size = sizeof options, .mode = (enum tn_mode)mode, .examples = 16};
-        uint64_t bytes = 0;
-        assert_int_equal(program_bytes(graph, &options, 0, &bytes, NULL), TN_OK);
-        assert_true(bytes > 0 && bytes < 10 << 20);
+        struct program_memory memory;
+        assert_int_equal(program_memory_plan(graph, &options, 0, &memory, NULL), TN_OK);
+        assert_true(memory.host > 0 && memory.host < 10 << 20);
+        assert_int_equal(memory.pinned + memory.values + memory.results, 0);
     }
     tn_graph_destroy(graph);
 }

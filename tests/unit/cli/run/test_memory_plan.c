@@ -89,6 +89,40 @@ static void test_worker_holds_its_nodes_and_levels(void **state)
     assert_int_equal(plan.worker.gradients, 3 * 64 * MIB);
 }
 
+/* Three threads have these subtrees of eight slices: 0-1 2 | 3 4-5 | 6-7. Each subtree has a
+ * gradient, and each thread one for the level below. */
+static void test_threads_with_uneven_shares(void **state)
+{
+    (void)state;
+    struct memory_plan plan;
+    job.cluster.workers = 1;
+    job.train.slices = 8;
+    job.train.threads = 3;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.worker.gradients, (5 + 3) * 64 * MIB);
+    job.train.threads = 4; /* Two slices each. */
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.worker.gradients, (4 + 4) * 64 * MIB);
+    job.train.threads = 16;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.worker.gradients, 8 * 64 * MIB);
+}
+
+/* A ps on a GPU has the state on its host as well if norms need it, which is in each step. */
+static void test_state_for_norms_is_copied(void **state)
+{
+    (void)state;
+    struct memory_plan plan;
+    job.train.ps_kernels = JOB_PS_KERNELS_CUDA;
+    job.train.optimizer = OPTIMIZER_LARS;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.ps[0].state, 0);
+    job.train.optimizer = OPTIMIZER_LAMB;
+    memory_plan_parameters(&job, &variables, &plan);
+    assert_int_equal(plan.ps[0].state, 64 * MIB);
+    assert_true(plan.ps[0].device > 96 * MIB);
+}
+
 static void assert_two_steps(uint64_t each)
 {
     struct memory_plan plan;
@@ -227,6 +261,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_ps_holds_two_steps_and_all_pushes, set_up),
         cmocka_unit_test_setup(test_worker_holds_its_nodes_and_levels, set_up),
+        cmocka_unit_test_setup(test_threads_with_uneven_shares, set_up),
+        cmocka_unit_test_setup(test_state_for_norms_is_copied, set_up),
         cmocka_unit_test_setup(test_values_may_be_those_of_the_ps, set_up),
         cmocka_unit_test_setup(test_lanes_count_once_for_each_pair, set_up),
         cmocka_unit_test_setup(test_idle_workers_count, set_up),
