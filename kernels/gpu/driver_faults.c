@@ -98,7 +98,11 @@ static gpu_code copy_peer(gpu_address to, struct gpu_context *to_context, gpu_ad
                           struct gpu_context *from_context, size_t bytes, struct gpu_stream *stream)
 {
     if (broken() != GPU_SUCCESS) { return sticky; }
-    return actual.copy_peer(to, to_context, from, from_context, bytes, stream);
+    const gpu_code code = actual.copy_peer(to, to_context, from, from_context, bytes, stream);
+    if (FAILPOINT_STATUS("gpu.mid_peer_copy", NULL) != TN_OK) {
+        return break_with(GPU_LAUNCH_FAILED);
+    }
+    return code;
 }
 
 static gpu_code launch(struct gpu_function *function, unsigned blocks_x, unsigned blocks_y,

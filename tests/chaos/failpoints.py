@@ -56,6 +56,7 @@ PARTS_SETTINGS = (f"train.steps={PARTS_STEPS}",)
 GPU_JOB = ROOT / "tests/chaos/gpu.json"
 GPU_STEPS = 600
 GPU_SETTINGS = (f"train.steps={GPU_STEPS}",)
+TEAM_SETTINGS = (*GPU_SETTINGS, "train.gpus=2")
 ROLES = {"coordinator": 2, "ps": 2, "worker": 2}
 ACTIONS = {"kill": 1, "freeze": 2, "stall": 3, "fail": 4}
 LIMIT_S = 90
@@ -71,13 +72,14 @@ PASSES = {"node.before_register": 6, "node.registered": 6, "node.leaving": 5, "e
           "ps.applied_before_ack": 2 * STEPS, "ckpt.before_sync": 4,
           "ckpt.before_rename": 4, "ckpt.before_report": 4, "ckpt.before_copy": 4,
           "ckpt.before_collect": 4, "load.mid_read": 2, "gpu.allocate": 10, "gpu.mid_upload": GPU_STEPS,
-          "gpu.mid_kernel": 2 * GPU_STEPS, "gpu.mid_download": GPU_STEPS, "gpu.wait": GPU_STEPS}
+          "gpu.mid_kernel": 2 * GPU_STEPS, "gpu.mid_download": GPU_STEPS, "gpu.mid_peer_copy": GPU_STEPS, "gpu.wait": GPU_STEPS}
 # The jobs of runs, and the failpoints that are passed in them alone.
-TABLES, GROUPS, PARTS, GPUS, OTHERS = "tables", "groups", "parts", "gpus", "others"
+TABLES, GROUPS, PARTS, GPUS, TEAMS, OTHERS = "tables", "groups", "parts", "gpus", "teams", "others"
 ALONE = {TABLES: ("ps.mid_rows", "ps.mid_recover"),
          GROUPS: ("group.before_order", "group.computed", "group.before_swap"),
          PARTS: ("ps.chunks_applied",),
-         GPUS: ("gpu.allocate", "gpu.mid_upload", "gpu.mid_kernel", "gpu.mid_download", "gpu.wait")}
+         GPUS: ("gpu.allocate", "gpu.mid_upload", "gpu.mid_kernel", "gpu.mid_download", "gpu.wait"),
+         TEAMS: ("gpu.mid_peer_copy",)}
 # A ps that is killed loads a checkpoint (P13); parameters keep their bits.
 COLD = ("train.clip_norm=1000000",)
 # These are passed in recoveries: a ps is killed first, just after the first commit.
@@ -215,20 +217,20 @@ def driver(args):
     folder = next((path / "emulated-gpu" for path in Path(args.program).resolve().parents if (path / "emulated-gpu").is_dir()), None)
     if folder is None or os.environ.get("LD_LIBRARY_PATH"):
         return {}
-    return {"LD_LIBRARY_PATH": str(folder), "TANIST_CUDA_MODULE": str(folder / "tanist-cuda.fatbin")}
+    return {"LD_LIBRARY_PATH": str(folder), "TANIST_CUDA_MODULE": str(folder / "tanist-cuda.fatbin"), "TANIST_EMULATED_GPU": "devices=4"}
 
 
 def execute(args, kind, arm, baseline, settings=()):
     """One run: (its result, a description). `arm(faults)` arms the failpoints."""
     job, common = {TABLES: (TABLE_JOB, TABLE_SETTINGS), GROUPS: (GROUP_JOB, GROUP_SETTINGS),
-                   PARTS: (PARTS_JOB, PARTS_SETTINGS), GPUS: (GPU_JOB, GPU_SETTINGS),
+                   PARTS: (PARTS_JOB, PARTS_SETTINGS), GPUS: (GPU_JOB, GPU_SETTINGS), TEAMS: (GPU_JOB, TEAM_SETTINGS),
                    OTHERS: (args.job, SETTINGS)}[kind]
     run = Run(args.program, job, [*common, *settings, *args.settings])
     failed, over, began = True, threading.Event(), time.monotonic()
     try:
         faults = Faults(run.folder / "faults.ctl")
         point, before, text, draw = arm(faults)
-        run.start({"TANIST_FAULTS": str(run.folder / "faults.ctl"), **(driver(args) if kind == GPUS else {})})
+        run.start({"TANIST_FAULTS": str(run.folder / "faults.ctl"), **(driver(args) if kind in (GPUS, TEAMS) else {})})
         if point is not None and args.action == "freeze":
             threading.Thread(target=thaw, args=(run, point, draw, over), daemon=True).start()
         result = run.wait(LIMIT_S)

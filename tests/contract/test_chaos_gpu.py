@@ -16,7 +16,7 @@ from test_chaos import chaos_in, kinds, lines_of
 EMULATED = os.environ.get("TANIST_EMULATED_DRIVER", str(ROOT / "build/emulated-gpu"))
 WITH_FAILPOINTS = str(Path(PROGRAM).parent / "failpoints/tanist")
 JOB = str(ROOT / "tests/chaos/gpu.json")
-POINTS = ("gpu.allocate", "gpu.mid_upload", "gpu.mid_kernel", "gpu.mid_download", "gpu.wait")
+POINTS = ("gpu.allocate", "gpu.mid_upload", "gpu.mid_kernel", "gpu.mid_download", "gpu.mid_peer_copy", "gpu.wait")
 
 
 def has_failpoints(cli):
@@ -52,15 +52,16 @@ class Campaigns(Cli):
         self.program = PROGRAM if has_failpoints(self) else WITH_FAILPOINTS
         if not os.path.exists(self.program):
             self.skipTest("the target `failpoints` is not built")
-        self.chaos_environment = {**os.environ, "LD_LIBRARY_PATH": EMULATED, "TANIST_CUDA_MODULE": f"{EMULATED}/tanist-cuda.fatbin"}
+        self.chaos_environment = {**os.environ, "LD_LIBRARY_PATH": EMULATED, "TANIST_CUDA_MODULE": f"{EMULATED}/tanist-cuda.fatbin",
+                                  "TANIST_EMULATED_GPU": "devices=4"}
 
-    def round_of(self, name, faults):
+    def round_of(self, name, faults, *options):
         """The history and the log of a round with these faults, which passes."""
         plan = self.folder / f"{name}.json"
         plan.write_text(json.dumps({"name": name, "recover_within_s": 60, "faults": faults, "set": {
             "zookeeper.session_timeout_ms": 2000, "zookeeper.servers": 1}}))
         folder = self.folder / name
-        done = chaos_in(folder, "run", "--plan", str(plan), "--job", JOB, "--keep", env=self.chaos_environment, program=self.program)
+        done = chaos_in(folder, "run", "--plan", str(plan), "--job", JOB, "--keep", *options, env=self.chaos_environment, program=self.program)
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = lines_of(folder / "round-0001/history.jsonl")
         self.assertEqual(len(kinds(lines, "fault")), len(faults), done.stderr)
@@ -69,7 +70,7 @@ class Campaigns(Cli):
     def test_worker_is_killed_at_each_failpoint(self):
         """In the middle of copies and kernels. The digest is that of the baseline run, which the round checks."""
         faults = [{"fault": "kill", "at_point": point, "after_s": number / 4, "pass": 3} for number, point in enumerate(POINTS)]
-        lines, log = self.round_of("kills", faults)
+        lines, log = self.round_of("kills", faults, "--set", "train.gpus=2")
         self.assertEqual({line["point"] for line in kinds(lines, "fault")}, set(POINTS))
         self.assertGreaterEqual(log.count("signal 9"), len(POINTS))
 

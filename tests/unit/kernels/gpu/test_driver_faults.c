@@ -129,6 +129,24 @@ static void failed_download_is_sticky(void **state)
     expect_broken(*memory, GPU_LAUNCH_FAILED);
 }
 
+/* So is an error of a copy between GPUs: here within the memory of one. */
+static void failed_peer_copy_is_sticky(void **state)
+{
+    const gpu_address *memory = *state;
+    struct gpu_context *context = NULL;
+    gpu_address more = 0;
+    assert_int_equal(driver.allocate(&more, BYTES), GPU_SUCCESS);
+    assert_int_equal(driver.context_retain(&context, 0), GPU_SUCCESS);
+    assert_int_equal(driver.copy_peer(more, context, *memory, context, BYTES, NULL), GPU_SUCCESS);
+    arm("gpu.mid_peer_copy");
+    assert_int_equal(driver.copy_peer(more, context, *memory, context, BYTES, NULL),
+                     GPU_LAUNCH_FAILED);
+    expect_broken(*memory, GPU_LAUNCH_FAILED);
+    assert_int_equal(driver.copy_peer(more, context, *memory, context, BYTES, NULL),
+                     GPU_LAUNCH_FAILED);
+    assert_int_equal(slot->gpu_calls_failed, 1);
+}
+
 struct clear_task {
     size_t count;
     float *x;
@@ -210,6 +228,7 @@ int main(void)
         WITH_DRIVER(failed_allocation_is_not_sticky),
         WITH_DRIVER(failed_upload_is_sticky),
         WITH_DRIVER(failed_download_is_sticky),
+        WITH_DRIVER(failed_peer_copy_is_sticky),
         WITH_DRIVER(failed_kernel_is_sticky),
         WITH_DRIVER(failed_graph_is_sticky),
         WITH_DRIVER(failed_wait_is_sticky),
