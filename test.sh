@@ -195,6 +195,8 @@ campaign_selection() {
   campaign chaos-moments $with "$times" moments
   LD_LIBRARY_PATH=$PWD/build/emulated-gpu TANIST_CUDA_MODULE=$PWD/build/emulated-gpu/tanist-cuda.fatbin \
     campaign chaos-gpu $with "$times" gpu --job tests/chaos/gpu.json
+  LD_LIBRARY_PATH=$PWD/build/emulated-gpu TANIST_CUDA_MODULE=$PWD/build/emulated-gpu/tanist-cuda.fatbin \
+    campaign chaos-gpu-ps $with "$times" gpu --job tests/chaos/gpu.json --set train.kernels=portable --set train.ps_kernels=cuda
   campaign chaos-everything $with $((2 * times)) everything
 }
 

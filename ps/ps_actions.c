@@ -343,14 +343,24 @@ static void save(struct ps *ps, const struct ps_action *action)
             slice_clocks_encode(ps->core.clock, ps->config.job->train.slices, clocks);
         request.blob = clocks;
     }
-    if (!request.kept && !shard_copy_state(&ps->shard)) {
+    const struct ps_event missed = {.type = PS_EV_SAVE_FAILED, .checkpoint = action->checkpoint};
+    const bool has_arrays =
+        request.kept ? ps->shard.kept_arrays[0] != NULL : shard_copy_state(&ps->shard);
+    if (!has_arrays && ps->shard.failure.status != TN_OK) {
         ps_shard_failed(ps);
+        return;
+    }
+    if (!has_arrays) {
+        log_warn("checkpoint %" PRIu64 " is not saved: the host has no memory for the optimizer's "
+                 "state, which is on the GPU",
+                 action->checkpoint);
+        follow_up(ps, missed);
         return;
     }
     log_debug("saving checkpoint %" PRIu64 " step=%" PRIu64, action->checkpoint, action->step);
     ps_kept_write(ps, ps->core.step);
     if (checkpoint_client_save(&ps->checkpoints, &request)) { return; }
-    follow_up(ps, (struct ps_event){.type = PS_EV_SAVE_FAILED, .checkpoint = action->checkpoint});
+    follow_up(ps, missed);
 }
 
 /* `*body` is the event's; NULL afterwards if the shard holds it. */

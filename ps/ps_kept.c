@@ -168,7 +168,7 @@ void ps_kept_arrays(struct ps *ps, enum ps_values values, uint64_t step)
     *(arrays ? &ps->kept_checkpoint : &ps->kept_evaluation) = step;
     if (step == 0) {
         shard_unkeep(&ps->shard, arrays);
-    } else if (!shard_keep(&ps->shard, arrays)) {
-        ps_shard_failed(ps);
+    } else if (!shard_keep(&ps->shard, arrays) && ps->shard.failure.status != TN_OK) {
+        ps_shard_failed(ps); /* Without memory, the checkpoint of this step is missed. */
     }
 }

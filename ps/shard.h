@@ -152,7 +152,7 @@ MUST_CHECK bool shard_apply_gradient(struct shard *shard, const struct shard_gra
                                      uint32_t part_count);
 
 /* On a GPU: copy the state to the host, which has all current arrays until the next update begins.
- * False: out of memory, or the GPU failed. */
+ * False: out of memory, then none of it is copied; or the GPU failed (`failure`). */
 MUST_CHECK bool shard_copy_state(struct shard *shard);
 /* Keep the current answer, or with `arrays` all current arrays, in place of those kept before.
  * False: as above; no arrays are kept. */

@@ -74,7 +74,10 @@ bool shard_copy_state(struct shard *shard)
     for (uint32_t a = 1; a < shard->arrays; a++) {
         if (shard->current[a] != NULL) { continue; }
         struct buffer *copy = shard_acquire_array(shard, a);
-        if (copy == NULL) { return false; }
+        if (copy == NULL) {
+            shard_device_drop_state(shard); /* The memory may be needed for the next step. */
+            return false;
+        }
         if (shard_gpu_read(shard->gpu, a, copy->data, &shard->failure) != TN_OK) {
             buffer_release(copy);
             return false;

@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
+#include "common/faults/failpoint.h"
 
 enum {
     SETS = 2,
@@ -403,6 +404,7 @@ enum tn_status shard_gpu_apply(struct shard_gpu *gpu, const struct shard_gpu_upd
         piece->offset = at;
         piece->count = u64_min(end - at, most);
         if (status == TN_OK) { status = begin_piece(gpu, update, piece, error); }
+        FAILPOINT("ps.mid_apply");
     }
     if (status != TN_OK) { return status; }
     return finish_all(gpu, next, update->values, update->average, error);

@@ -18,8 +18,8 @@ static bool is_selected(const struct target_cluster *cluster, const struct compo
         return follows_chief ? equal(component->name, cluster->chief)
                              : component->task.role == ROLE_COORDINATOR;
     }
-    return equal(selector, "any") || equal(selector, role_name(component->task.role)) ||
-           equal(selector, component->name);
+    return equal(selector, "any") || equal(selector, "gpu") ||
+           equal(selector, role_name(component->task.role)) || equal(selector, component->name);
 }
 
 /* The slots of all selected nodes that pass the failpoint. */

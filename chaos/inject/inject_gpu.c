@@ -1,5 +1,5 @@
-/* chaos/inject/inject_gpu.c: GPUs of workers that are lost or full; kernels/gpu/driver_faults.h
- * carries it out in the worker. */
+/* chaos/inject/inject_gpu.c: GPUs of workers and ps that are lost or full;
+ * kernels/gpu/driver_faults.h carries it out in the process. */
 #include <assert.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ static enum tn_status begin_gpu(struct target_cluster *cluster, struct active_fa
     assert(fault->targets.count > 0);
     const struct component *first = fault->targets.components[0];
     if (first->pid <= 0) { return error_set(error, TN_EAGAIN, "%s is not running", first->name); }
-    /* A worker that has never found a GPU ends the job (S3), and is not a worker that lost it. */
+    /* A node that has never found a GPU ends the job (S3), and is not one that lost it. */
     if (fault_slot_of(cluster, first)->gpu_user != (uint32_t)first->pid) {
         return error_set(error, TN_EAGAIN, "%s does not use its GPU yet", first->name);
     }
@@ -47,7 +47,7 @@ static enum tn_status begin_gpu(struct target_cluster *cluster, struct active_fa
         }
         return TN_OK;
     }
-    /* A worker allocates memory of its GPU when it starts. */
+    /* A node allocates memory of its GPU when it starts. */
     fault_describe(fault, "no memory of its GPU is free for the successor of ");
     (void)fault_signal_targets(cluster, fault, SIGKILL);
     return TN_OK;

@@ -108,8 +108,8 @@
     X(GPU_ERROR, "gpu-error", GPU, TARGET_NODE, NEED_FAILPOINTS, NONE, failpoint, out_of_reach,    \
       "the driver of the GPU reports an error at a failpoint", .at_failpoint = POINT_FAIL)         \
     X(GPU_MEMORY, "gpu-memory", GPU, TARGET_NODE, NEED_FAILPOINTS, REQUIRED, gpu, out_of_reach,    \
-      "SIGKILL; until the end, the next worker can allocate no memory of its GPU")                 \
+      "SIGKILL; until the end, the next process can allocate no memory of its GPU")                \
     X(GPU_LOST, "gpu-lost", GPU, TARGET_NODE, NEED_FAILPOINTS, REQUIRED, gpu, out_of_reach,        \
-      "the GPU of the worker has disappeared until the end")
+      "the GPU of the worker or ps has disappeared until the end")
 
 #endif

@@ -72,9 +72,9 @@ static const struct failpoint_info *failpoint_of(const struct line *line)
     return trigger->type == TRIGGER_FAILPOINT ? failpoint_find(trigger->failpoint) : NULL;
 }
 
-static bool selects_workers(const char *selector)
+static bool selects_gpus(const char *selector)
 {
-    return strcmp(selector, "any") != 0 && selector_passes(selector, role_name(ROLE_WORKER));
+    return strcmp(selector, "any") != 0 && selector_passes(selector, "gpu");
 }
 
 static enum tn_status add_selector(const struct line *line, const json_t *value)
@@ -90,9 +90,9 @@ static enum tn_status add_selector(const struct line *line, const json_t *value)
     if (!selector_fits_fault(selector, out->fault, why, sizeof why)) {
         return json_refuse(line->where, "selector", NULL, line->error, "%s", why);
     }
-    if (descriptor_of(line)->family == FAMILY_GPU && !selects_workers(selector)) {
+    if (descriptor_of(line)->family == FAMILY_GPU && !selects_gpus(selector)) {
         return json_refuse(line->where, "selector", value, line->error,
-                           "it has no GPU: give \"worker\", or a name like \"worker:0\"");
+                           "it has no GPU: give \"gpu\", or a name like \"worker:0\"");
     }
     const struct failpoint_info *failpoint = failpoint_of(line);
     if (failpoint != NULL && !selector_passes(selector, failpoint->passed_by)) {

@@ -128,7 +128,8 @@ struct cluster_shape cluster_shape_of(const struct job *job)
                                   .servers = job->zookeeper.servers,
                                   .steps = job->train.steps,
                                   .session_timeout_ms = job->zookeeper.session_timeout_ms,
-                                  .has_gpus = job_has_gpus(job)};
+                                  .worker_gpus = job_has_gpus(job),
+                                  .ps_gpus = job_ps_has_gpu(job)};
 }
 
 static bool is_over(const struct plan *plan, uint64_t at_ms)
@@ -208,6 +209,9 @@ static void put_in_order(struct schedule *schedule)
 
 static bool needs_gpu(const struct plan_fault *line)
 {
+    for (uint32_t s = 0; s < line->selector_count; s++) {
+        if (strcmp(line->selectors[s], "gpu") == 0) { return true; }
+    }
     return fault_descriptor(line->fault)->family == FAMILY_GPU ||
            (line->trigger.type == TRIGGER_FAILPOINT &&
             failpoint_is_of_gpu(line->trigger.failpoint));
@@ -217,7 +221,8 @@ enum tn_status schedule_check(const struct plan *plan, const struct cluster_shap
                               struct error *error)
 {
     for (uint32_t i = 0; i < plan->fault_count; i++) {
-        if (needs_gpu(&plan->faults[i]) && !shape->has_gpus) {
+        const bool is_of_gpu = needs_gpu(&plan->faults[i]);
+        if (is_of_gpu && selector_lacks_gpu("gpu", shape)) {
             return error_set(error, TN_EINVAL,
                              "faults[%u]: it is a fault of GPUs, and the job computes on none: "
                              "give --set train.kernels=cuda, or another plan",
@@ -226,8 +231,14 @@ enum tn_status schedule_check(const struct plan *plan, const struct cluster_shap
         for (uint32_t s = 0; s < plan->faults[i].selector_count; s++) {
             struct random random = {0};
             char target[SELECTOR_MAX];
-            enum tn_status status =
-                selector_draw(plan->faults[i].selectors[s], shape, &random, target, error);
+            const char *selector = plan->faults[i].selectors[s];
+            if (is_of_gpu && selector_lacks_gpu(selector, shape)) {
+                return error_set(error, TN_EINVAL,
+                                 "faults[%u].selector is \"%s\", which computes on no GPU in this "
+                                 "job: give \"gpu\"",
+                                 i, selector);
+            }
+            enum tn_status status = selector_draw(selector, shape, &random, target, error);
             if (status != TN_OK) { return error_context(error, "faults[%u].selector", i); }
         }
     }

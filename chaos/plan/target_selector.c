@@ -18,6 +18,7 @@ static const struct {
     {"ps", TARGET_NODE},
     {"worker", TARGET_NODE},
     {"evaluator", TARGET_NODE},
+    {"gpu", TARGET_NODE},
     {"any", TARGET_NODE},
     {"agent", TARGET_AGENT},
     {"zookeeper", TARGET_ZOOKEEPER},
@@ -71,11 +72,26 @@ static enum role role_of(const char *selector)
     return role_parse(selector, &role) ? role : ROLE_COORDINATOR;
 }
 
+/* "gpu": the job decides which of these compute on GPUs. */
+static bool may_have_gpu(const char *name)
+{
+    return strcmp(name, "gpu") == 0 || role_of(name) == ROLE_WORKER || role_of(name) == ROLE_PS;
+}
+
 bool selector_passes(const char *selector, const char *who)
 {
     if (kind_of(selector) != TARGET_NODE) { return false; }
-    return strcmp(who, "any") == 0 || strcmp(selector, "any") == 0 ||
-           role_of(selector) == role_of(who);
+    if (strcmp(who, "any") == 0 || strcmp(selector, "any") == 0) { return true; }
+    if (strcmp(who, "gpu") == 0) { return may_have_gpu(selector); }
+    if (strcmp(selector, "gpu") == 0) { return may_have_gpu(who); }
+    return role_of(selector) == role_of(who);
+}
+
+bool selector_lacks_gpu(const char *selector, const struct cluster_shape *shape)
+{
+    if (strcmp(selector, "any") == 0) { return false; }
+    if (strcmp(selector, "gpu") == 0) { return !shape->worker_gpus && !shape->ps_gpus; }
+    return !(role_of(selector) == ROLE_PS ? shape->ps_gpus : shape->worker_gpus);
 }
 
 static void list_keywords(unsigned targets, struct text *out)
@@ -144,6 +160,19 @@ static enum tn_status draw_node(const struct cluster_shape *shape, struct random
     return TN_OK;
 }
 
+/* A worker or a ps, of those that compute on GPUs; all with the same probability. */
+static enum tn_status draw_gpu(const struct cluster_shape *shape, struct random *random,
+                               struct task *out, struct error *error)
+{
+    const uint32_t workers = shape->worker_gpus ? shape->workers : 0;
+    const uint32_t ps = shape->ps_gpus ? shape->ps : 0;
+    if (workers + ps == 0) { return refuse_count("gpu", 0, "nodes with GPUs", error); }
+    const uint32_t number = (uint32_t)random_below(random, workers + ps);
+    *out = number < workers ? (struct task){ROLE_WORKER, number}
+                            : (struct task){ROLE_PS, number - workers};
+    return TN_OK;
+}
+
 static enum tn_status draw_server(const char *selector, const struct cluster_shape *shape,
                                   struct random *random, char out[static SELECTOR_MAX],
                                   struct error *error)
@@ -181,6 +210,9 @@ enum tn_status selector_draw(const char *selector, const struct cluster_shape *s
     }
     if (strcmp(selector, "any") == 0) {
         enum tn_status status = draw_node(shape, random, &task, error);
+        if (status != TN_OK) { return status; }
+    } else if (strcmp(selector, "gpu") == 0) {
+        enum tn_status status = draw_gpu(shape, random, &task, error);
         if (status != TN_OK) { return status; }
     } else if (role_parse(selector, &role)) {
         role = role_in(shape, role);

@@ -5,6 +5,7 @@
  *   coordinator, ps, worker, evaluator, any, zookeeper
  *                                            one of them, drawn from the seed; where no ps are,
  *                                            workers keep the parameters, so ps selects a worker
+ *   gpu                                      one of the workers and ps that compute on GPUs
  *   ps:1, coordinator:0, zookeeper:2         that one
  *   chief, zookeeper-leader, zookeeper-follower (one of them), zookeeper-majority, zookeeper-all,
  *   agent, everything (all processes of the run), cluster
@@ -22,6 +23,10 @@ bool selector_fits_fault(const char *selector, enum fault fault, char *why, size
 
 /* Whether some selected nodes pass a failpoint that `who` passes (common/faults/failpoint.h). */
 bool selector_passes(const char *selector, const char *who);
+
+/* Whether no node that is selected by "gpu", "any", or the role or name of a worker or ps computes
+ * on a GPU. */
+bool selector_lacks_gpu(const char *selector, const struct cluster_shape *shape);
 
 /* Draw the target in a cluster of that shape. A selector that is resolved later stays as it is.
  * TN_EINVAL: the cluster has no such target. */

@@ -100,7 +100,9 @@ static struct ps_memory plan_ps(const struct job *job, const struct optimizer *o
     if (!on_gpu) { return ps; }
     const struct shard_gpu_size size =
         shard_gpu_size(parameters, arrays, job->train.slices, SHARD_GPU_PIECE);
-    /* Norms that need it are those of each step, for which it is copied. */
+    /* The copies with which the ps begins stay allocated for those of saves. Norms that need the
+     * state are those of each step, for which it is copied. */
+    ps.saving = u64_max(ps.saving, ps.state);
     if (!optimizer_norms_need_state(optimizer)) { ps.state = 0; }
     ps.device = size.device_bytes;
     ps.pinned = size.pinned_bytes;

@@ -34,7 +34,9 @@ struct ps_memory {
     uint64_t next; /* The next step's values. */
     uint64_t pushed;
     uint64_t frames; /* Chunks that have arrived, in lanes and in memory of the ps. */
-    uint64_t saving; /* While a checkpoint is written; 0: there are none but the last one. */
+    /* While a checkpoint is written, and with a GPU when the ps begins; 0: there are no checkpoints
+     * but the last one. */
+    uint64_t saving;
     uint64_t rows;   /* Expected rows of tables, with versions, lists and pushed gradients. */
     uint64_t pinned; /* For copies to and from its GPU. */
     uint64_t device; /* The memory of its GPU, which is not in the total; 0: it has none. */

@@ -19,7 +19,8 @@
 
 /*
  * (name, nodes that pass it, whether it can fail, when). Nodes: "any"; "coordinator": any of them;
- * "chief": the chief, or a coordinator that is becoming the chief.
+ * "chief": the chief, or a coordinator that is becoming the chief; "gpu": a worker or a ps that
+ * computes on a GPU.
  */
 #define FAILPOINT_LIST(X)                                                                          \
     X("node.before_register", "any", 0, "connected, about to register")                            \
@@ -41,17 +42,16 @@
     X("group.computed", "worker", 0, "a member has its part of a gradient, no node knows it")      \
     X("group.before_swap", "worker", 0, "the next values are complete at a member, not in use")    \
     X("worker.evaluated", "worker", 0, "has evaluated, result not reported")                       \
-    X("gpu.allocate", "worker", 1, "memory of a GPU is about to be allocated")                     \
-    X("gpu.mid_upload", "worker", 1, "a copy to a GPU has begun, nothing has waited for it")       \
-    X("gpu.mid_kernel", "worker", 1, "a kernel has been launched, nothing has waited for it")      \
-    X("gpu.mid_download", "worker", 1, "a copy from a GPU has begun, nothing has waited for it")   \
-    X("gpu.mid_peer_copy", "worker", 1,                                                            \
-      "a copy between GPUs has begun, nothing has waited for it")                                  \
-    X("gpu.wait", "worker", 1, "about to wait for kernels or copies of a GPU")                     \
+    X("gpu.allocate", "gpu", 1, "memory of a GPU is about to be allocated")                        \
+    X("gpu.mid_upload", "gpu", 1, "a copy to a GPU has begun, nothing has waited for it")          \
+    X("gpu.mid_kernel", "gpu", 1, "a kernel has been launched, nothing has waited for it")         \
+    X("gpu.mid_download", "gpu", 1, "a copy from a GPU has begun, nothing has waited for it")      \
+    X("gpu.mid_peer_copy", "gpu", 1, "a copy between GPUs has begun, nothing has waited for it")   \
+    X("gpu.wait", "gpu", 1, "about to wait for kernels or copies of a GPU")                        \
     X("ps.mid_step", "ps", 0, "some slices of the step have arrived, not all")                     \
     X("ps.before_apply", "ps", 0, "all slices have arrived, or chunks of all; not applied")        \
     X("ps.mid_rows", "ps", 0, "a row of the step is half written")                                 \
-    X("ps.mid_apply", "ps", 0, "the new state of a block is noted, not yet in place")              \
+    X("ps.mid_apply", "ps", 0, "a part of the update is computed, not yet in place")               \
     X("ps.chunks_applied", "ps", 0, "the chunks that all slices have are applied, none answered")  \
     X("ps.before_keep", "ps", 0, "the update is applied, the kept memory has the step before")     \
     X("ps.applied_before_ack", "ps", 0, "the update is applied, no worker has an answer")          \

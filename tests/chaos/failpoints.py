@@ -165,7 +165,7 @@ def arguments():
 
 def arm_all(faults, name, args, round_number, draw):
     """Arm the failpoints of one test: (the one under test, those that come before it, description)."""
-    prefix = {"any": "", "chief": "coordinator"}.get(args.points[name][0], args.points[name][0])
+    prefix = {"any": "", "chief": "coordinator", "gpu": "worker"}.get(args.points[name][0], args.points[name][0])
     countdown = draw.randint(1, PASSES.get(name, 1))
     before = []
     if name in RECOVERY:

@@ -18,6 +18,8 @@ WITH_FAILPOINTS = str(Path(PROGRAM).parent / "failpoints/tanist")
 JOB = str(ROOT / "tests/chaos/gpu.json")
 POINTS = ("gpu.allocate", "gpu.mid_upload", "gpu.mid_kernel", "gpu.mid_download", "gpu.mid_peer_copy", "gpu.wait")
 
+PS = ("--set", "train.ps_kernels=cuda")
+
 
 def has_failpoints(cli):
     return json.loads(cli.succeeds("chaos", "list", "-o", "json"))["machine"]["failpoints"] is True
@@ -38,6 +40,13 @@ class Refusals(Cli):
             path = self.folder / "plan.json"
             path.write_text(json.dumps({"faults": [line]}))
             self.refuse_plan(str(path))
+
+    def test_worker_without_a_gpu_is_refused(self):
+        """A job may have GPUs for its ps only."""
+        path = self.folder / "plan.json"
+        path.write_text(json.dumps({"faults": [{"fault": "gpu-lost", "selector": "worker:0", "after_s": 1, "for_s": 1}]}))
+        self.refused(3, ['faults[0].selector is "worker:0", which computes on no GPU in this job: give "gpu"'], "chaos", "run", "--plan",
+                     str(path), "--job", QUICK, "--dir", str(self.folder / "c"), *PS)
 
     def test_list_shows_the_faults(self):
         shown = json.loads(self.succeeds("chaos", "list", "-o", "json"))
@@ -73,6 +82,21 @@ class Campaigns(Cli):
         lines, log = self.round_of("kills", faults, "--set", "train.gpus=2")
         self.assertEqual({line["point"] for line in kinds(lines, "fault")}, set(POINTS))
         self.assertGreaterEqual(log.count("signal 9"), len(POINTS))
+
+    def test_ps_is_killed_at_each_failpoint(self):
+        """In the middle of an update on its GPU, after which it loads the last checkpoint."""
+        points = [point for point in POINTS if point != "gpu.mid_peer_copy"] + ["ps.mid_apply"]
+        faults = [{"fault": "kill", "selector": "ps", "at_point": point, "after_s": number / 4, "pass": 3} for number, point in enumerate(points)]
+        lines, log = self.round_of("ps", faults, *PS, "--set", "train.kernels=portable")
+        self.assertEqual({line["point"] for line in kinds(lines, "fault")}, set(points))
+        self.assertGreaterEqual(log.count("signal 9"), len(points))
+
+    def test_gpu_of_a_ps_disappears_and_comes_back(self):
+        lines, log = self.round_of("lost", [{"fault": "gpu-lost", "selector": "gpu", "at_progress": 0.2, "for_s": 0.3}], *PS, "--set",
+                                   "train.kernels=portable")
+        self.assertNotIn("; 0 calls", kinds(lines, "undo")[0]["text"])
+        self.assertIn("ps:0", log)
+        self.assertIn("exit code 14 (the GPU failed)", log)
 
     def test_errors_of_the_driver_end_the_process(self):
         """An error is sticky, so that the worker ends with exit code 14; without memory, a new worker ends with 1."""

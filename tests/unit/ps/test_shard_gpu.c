@@ -53,6 +53,38 @@ static void train_pair(const char *what, const struct slice_node *parts, uint32_
 
 /* ------------------------------------------------------------------- tests */
 
+/* Without memory on the host the state is not copied, and none of it is left there; training
+ * continues, and later there may be memory. */
+static void state_is_not_copied_without_memory(void **state)
+{
+    (void)state;
+    enum { FLOATS = 5000 };
+    const struct slice_node root = {0, 1};
+    struct buffer_pool *unlimited = pool, *small = buffer_pool_create(4 * FLOATS * sizeof(float));
+    assert_non_null(small);
+    job.train.optimizer = OPTIMIZER_ADAM;
+    open_pair(0, FLOATS, 1);
+    train_pair("before", &root, 1);
+    struct shard *shard = &pair[1];
+    (void)shard_release_previous(shard);
+    hold(shard, root, STEPS);
+    assert_true(shard_apply(shard, &root, 1));
+    shard->config.pool = small; /* One array of the state fits, and the other does not. */
+    struct buffer *others[3];
+    for (int i = 0; i < 3; i++) { others[i] = buffer_acquire(small, FLOATS * sizeof(float)); }
+    assert_false(shard_copy_state(shard));
+    assert_int_equal(shard->failure.status, TN_OK);
+    assert_null(shard->current[1]);
+    assert_false(shard_keep(shard, true));
+    assert_null(shard->kept_arrays[0]);
+    for (int i = 0; i < 3; i++) { buffer_release(others[i]); }
+    assert_true(shard_keep(shard, true));
+    assert_non_null(shard->kept_arrays[2]);
+    shard->config.pool = unlimited;
+    close_pair();
+    buffer_pool_destroy(small);
+}
+
 /* Also with limits, decay and a moving average, and from an odd place on. */
 static void optimizers_have_the_bits_of_the_cpu(void **state)
 {
@@ -199,6 +231,7 @@ int main(void)
         TEST(optimizers_have_the_bits_of_the_cpu), TEST(many_slices_have_the_bits_of_the_cpu),
         TEST(groups_have_the_bits_of_the_cpu),     TEST(parts_have_the_bits_of_the_cpu),
         TEST(placed_push_has_the_bits_of_the_cpu), TEST(state_is_saved_and_loaded),
+        TEST(state_is_not_copied_without_memory),
     };
     int failed = 0;
     if (is_skipped(is_real())) { return SKIPPED; }

@@ -78,6 +78,8 @@ static void selector_becomes_a_set_of_slots(void **state)
         {"any", "node.registered", 31u << 2},
         {"worker:0", "worker.before_push", 1u << 6},
         {"worker", "gpu.mid_upload", 1u << 6},
+        {"ps:1", "gpu.mid_upload", 1u << 5},
+        {"gpu", "gpu.mid_upload", 7u << 4},
         {"coordinator:0", "office.after_multi", 1u << 2},
         {"chief", "office.after_multi", 3u << 2},
         {"chief", "election.standing", 3u << 2},

@@ -151,14 +151,14 @@ static const struct wrong wrong_lines[] = {
      "no GPU is used at load.mid_read: give a failpoint like \"gpu.wait\""},
     {"\"fault\": \"fail\", \"at_point\": \"gpu.wait\"", "give gpu-error"},
     {"\"fault\": \"gpu-lost\", \"selector\": \"worker\", \"after_s\": 1", "gpu-lost lasts"},
-    {"\"fault\": \"gpu-lost\", \"selector\": \"ps\", \"after_s\": 1, \"for_s\": 1",
-     "it has no GPU: give \"worker\""},
+    {"\"fault\": \"gpu-lost\", \"selector\": \"chief\", \"after_s\": 1, \"for_s\": 1",
+     "it has no GPU: give \"gpu\""},
     {"\"fault\": \"gpu-memory\", \"selector\": \"any\", \"after_s\": 1, \"for_s\": 1",
-     "it has no GPU: give \"worker\""},
+     "it has no GPU: give \"gpu\""},
     {"\"fault\": \"gpu-error\", \"selector\": \"any\", \"at_point\": \"gpu.wait\"",
-     "it has no GPU: give \"worker\""},
-    {"\"fault\": \"kill\", \"selector\": \"ps\", \"at_point\": \"gpu.wait\"",
-     "it never passes gpu.wait: give \"worker\""},
+     "it has no GPU: give \"gpu\""},
+    {"\"fault\": \"kill\", \"selector\": \"coordinator\", \"at_point\": \"gpu.wait\"",
+     "it never passes gpu.wait: give \"gpu\""},
     {"\"fault\": \"kill\", \"selector\": \"ps\", \"after_s\": 1, \"always\": true",
      "has no \"draw\""},
     {"\"fault\": \"kill\", \"selector\": \"ps\", \"after_s\": 1, \"always\": 1",
@@ -243,7 +243,8 @@ static void builtin_plans_are_valid(void **state)
                                         .evaluators = 1,
                                         .servers = 3,
                                         .steps = 4000,
-                                        .session_timeout_ms = 1000};
+                                        .session_timeout_ms = 1000,
+                                        .ps_gpus = true};
     const char *name;
     uint32_t count = 0;
     for (; (name = plan_builtin_name(count)); count++) {

@@ -70,9 +70,11 @@ static void write_failpoints(FILE *out)
     const struct failpoint_info *list = failpoint_list(&count);
     fputs("| failpoint | passed by | when | can fail |\n|---|---|---|---|\n", out);
     for (unsigned i = 0; i < count; i++) {
-        fprintf(out, "| `%s` | %s | %s | %s |\n", list[i].name,
-                strcmp(list[i].passed_by, "any") == 0 ? "any node" : list[i].passed_by,
-                list[i].when, list[i].can_fail ? "yes" : "");
+        const char *who = list[i].passed_by;
+        if (strcmp(who, "any") == 0) { who = "any node"; }
+        if (strcmp(who, "gpu") == 0) { who = "a worker or ps with a GPU"; }
+        fprintf(out, "| `%s` | %s | %s | %s |\n", list[i].name, who, list[i].when,
+                list[i].can_fail ? "yes" : "");
     }
 }
 

@@ -11,6 +11,8 @@
 
 #include "chaos/history/history.h"
 #include "chaos/plan/plan.h"
+#include "chaos/plan/target_selector.h"
+#include "common/cluster/task.h"
 
 static const struct cluster_shape shape = {.coordinators = 2,
                                            .ps = 2,
@@ -233,6 +235,7 @@ static void gpu_faults_need_gpus(void **state)
         "{\"fault\": \"gpu-lost\", \"selector\": \"worker\", \"after_s\": 1, \"for_s\": 1}",
         "{\"fault\": \"gpu-error\", \"at_point\": \"gpu.wait\"}",
         "{\"fault\": \"kill\", \"at_point\": \"gpu.mid_upload\"}",
+        "{\"fault\": \"kill\", \"selector\": \"gpu\", \"after_s\": 1}",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct plan plan;
@@ -244,21 +247,58 @@ static void gpu_faults_need_gpus(void **state)
         assert_int_equal(schedule_check(&plan, &shape, &error), TN_EINVAL);
         assert_non_null(strstr(error.text, "faults[0]: it is a fault of GPUs"));
         assert_non_null(strstr(error.text, "train.kernels=cuda"));
-        with.has_gpus = true;
+        with.worker_gpus = true;
         assert_int_equal(schedule_check(&plan, &with, &error), TN_OK);
+        with = shape;
+        with.ps_gpus = true;
+        if (strstr(lines[i], "\"worker\"") == NULL) {
+            assert_int_equal(schedule_check(&plan, &with, &error), TN_OK);
+        } else { /* Workers that are named have none. */
+            assert_int_equal(schedule_check(&plan, &with, &error), TN_EINVAL);
+            assert_non_null(strstr(error.text, "computes on no GPU in this job: give \"gpu\""));
+        }
         plan_free(&plan);
     }
 }
 
-/* Workers have GPUs if the job computes on them. */
+/* "gpu" draws each of the nodes that compute on GPUs, and no other. */
+static void gpu_is_a_node_with_a_gpu(void **state)
+{
+    (void)state;
+    struct cluster_shape with = {.coordinators = 2, .ps = 2, .workers = 3};
+    char target[SELECTOR_MAX];
+    for (int case_number = 1; case_number < 4; case_number++) {
+        unsigned ps = 0, workers = 0;
+        with.ps_gpus = (case_number & 1) != 0;
+        with.worker_gpus = (case_number & 2) != 0;
+        for (uint64_t i = 0; i < 100; i++) {
+            struct random random = {i};
+            assert_int_equal(selector_draw("gpu", &with, &random, target, NULL), TN_OK);
+            struct task task;
+            assert_true(task_parse(target, &task));
+            *(task.role == ROLE_PS ? &ps : &workers) |= 1U << task.index;
+            assert_true(task.role == ROLE_PS || task.role == ROLE_WORKER);
+        }
+        assert_int_equal(ps, with.ps_gpus ? 3 : 0);
+        assert_int_equal(workers, with.worker_gpus ? 7 : 0);
+    }
+    with.ps_gpus = with.worker_gpus = false;
+    struct random random = {1};
+    assert_int_equal(selector_draw("gpu", &with, &random, target, NULL), TN_EINVAL);
+}
+
+/* Workers have GPUs if the job computes on them, and ps if they update on them. */
 static void shape_has_the_gpus_of_the_job(void **state)
 {
     (void)state;
     struct job job;
     job_init(&job);
-    assert_false(cluster_shape_of(&job).has_gpus);
+    assert_false(cluster_shape_of(&job).worker_gpus);
     assert_int_equal(job_set(&job, "train.kernels=cuda", NULL), TN_OK);
-    assert_true(cluster_shape_of(&job).has_gpus);
+    assert_true(cluster_shape_of(&job).worker_gpus);
+    assert_false(cluster_shape_of(&job).ps_gpus);
+    job.train.ps_kernels = JOB_PS_KERNELS_CUDA;
+    assert_true(cluster_shape_of(&job).ps_gpus);
 }
 
 /* An added line does not change the faults of the others. */
@@ -304,12 +344,13 @@ static void absent_targets_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schedule_is_golden),    cmocka_unit_test(seeds_and_rounds_differ),
-        cmocka_unit_test(interval_is_kept),      cmocka_unit_test(ranges_are_kept),
-        cmocka_unit_test(phases_are_counted_on), cmocka_unit_test(lines_are_drawn),
-        cmocka_unit_test(evaluator_is_drawn),    cmocka_unit_test(workers_stand_for_absent_ps),
-        cmocka_unit_test(lines_are_independent), cmocka_unit_test(absent_targets_are_refused),
-        cmocka_unit_test(gpu_faults_need_gpus),  cmocka_unit_test(shape_has_the_gpus_of_the_job),
+        cmocka_unit_test(schedule_is_golden),       cmocka_unit_test(seeds_and_rounds_differ),
+        cmocka_unit_test(interval_is_kept),         cmocka_unit_test(ranges_are_kept),
+        cmocka_unit_test(phases_are_counted_on),    cmocka_unit_test(lines_are_drawn),
+        cmocka_unit_test(evaluator_is_drawn),       cmocka_unit_test(workers_stand_for_absent_ps),
+        cmocka_unit_test(lines_are_independent),    cmocka_unit_test(absent_targets_are_refused),
+        cmocka_unit_test(gpu_faults_need_gpus),     cmocka_unit_test(shape_has_the_gpus_of_the_job),
+        cmocka_unit_test(gpu_is_a_node_with_a_gpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,6 +117,7 @@ static void test_state_for_norms_is_copied(void **state)
     job.train.optimizer = OPTIMIZER_LARS;
     memory_plan_parameters(&job, &variables, &plan);
     assert_int_equal(plan.ps[0].state, 0);
+    assert_int_equal(plan.ps[0].saving, plan.ps[0].values); /* LARS has one array of state. */
     job.train.optimizer = OPTIMIZER_LAMB;
     memory_plan_parameters(&job, &variables, &plan);
     assert_int_equal(plan.ps[0].state, 64 * MIB);

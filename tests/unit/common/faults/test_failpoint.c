@@ -162,7 +162,7 @@ static void without_control_nothing_happens(void **state)
 static void list_is_complete(void **state)
 {
     (void)state;
-    static const char *const roles[] = {"any", "coordinator", "chief", "ps", "worker"};
+    static const char *const roles[] = {"any", "coordinator", "chief", "ps", "worker", "gpu"};
     unsigned count;
     const struct failpoint_info *list = failpoint_list(&count);
     assert_true(failpoints_built() && count > 13);
