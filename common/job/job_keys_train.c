@@ -201,7 +201,8 @@ static const struct json_field fields[] = {
     NUMBER(FIELD_UINT, "train.gpus", train.gpus, 1, JOB_GPUS_MAX, CHANGEABLE,
            "With `train.kernels` `cuda` or `cublas`: the number of [GPUs](gpu.md#several-gpus) of "
            "each worker, which compute slices of a step at the same time. The number does not "
-           "change the result."),
+           "change the result. If the model names GPUs, it must be the number of these, [among "
+           "which the layers are divided](gpu.md#layers-on-gpus-of-your-choice)."),
     NUMBER(
         FIELD_UINT, "train.threads", train.threads, 0, JOB_THREADS_MAX, CHANGEABLE,
         "The number of threads on which [a worker, or a run in one "
