@@ -4,7 +4,7 @@
 
 enum {
     TRIAL_STEPS = 16,
-    FIRST_STEPS = 8, /* They touch all memory for the first time, and do not count. */
+    FIRST_STEPS = 8, /* A way that is new uses memory for the first time: these do not count. */
     REST_STEPS = 64,
     REST_STEPS_MAX = 4096,
 };
@@ -38,16 +38,14 @@ void thread_choice_took(struct thread_choice *choice, uint64_t ns)
 {
     if (choice->is_fixed) { return; }
     assert(choice->left >= 1);
-    if (choice->tries) {
-        choice->trial_ns += ns;
-    } else if (choice->left <= TRIAL_STEPS) {
-        choice->last_ns += ns;
+    if (choice->left <= TRIAL_STEPS) {
+        *(choice->tries ? &choice->trial_ns : &choice->last_ns) += ns;
     }
     if (--choice->left > 0) { return; }
     if (choice->tries) {
         decide(choice);
     } else {
-        choice->tries = true;
-        choice->left = TRIAL_STEPS;
+        choice->left = choice->has_tried ? TRIAL_STEPS : FIRST_STEPS + TRIAL_STEPS;
+        choice->tries = choice->has_tried = true;
     }
 }

@@ -13,9 +13,10 @@
 #include <stdint.h>
 
 struct thread_choice {
-    bool is_fixed;              /* Always all threads. */
-    bool all;                   /* The way that was faster so far. */
-    bool tries;                 /* The present steps try the other way. */
+    bool is_fixed; /* Always all threads. */
+    bool all;      /* The way that was faster so far. */
+    bool tries;    /* The present steps try the other way. */
+    bool has_tried;
     uint32_t left;              /* Steps of the present way. */
     uint32_t rest;              /* Steps between two trials. */
     uint64_t trial_ns, last_ns; /* Sums: of a trial, and of as many steps before it. */

@@ -182,6 +182,32 @@ static void test_divergence_changes_nothing(void **state)
     assert_true(trainer_values(&trainer)[1] == before);
 }
 
+/* Steps by three threads and by one, in turns and as the choice wants it, have the same bits, with
+ * norms of variables and of the whole gradient. */
+static void test_threads_and_one_in_turns(void **state)
+{
+    (void)state;
+    struct trainer several;
+    struct compute_config config = trainer.config;
+    set("train.optimizer=lars");
+    set("train.clip_norm=0.5");
+    trainer_close(&trainer);
+    open_trainer(&trainer);
+    config.threads = 3;
+    assert_int_equal(trainer_open(&several, &config, NULL), TN_OK);
+    assert_true(several.choice.is_fixed); /* The number of threads is given. */
+    several.choice = thread_choice_begin(false);
+    for (uint64_t step = 0; step < 200; step++) {
+        if (step >= 100) { several.choice.all = step % 3 == 0; }
+        train_to(&several, step + 1);
+    }
+    train_to(&trainer, 200);
+    assert_true(several.choice.has_tried);
+    assert_memory_equal(trainer_values(&several), trainer_values(&trainer),
+                        trainer.parameters * sizeof(float));
+    trainer_close(&several);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +216,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_evaluation_is_of_the_step, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failed_open_owns_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_divergence_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_threads_and_one_in_turns, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
