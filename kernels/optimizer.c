@@ -287,18 +287,17 @@ static void check_arrays(uint32_t arrays, uint64_t count, const float *gradient,
 
 /* In tiles that stay in the cache between the passes over them. */
 void optimizer_apply_part(const struct optimizer *optimizer, const struct kernels *kernels,
-                          const struct optimizer_part *part, uint64_t count, const float *gradient,
+                          const struct optimizer_part *part, const float *gradient,
                           const float *const in[static OPTIMIZER_ARRAYS_MAX],
                           float *const out[static OPTIMIZER_ARRAYS_MAX])
 {
-    assert(count <= part->count);
     optimizer_kernel *kernel =
         part->averaged ? kernels->optimizers->average : kernels->optimizers->update[part->kind];
     const uint32_t states = optimizer->arrays - optimizer_has_average(optimizer);
-    for (uint64_t at = 0, size; at < count; at += size) {
+    for (uint64_t at = 0, size; at < part->count; at += size) {
         const float *old[OPTIMIZER_ARRAYS_MAX] = {NULL};
         float *new[OPTIMIZER_ARRAYS_MAX] = {NULL};
-        size = u64_min(count - at, TILE);
+        size = u64_min(part->count - at, TILE);
         offset_arrays(optimizer->arrays, at, in, out, old, new);
         kernel(size, &part->constants, gradient + at, old, new);
         for (uint32_t a = part->arrays; a < states; a++) {
@@ -331,7 +330,7 @@ void optimizer_apply(const struct optimizer *optimizer, const struct kernels *ke
         const float *old[OPTIMIZER_ARRAYS_MAX] = {NULL};
         float *new[OPTIMIZER_ARRAYS_MAX] = {NULL};
         offset_arrays(optimizer->arrays, from, in, out, old, new);
-        optimizer_apply_part(optimizer, kernels, &part, part.count, gradient + from, old, new);
+        optimizer_apply_part(optimizer, kernels, &part, gradient + from, old, new);
         from += part.count;
     }
 }

@@ -115,9 +115,9 @@ struct optimizer_part optimizer_part_at(const struct optimizer *optimizer, uint6
 /* For `average`, which updates the moving average by the new values, if there is one. */
 struct optimizer_constants optimizer_moving_average(const struct optimizer *optimizer);
 
-/* Update `count` elements of a part, or fewer; otherwise as optimizer_apply(). */
+/* Update the elements of a part, as optimizer_apply() does with each, which checks the arrays. */
 void optimizer_apply_part(const struct optimizer *optimizer, const struct kernels *kernels,
-                          const struct optimizer_part *part, uint64_t count, const float *gradient,
+                          const struct optimizer_part *part, const float *gradient,
                           const float *const in[static OPTIMIZER_ARRAYS_MAX],
                           float *const out[static OPTIMIZER_ARRAYS_MAX]);
 

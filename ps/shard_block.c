@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/base/minmax.h"
+#include "kernels/overlap.h"
 #include "ps/shard_private.h"
 
 enum {
@@ -30,8 +30,21 @@ void shard_fill_answer(const struct shard *shard, const float *values, const flo
     memcpy(out + shard->config.count, average, count * sizeof *out);
 }
 
+/* Arrays are the same, or have nothing in common: the kernels rely on it. */
+static void check_arrays(const struct shard *shard, const struct block_gradient *gradient,
+                         const struct block_arrays *arrays, uint32_t count)
+{
+    for (uint32_t a = 0; a < shard->arrays; a++) {
+        const float *out = arrays->out[a], *values = gradient->values;
+        assert(out == arrays->in[a] || are_disjoint(out, count, arrays->in[a], count));
+        assert(gradient->term_count > 0 || (a == 0 && out == values) ||
+               are_disjoint(out, count, values, count));
+    }
+}
+
 static struct block_arrays arrays_of(const struct shard *shard,
                                      const struct block_gradient *gradient, uint64_t offset,
+                                     uint32_t count,
                                      struct buffer *const fresh[OPTIMIZER_ARRAYS_MAX], bool fills)
 {
     struct kept_memory *kept = shard->config.kept;
@@ -46,6 +59,7 @@ static struct block_arrays arrays_of(const struct shard *shard,
         arrays.streams[a] = is_large && !fills && !in_place;
         if (in_place && a > 0 && kept != NULL) { arrays.out[a] = kept_memory_block(kept, a); }
     }
+    check_arrays(shard, gradient, &arrays, count);
     arrays.overlaps = arrays.out[0] == arrays.in[0] ||
                       (gradient->term_count == 0 && arrays.out[0] == gradient->values);
     return arrays;
@@ -93,7 +107,7 @@ static void update_in_turns(const struct shard *shard, const struct optimizer_pa
         in[a] = arrays->in[a] + at;
         out[a] = moves ? shard->blocks[a] : arrays->out[a] + at;
     }
-    optimizer_apply_part(&shard->config.optimizer, kernels, part, count,
+    optimizer_apply_part(&shard->config.optimizer, kernels, part,
                          shard_gradient_at(shard, gradient, at, count), in, out);
     for (uint32_t a = 0; a < shard->arrays; a++) {
         assert(arrays->out[a] != NULL);
@@ -114,7 +128,7 @@ void shard_update_block(struct shard *shard, const struct block_gradient *gradie
     const bool fills = answer != NULL && answer != fresh[0];
     assert(shard->arrays >= 1 && shard->arrays <= OPTIMIZER_ARRAYS_MAX);
     const uint64_t first = shard->config.first + offset;
-    const struct block_arrays arrays = arrays_of(shard, gradient, offset, fresh, fills);
+    const struct block_arrays arrays = arrays_of(shard, gradient, offset, count, fresh, fills);
     for (uint32_t at = 0; at < count;) {
         const struct optimizer_part part =
             optimizer_part_at(optimizer, shard->updates, first + at, first + count);
