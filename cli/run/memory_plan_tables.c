@@ -131,12 +131,13 @@ static uint64_t examples_of(const struct job *job, uint64_t slices)
 }
 
 /* The gradients of rows in a worker that trains `rows` rows in a step, of which the slices of each
- * thread read `part`: for each thread those of its sums and one more, and for several threads the
- * sum of all, and the one before it, which is sent. */
+ * thread read `part`: for each thread those of its sums and one more, and for several threads
+ * another one for each, the sum of all, and the one before it, which is sent. */
 static uint64_t gradients_of(const struct job *job, uint64_t rows, uint64_t part, uint32_t sums)
 {
     const uint64_t threads = job_worker_threads(job);
-    return part * (sums + threads) + (threads > 1 ? 2 * rows : 0);
+    if (threads == 1) { return part * (sums + 1); }
+    return part * (sums + 2 * threads) + 2 * rows;
 }
 
 /* A worker looks up the rows of its slices, and, if it has slice 0, those of the test set. */

@@ -19,6 +19,7 @@
 #include "common/base/thread_team.h"
 #include "common/job/early_stop.h"
 #include "local/local.h"
+#include "model/slice_rows.h"
 
 static void note_seconds(struct local_run *run, uint64_t now_ms)
 {
@@ -128,7 +129,8 @@ static uint32_t count_threads(const struct job *job, const struct variable_table
 {
     if (job->train.threads > 0) { return job->train.threads; }
     if (job_has_gpus(job)) { return 1; }
-    const uint64_t gradient = u64_max(1, variables->parameter_count) * sizeof(float);
+    const uint64_t gradient = u64_max(1, variables->parameter_count) * sizeof(float) +
+                              slice_rows_bytes(variables, compute_slice_examples(job));
     const uint64_t fit = memory_of_machine() / GRADIENTS_PART / gradient;
     return (uint32_t)u64_max(1, u64_min(thread_team_processors(), fit));
 }

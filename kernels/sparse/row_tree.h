@@ -15,7 +15,7 @@
 #include "kernels/sparse/row_sums.h"
 
 struct row_tree {
-    /* [part_count], at most SLICES_MAX. Those that other parts are added to are overwritten. */
+    /* [part_count], at most SLICES_MAX. Their values may be overwritten; keys and counts stay. */
     struct row_sums *parts;
     uint32_t part_count;
     /* part[into] += part[from], in this order; all lead to part 0. [part_count - 1] */
