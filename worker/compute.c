@@ -485,3 +485,9 @@ double compute_node_loss(const struct compute *compute)
     assert(compute->sum != NULL);
     return compute->losses[0];
 }
+
+void compute_reset(struct compute *compute)
+{
+    compute->recent = (struct recent_losses){0};
+    compute->has_gradient = false;
+}

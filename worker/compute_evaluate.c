@@ -16,12 +16,6 @@ double compute_train_loss(const struct compute *compute, uint64_t step)
     return recent_losses_mean(&compute->recent, step);
 }
 
-void compute_reset(struct compute *compute)
-{
-    compute->recent = (struct recent_losses){0};
-    compute->has_gradient = false;
-}
-
 static void add_details(const struct training *training, const struct fields *fields,
                         uint32_t count, struct evaluation_details *details)
 {

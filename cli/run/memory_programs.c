@@ -175,6 +175,7 @@ static enum tn_status add_parts(const struct memory_programs *programs, enum tn_
                                                .kernels = job_programs(programs->job)};
     const enum tn_status status =
         placed_program_plan(programs->model->graph, &options, parts, error);
+    /* The part behind those of the GPUs is on the CPU: its sizes on a GPU are 0. */
     for (uint32_t p = 0; p < tasks && status == TN_OK; p++) {
         add_program(programs, u32_min(p, gpus - 1), &parts[p], worker);
     }
