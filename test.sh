@@ -21,8 +21,9 @@
 #     --digests               one digest for each example and each network, however and wherever it is computed
 #     --mutants               planted bugs; the simulator, or the test that is named, must find each
 #
-# Logs: build/test-logs. TANIST_JOBS: parallel jobs of builds (default: all cores); half as many again run at the
-# same time as tests, because most of them wait for processes half of the time.
+# Logs: build/test-logs, where failed/ has what contract tests that failed have left. TANIST_JOBS: parallel jobs of
+# builds (default: all cores); half as many again run at the same time as tests, because most of them wait for
+# processes half of the time.
 # Exit status: 0 all passed, 1 something failed, 128 bad arguments.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -53,7 +54,7 @@ finish() { # Prints the sums and exits.
   exit $((${#failed[@]} > 0))
 }
 
-usage() { sed -n '2,25s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,26s/^# \{0,1\}//p' "$0"; }
 
 number_or() { # number_or ARGUMENT DEFAULT: ARGUMENT if it is a number
   if [[ ${1:-} =~ ^[0-9]+$ ]]; then echo "$1"; else echo "$2"; fi
@@ -111,7 +112,10 @@ run_ctest() {
   for name in $names; do failed+=("$name of $(basename "$dir")"); done
   skipped=$((skipped + more_skipped))
   grep -E 'tests passed|Total Test time' "$log" | sed 's/^/   /'
-  [ "$more_failed" = 0 ] || echo "   whole log: $log"
+  if [ "$more_failed" != 0 ]; then
+    grep -E '^(kept |\| )' "$log" | head -400 | sed 's/^/   /' || true # tests/contract/evidence.py
+    echo "   whole log: $log"
+  fi
 }
 
 # build_or_fail DIR TARGET FLAG...: a build that fails counts as one failed test.

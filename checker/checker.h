@@ -94,7 +94,8 @@ struct checker_config {
     struct checker_view view;
     const struct job *job;
     const struct variable_table *variables; /* The model's; used where values are checked. */
-    bool exact_steps; /* Sync: each step's values are those of the undisturbed run. */
+    bool exact_steps; /* Sync, or async with one slice whose worker does not die (A8): each step's
+                         values are those of the undisturbed run. */
     bool exact_cuts;  /* The same for checkpoints and the end. */
     /* The tree with every transaction that the checker has seen applied; used where the disks can
      * be seen. */

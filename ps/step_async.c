@@ -84,10 +84,9 @@ static void push(struct ps_step *s, const struct ps_event *event, struct ps_acti
     uint32_t slice = event->first;
     assert(event->count == 1);
     assert(slice < s->config.slices);
-    bool outdated = s->held_count[slice] != 0 && event->step < s->parked_step[slice];
     bool being_applied =
         s->applying && s->applying_slice == slice && event->step <= s->applying_step;
-    if (event->step < s->clock[slice] || outdated || being_applied) {
+    if (event->step < s->clock[slice] || being_applied) {
         ps_drop(out, event->conn);
         return;
     }
@@ -97,6 +96,13 @@ static void push(struct ps_step *s, const struct ps_event *event, struct ps_acti
         ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
         return;
     }
+    if (s->held_count[slice] != 0) {
+        /* The first one counts, as on a ps that has applied it: all apply the same one. The sender
+         * waits for it. */
+        s->parked_conn[slice] = event->conn;
+        ps_drop(out, event->conn);
+        return;
+    }
     struct ps_action *action = ps_act(out, PS_DO_HOLD);
     action->conn = event->conn;
     action->first = slice;
@@ -104,7 +110,6 @@ static void push(struct ps_step *s, const struct ps_event *event, struct ps_acti
     if (blocked(s, event->step)) {
         park(s, event);
     } else {
-        s->held_count[slice] = 0;
         begin_apply(s, slice, event->step, out);
     }
 }

@@ -25,10 +25,14 @@ static bool is_free(const struct training_loop *loop)
     return !loop->computing && !loop->evaluating;
 }
 
-/* Whether the orders require values. */
-static bool is_active(const struct training_loop *loop)
+bool loop_is_active(const struct training_loop *loop)
 {
     return loop->generation != 0 && (loop->phase == RUN_RUNNING || loop->phase == RUN_STOPPING);
+}
+
+bool loop_may_push(const struct training_loop *loop)
+{
+    return !loop->strategy->slice_updates || loop->step < loop->until;
 }
 
 struct slice_set loop_missing(const struct training_loop *loop)
@@ -65,9 +69,11 @@ static void go_idle(struct training_loop *loop, uint64_t now_ms, struct loop_act
     enter(loop, LOOP_IDLE, now_ms);
 }
 
+/* Async: gradients are kept until the values of another step arrive. A ps may have applied them,
+ * and from the values that are gathered now others would be computed. */
 static void begin_gather(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
-    forget_gradients(loop, out);
+    if (loop->strategy->exact_steps) { forget_gradients(loop, out); }
     enter(loop, LOOP_GATHER, now_ms);
     loop->gather_step = STEP_LATEST;
     loop->end_moved = loop->went_back = false;
@@ -76,7 +82,7 @@ static void begin_gather(struct training_loop *loop, uint64_t now_ms, struct loo
 static void become_whole(struct training_loop *loop, uint64_t step, uint64_t now_ms,
                          struct loop_actions *out)
 {
-    forget_gradients(loop, out);
+    if (step != loop->step) { forget_gradients(loop, out); }
     enter(loop, LOOP_WHOLE, now_ms);
     loop->step = step;
     loop_act(out, LOOP_DO_SWAP)->step = step;
@@ -366,7 +372,7 @@ static void exchange(struct training_loop *loop, uint32_t index, struct loop_act
         action = loop_act(out, LOOP_DO_PULL);
         action->step = loop->gather_step;
     } else {
-        if (ps->sent == loop->node_count || loop->computing) { return; }
+        if (ps->sent == loop->node_count || loop->computing || !loop_may_push(loop)) { return; }
         struct loop_action *push = loop_act(out, LOOP_DO_PUSH);
         push->ps = index;
         push->generation = loop->generation;
@@ -406,7 +412,7 @@ static bool evaluates_step(const struct training_loop *loop)
 
 static void proceed(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
-    if (!is_active(loop) || !owns_any(loop)) { return; }
+    if (!loop_is_active(loop) || !owns_any(loop)) { return; }
     if (loop->state == LOOP_IDLE && is_free(loop)) { begin_gather(loop, now_ms, out); }
     if (loop->state == LOOP_IDLE) { return; }
     if (loop->state == LOOP_GATHER && all_held(loop)) { settle_gather(loop, now_ms, out); }
@@ -474,27 +480,4 @@ void training_loop_handle(struct training_loop *loop, const struct loop_event *e
     case LOOP_EV_TICK: break;
     }
     proceed(loop, event->now_ms, out);
-}
-
-bool training_loop_waits_for(const struct training_loop *loop, uint32_t index)
-{
-    assert(index < loop->config.ps);
-    const struct loop_ps *ps = &loop->ps[index];
-    if (!is_active(loop) || loop->state == LOOP_IDLE) { return false; }
-    if (loop->lookup != LOOKUP_NONE && loop->listed && !ps->looked_up) { return true; }
-    if (ps->held) { return false; }
-    return loop->state == LOOP_GATHER || loop->node_count > 0;
-}
-
-uint64_t training_loop_deadline_ms(const struct training_loop *loop)
-{
-    uint64_t deadline = UINT64_MAX;
-    for (uint32_t i = 0; i < loop->config.ps; i++) {
-        const struct loop_ps *ps = &loop->ps[i];
-        bool lacks = loop->state == LOOP_GATHER ? !ps->asked : ps->sent < loop->node_count;
-        bool unsent = (lacks && !ps->held) || loop_must_look_up(loop, i);
-        if (!ps->up || !unsent || !training_loop_waits_for(loop, i)) { continue; }
-        deadline = u64_min(deadline, ps->retry_at_ms);
-    }
-    return deadline;
 }

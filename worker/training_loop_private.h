@@ -1,5 +1,5 @@
 /* worker/training_loop_private.h: what the files of the training loop share; private to them.
- * training_loop_rows.c has the lookups of rows of tables. */
+ * training_loop_rows.c has the lookups of rows of tables, training_loop_wait.c the deadlines. */
 #ifndef WORKER_TRAINING_LOOP_PRIVATE_H
 #define WORKER_TRAINING_LOOP_PRIVATE_H
 
@@ -7,6 +7,14 @@
 
 /* Append an action, zeroed except for its type. */
 struct loop_action *loop_act(struct loop_actions *out, enum loop_action_type type);
+
+/* Whether the orders require values. */
+bool loop_is_active(const struct training_loop *loop);
+
+/* Whether gradients of the present step are sent. Async: the end may have moved back to the step,
+ * or before it. Then they are kept until it moves on, since a ps that had not read of that would
+ * apply them. */
+bool loop_may_push(const struct training_loop *loop);
 
 /* Owned slices whose gradients of the present step are not computed yet. */
 struct slice_set loop_missing(const struct training_loop *loop);

@@ -4,6 +4,7 @@ Real processes and a real ensemble; every wait is bounded. TANIST_PROGRAM: the p
 """
 
 import contextlib
+import functools
 import json
 import os
 import secrets
@@ -15,6 +16,8 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+
+import evidence
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = os.environ.get("TANIST_PROGRAM", str(ROOT / "build/tanist"))
@@ -65,6 +68,23 @@ class Cli(unittest.TestCase):
     """Each test has a folder of its own, and no process is left running after it."""
 
     target = ("--dir", "run")  # Names the cluster on the command line.
+
+    def __init__(self, name="runTest"):
+        super().__init__(name)
+        method = getattr(self, name, None)
+        if method is not None:
+            setattr(self, name, functools.wraps(method)(functools.partial(self.watch, method)))
+
+    def watch(self, method):
+        """Runs a case; if it fails, what it has left is kept before its processes are killed."""
+        try:
+            method()
+        except unittest.SkipTest:
+            raise
+        except Exception:
+            evidence.keep(f"{Path(sys.argv[0]).stem}-{type(self).__name__}.{self._testMethodName}", self.folder)
+            raise
+
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="tanist-cli."))
         self.mark = secrets.token_hex(8)

@@ -16,8 +16,10 @@ static void on_txn(void *ctx, const struct zk_txn *txn)
 {
     struct sim_cluster *cluster = ctx;
     bool was_done = cluster->checker.done;
+    const uint64_t commits = cluster->checker.commits;
     sim_live_on_txn(cluster, txn);
     checker_on_txn(&cluster->checker, txn);
+    if (cluster->checker.commits != commits) { sim_rows_committed(cluster); }
     if (cluster->checker.done && !was_done) { cluster->stopping = true; }
 }
 
@@ -234,12 +236,17 @@ static void open_training(struct sim_cluster *cluster)
     const struct job *job = &cluster->setup.job;
     struct error error;
     cluster->kernels = kernels_reference();
-    if (cluster->setup.ledger) {
+    if (cluster->setup.ledger && !cluster->setup.ledger_rows) {
         cluster->model = ledger_open(job->data.examples);
         cluster->train = ledger_dataset(job->data.examples);
         cluster->test = ledger_dataset(job->data.examples);
     } else {
-        enum tn_status status = model_open(job, &cluster->model, &error);
+        enum tn_status status = TN_OK;
+        if (cluster->setup.ledger_rows) {
+            cluster->model = ledger_rows_open();
+        } else {
+            status = model_open(job, &cluster->model, &error);
+        }
         if (status == TN_OK) { status = dataset_open(job, DATASET_TRAIN, &cluster->train, &error); }
         if (status == TN_OK) { status = dataset_open(job, DATASET_TEST, &cluster->test, &error); }
         if (status != TN_OK) { fprintf(stderr, "%s\n", error.text); }
@@ -295,12 +302,12 @@ static void build(struct sim_cluster *cluster, const struct sim_setup *setup, ui
     struct error error;
     const enum tn_status status = row_sharing_open(&cluster->sharing, &error);
     assert(status == TN_OK);
-    bool sync = setup->job.train.mode == TRAIN_SYNC;
+    const bool exact = setup->job.train.mode == TRAIN_SYNC || setup->in_order;
     struct checker_config config = {.view = sim_view(cluster),
                                     .job = &cluster->setup.job,
                                     .variables = &cluster->model->table,
-                                    .exact_steps = sync,
-                                    .exact_cuts = sync || setup->ledger,
+                                    .exact_steps = exact,
+                                    .exact_cuts = exact || setup->ledger,
                                     .tree = zk_model_tree(cluster->zk)};
     checker_init(&cluster->checker, &config);
     zk_model_observe(cluster->zk, on_txn, cluster);

@@ -30,10 +30,12 @@ enum {
 struct sim_setup {
     struct job job;
     bool ledger;
-    bool keeps_memory;     /* Agents keep the memory of a ps that was killed. */
-    bool shares_rows;      /* Workers share lookups of rows, as those of one process do. */
-    bool one_host;         /* All tasks have one agent; else each has its own. */
-    bool live;             /* The one agent changes the job while it runs (live.h). */
+    bool ledger_rows;  /* The ledger has tables. */
+    bool keeps_memory; /* Agents keep the memory of a ps that was killed. */
+    bool shares_rows;  /* Workers share lookups of rows, as those of one process do. */
+    bool in_order; /* Async with one slice, whose worker does not die: the values of sync mode. */
+    bool one_host; /* All tasks have one agent; else each has its own. */
+    bool live;     /* The one agent changes the job while it runs (live.h). */
     uint32_t ps_most;      /* The number of ps may change up to this; 0: it does not change. */
     uint32_t workers_most; /* The same for workers of a job without a range. */
     uint32_t zk_tick_ms;
@@ -175,6 +177,9 @@ void sim_rows_asked(struct sim_cluster *cluster, const struct frame_header *head
                     const struct process *ps, const void *body);
 void sim_rows_answered(struct sim_cluster *cluster, const struct frame_header *header,
                        const struct process *ps, const struct process *worker, const void *body);
+
+/* A checkpoint was committed: the rows in its files are compared. */
+void sim_rows_committed(struct sim_cluster *cluster);
 
 /* Borders between the rows of `ps` ps, drawn by `seed`; 0: equal parts. */
 struct row_borders sim_rows_borders(uint32_t ps, uint32_t seed);

@@ -80,6 +80,22 @@ const float *disk_model_values(const struct disk_model *disk, const struct manif
     return shard != NULL ? shard->data : NULL;
 }
 
+bool disk_model_find_row(const struct disk_model *disk, uint64_t id, uint32_t table, uint64_t key,
+                         const float **numbers)
+{
+    bool found = false;
+    *numbers = NULL;
+    for (size_t i = 0; i < disk->shard_count; i++) {
+        const struct disk_shard *shard = disk->shards[i];
+        if (shard->id != id) { continue; }
+        if (shard->damaged || !disk_rows_are_whole(shard)) { return false; }
+        const float *row = disk_rows_find(shard, table, key);
+        if (row != NULL) { *numbers = row; }
+        found = true;
+    }
+    return found;
+}
+
 uint64_t disk_model_highest_epoch(const struct disk_model *disk)
 {
     uint64_t highest = 0;

@@ -41,6 +41,10 @@ bool disk_model_holds(const struct disk_model *disk, const struct manifest *mani
 /* The values of that shard, or NULL. */
 const float *disk_model_values(const struct disk_model *disk, const struct manifest *manifest,
                                uint32_t index);
+/* The numbers of a row in the files of checkpoint `id`; `*numbers` is NULL if it is in none. False:
+ * the files are damaged, or gone. */
+bool disk_model_find_row(const struct disk_model *disk, uint64_t id, uint32_t table, uint64_t key,
+                         const float **numbers);
 uint64_t disk_model_highest_epoch(const struct disk_model *disk);
 /* The highest id of a checkpoint, committed or not; 0: none. */
 uint64_t disk_model_highest_id(const struct disk_model *disk);

@@ -8,6 +8,7 @@
 
 struct table_rows {
     uint64_t count;
+    uint32_t each; /* Numbers of a row. */
     uint64_t *keys, *steps;
     float *numbers;
 };
@@ -26,7 +27,7 @@ static uint64_t copy_table(struct table_rows *out, const struct row_table *table
                            struct digest_stream *digest)
 {
     const uint32_t numbers = row_table_numbers(table);
-    *out = (struct table_rows){.count = count};
+    *out = (struct table_rows){.count = count, .each = numbers};
     out->keys = malloc((count + 1) * sizeof *out->keys);
     out->steps = malloc((count + 1) * sizeof *out->steps);
     out->numbers = malloc((count + 1) * numbers * sizeof *out->numbers);
@@ -140,6 +141,33 @@ void disk_rows_load(const struct disk_shard *shard, const struct store_rows *to)
             assert(status == TN_OK);
         }
     }
+}
+
+/* The keys of a file ascend. */
+static const float *find(const struct table_rows *rows, uint64_t key)
+{
+    uint64_t from = 0, end = rows->count;
+    while (from < end) {
+        const uint64_t middle = from + (end - from) / 2;
+        if (rows->keys[middle] == key) { return rows->numbers + middle * rows->each; }
+        if (rows->keys[middle] < key) {
+            from = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return NULL;
+}
+
+const float *disk_rows_find(const struct disk_shard *shard, uint32_t table, uint64_t key)
+{
+    for (uint32_t f = shard->row_files; f-- > 0;) {
+        const struct disk_rows *file = shard->rows[f];
+        assert(table < file->count);
+        const float *row = find(&file->tables[table], key);
+        if (row != NULL) { return row; }
+    }
+    return NULL;
 }
 
 void disk_rows_chain(const struct disk_shard *shard, struct rows_chain *out)

@@ -15,6 +15,8 @@ bool disk_rows_are_whole(const struct disk_shard *shard);
 bool disk_rows_damage(struct disk_shard *shard, uint64_t chance);
 /* Append them to tables whose load has begun. */
 void disk_rows_load(const struct disk_shard *shard, const struct store_rows *to);
+/* The numbers of a row in the newest file that has it; NULL: none has. */
+const float *disk_rows_find(const struct disk_shard *shard, uint32_t table, uint64_t key);
 /* The files, as the answer of a read has them. */
 void disk_rows_chain(const struct disk_shard *shard, struct rows_chain *out);
 

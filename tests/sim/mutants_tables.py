@@ -1,7 +1,7 @@
 """Planted errors of tables of rows (A12, A17, A18, P14, W13), for mutants.py."""
 
 # The scenarios in which every model has tables; see tests/sim/scenarios.c.
-SCENARIOS = ["tables", "warm-tables", "warm-load", "async-tables", "move-rows"]
+SCENARIOS = ["tables", "warm-tables", "warm-load", "async-tables", "async-counts", "move-rows"]
 SEEDS = 100  # For each of these.
 
 # As in mutants.py.
@@ -81,6 +81,8 @@ MUTANTS = [
     ("the rows of an async checkpoint are those of its first update", "ps/table/row_set.c",
      "    return set->exact_steps ? step : row_table_step(set->tables[0]);",
      "    return set->exact_steps ? step : row_table_step(set->tables[0]) - (step % 2);"),
+    ("the rows of a push that is dropped stay for the next one", "ps/ps_clients.c",
+     "    row_sums_close(&client->rows);\n", ""),
     ("a lookup of the next step is answered at once", "ps/step_sync.c",
      "    if (step == s->step || previous || kept) {",
      "    if (step == s->step || step == s->step + 1 || previous || kept) {"),

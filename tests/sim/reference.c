@@ -7,8 +7,6 @@
 
 #include "local/trainer.h"
 
-enum { KEYS = 256 }; /* As many as the columns of sim_rows_job() hash into at most. */
-
 struct reference {
     struct job job;
     struct trainer trainer;
@@ -42,7 +40,9 @@ static size_t rows_before(const struct reference *reference, uint32_t table)
 {
     const struct variable_table *variables = &reference->trainer.config.model->table;
     size_t count = 0;
-    for (uint32_t t = 0; t < table; t++) { count += (size_t)KEYS * variables->row_tables[t].width; }
+    for (uint32_t t = 0; t < table; t++) {
+        count += (size_t)REFERENCE_KEYS * variables->row_tables[t].width;
+    }
     return count;
 }
 
@@ -55,7 +55,7 @@ static void keep_rows(struct reference *reference)
     for (uint32_t t = 0; t < variables->row_table_count; t++) {
         const struct row_table_shape *shape = &variables->row_tables[t];
         float *out = rows + rows_before(reference, t);
-        for (uint64_t key = 0; key < KEYS; key++) {
+        for (uint64_t key = 0; key < REFERENCE_KEYS; key++) {
             source->read(source->ctx, t, &key, 1, out + key * shape->width);
         }
     }
@@ -65,7 +65,7 @@ static void keep_rows(struct reference *reference)
 const float *reference_row(struct reference *reference, uint64_t step, uint32_t table, uint64_t key)
 {
     const struct row_table_shape *shape = &reference->trainer.config.model->table.row_tables[table];
-    assert(key < KEYS);
+    assert(key < REFERENCE_KEYS);
     (void)reference_values(reference, step);
     return reference->rows[step] + rows_before(reference, table) + key * shape->width;
 }
@@ -183,6 +183,30 @@ struct model *ledger_open(uint32_t examples)
         tn_placeholder(graph, "inputs", TN_FLOAT32, TN_SHAPE(TN_BATCH, (int64_t)examples));
     tn_tensor uses = tn_variable(graph, "uses", TN_SHAPE((int64_t)examples), &zeros);
     tn_tensor own = tn_sum(graph, tn_multiply(graph, inputs, uses), (uint32_t[]){1}, 1);
+    tn_loss(graph, tn_scale(graph, own, -1), 1);
+    status = model_open_graph(graph, &model, &error);
+    assert(status == TN_OK);
+    return model;
+}
+
+struct model *ledger_rows_open(void)
+{
+    enum { COLUMNS = 3, COUNTS = 64 };
+    static const char *const names[COLUMNS] = {"C1", "C2", "C3"};
+    const struct tn_variable_options zeros = {.init = TN_INIT_ZEROS};
+    const struct tn_table_options almost_zeros = {.scale = 1e-30F}; /* Lost in the first count. */
+    struct tn_graph *graph = NULL;
+    struct model *model = NULL;
+    struct error error;
+    enum tn_status status = tn_graph_create(&graph, NULL);
+    assert(status == TN_OK);
+    tn_tensor keys = tn_placeholder(graph, "keys", TN_INT64, TN_SHAPE(TN_BATCH, COLUMNS));
+    tn_tensor uses = tn_variable(graph, "uses", TN_SHAPE(COUNTS), &zeros);
+    for (uint32_t c = 0; c < COLUMNS; c++) {
+        const tn_table table = tn_table_create(graph, names[c], 1, &almost_zeros);
+        uses = tn_add(graph, uses, tn_lookup(graph, table, keys, c, 1, TN_POOL_SUM));
+    }
+    tn_tensor own = tn_sum(graph, uses, (uint32_t[]){1}, 1);
     tn_loss(graph, tn_scale(graph, own, -1), 1);
     status = model_open_graph(graph, &model, &error);
     assert(status == TN_OK);

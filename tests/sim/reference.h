@@ -13,6 +13,8 @@
 #include "kernels/kernels.h"
 #include "model/training.h"
 
+enum { REFERENCE_KEYS = 256 }; /* As many as the columns of sim_rows_job() hash into at most. */
+
 struct reference;
 
 struct reference *reference_create(const struct job *job, const struct model *model,
@@ -24,7 +26,8 @@ void reference_free(struct reference *reference);
  * the reference. */
 const float *reference_values(struct reference *reference, uint64_t step);
 const float *reference_averages(struct reference *reference, uint64_t step);
-/* A row of table `table` after `step` steps. The keys of the job's tables are hashed. */
+/* A row of table `table` after `step` steps. The keys of the job's tables are hashed: they are
+ * below REFERENCE_KEYS. */
 const float *reference_row(struct reference *reference, uint64_t step, uint32_t table,
                            uint64_t key);
 size_t reference_parameters(const struct reference *reference);
@@ -41,6 +44,9 @@ uint64_t reference_end(struct reference *reference);
  * job's model.
  */
 struct model *ledger_open(uint32_t examples);
+/* The same with tables, for the columns of sim_rows_job(): a row counts the examples that have its
+ * key. The job's table optimizer is SGD with the same rate. */
+struct model *ledger_rows_open(void);
 /* The examples of the ledger: the inputs are the rows of the unit matrix. */
 struct dataset *ledger_dataset(uint32_t examples);
 

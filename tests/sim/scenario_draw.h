@@ -25,4 +25,7 @@ static inline struct fault *scenario_add(struct sim_setup *setup, enum fault_kin
     return fault;
 }
 
+/* scenarios.c: the model has tables. */
+void scenario_set_tables(struct sim_setup *setup, struct random *random);
+
 #endif

@@ -7,6 +7,7 @@
 #include "common/base/minmax.h"
 #include "tests/sim/live_commands.h"
 #include "tests/sim/live_scenarios.h"
+#include "tests/sim/scenario_async.h"
 #include "tests/sim/scenario_commands.h"
 #include "tests/sim/scenario_draw.h"
 #include "tests/sim/scenario_group.h"
@@ -188,28 +189,6 @@ static void early_stop(struct sim_setup *setup, struct random *random)
     }
 }
 
-/* Async: an operator stops the run, and the nodes read of it at different times, so that a worker
- * may push beyond the end. */
-static void stop_async(struct sim_setup *setup, struct random *random)
-{
-    struct job *job = &setup->job;
-    setup->ledger = true;
-    job->train.mode = TRAIN_ASYNC;
-    job->train.optimizer = OPTIMIZER_SGD; /* The counts of the ledger are exact. */
-    job->train.learning_rate = job->train.batch;
-    job->train.slices = 8;
-    job->train.max_staleness = STALENESS_FREE;
-    job->train.schedule = (struct job_schedule){.type = SCHEDULE_CONSTANT};
-    job->train.decay_steps = job->train.before_count = job->train.rule_count = 0;
-    job->train.clip_norm = job->train.clip_value = job->train.ema = 0;
-    setup->zk.lag_us = (uint32_t)scenario_between(random, 500, 200000);
-    if (random_below(random, 2) == 0) {
-        const uint32_t task = (uint32_t)random_below(random, FIRST_WORKER + WORKERS);
-        scenario_add(setup, FAULT_KILL, scenario_between(random, 500, 2500), task);
-    }
-    scenario_add(setup, FAULT_STOP, scenario_between(random, 1000, 2500), 0);
-}
-
 /* An evaluator, which dies like its chief and a ps. Only the newest checkpoint is kept besides
  * those that are needed. */
 static void evaluator(struct sim_setup *setup, struct random *random)
@@ -253,7 +232,7 @@ static void warm(struct sim_setup *setup, struct random *random)
     }
 }
 
-static void set_tables(struct sim_setup *setup, struct random *random)
+void scenario_set_tables(struct sim_setup *setup, struct random *random)
 {
     setup->ledger = false;
     setup->job.train.learning_rate = 0.0625;
@@ -282,7 +261,7 @@ static void save_late(struct sim_setup *setup, struct random *random)
  * files are loaded whose rows were saved after a restart that found them in memory. */
 static void tables(struct sim_setup *setup, struct random *random)
 {
-    set_tables(setup, random);
+    scenario_set_tables(setup, random);
     save_late(setup, random);
     for (uint32_t i = 0; i < 6; i++) {
         const uint32_t task = (uint32_t)random_below(random, FIRST_WORKER + WORKERS);
@@ -302,7 +281,7 @@ static void tables(struct sim_setup *setup, struct random *random)
 static void warm_tables(struct sim_setup *setup, struct random *random)
 {
     warm(setup, random);
-    set_tables(setup, random);
+    scenario_set_tables(setup, random);
 }
 
 /* Until the first checkpoint is due, no coordinator runs, so the order for it comes late: ps die
@@ -311,7 +290,7 @@ static void warm_tables(struct sim_setup *setup, struct random *random)
 static void warm_load(struct sim_setup *setup, struct random *random)
 {
     enum { KILLS = 6, LOADS = 3 };
-    set_tables(setup, random);
+    scenario_set_tables(setup, random);
     setup->keeps_memory = true;
     setup->job.checkpoint.every_seconds = 1000; /* A multiple is then ordered when it is near. */
     setup->job.checkpoint.every_steps = scenario_between(random, 8, 20);
@@ -348,21 +327,6 @@ static void best(struct sim_setup *setup, struct random *random)
     job->checkpoint.best = random_below(random, 2) == 0 ? BEST_LOSS : BEST_ACCURACY;
 }
 
-/* Async: with one slice and the same workers the order of updates is that of sync mode, so that
- * rows are compared, too. Ps and chiefs die. */
-static void async_tables(struct sim_setup *setup, struct random *random)
-{
-    set_tables(setup, random);
-    setup->job.train.mode = TRAIN_ASYNC;
-    setup->job.train.slices = 1;
-    setup->job.train.max_staleness = random_below(random, 2) == 0 ? STALENESS_FREE : 0;
-    setup->job.train.table_rule_count = 0;
-    for (uint32_t i = 0; i < 6; i++) {
-        const uint32_t task = (uint32_t)random_below(random, FIRST_WORKER);
-        scenario_add(setup, FAULT_KILL, scenario_between(random, 800, 6000), task);
-    }
-}
-
 /* One worker needs several times as long for a slice as the other one, which dies in half of the
  * seeds. Enough steps follow to measure it again. Without evaluations, because a worker that
  * evaluates while slice 0 moves to another one may be late (C23). */
@@ -394,14 +358,15 @@ const struct scenario scenarios[SCENARIOS] = {
     {"norms-reset", norms_reset, no_step_is_lost},
     {"norms-ps-dies", norms_ps_dies, loads_again},
     {"early-stop", early_stop, stops_early},
-    {"stop-async", stop_async, stops_early},
+    {"stop-async", scenario_stop_async, stops_early},
     {"evaluator", evaluator, checkpoints_are_evaluated},
     {"warm", warm, nothing_is_loaded_again},
     {"tables", tables, rows_are_sent},
     {"warm-tables", warm_tables, rows_are_kept},
     {"warm-load", warm_load, kept_rows_are_loaded},
     {"best", best, no_checkpoint_is_skipped},
-    {"async-tables", async_tables, rows_are_sent},
+    {"async-tables", scenario_async_tables, rows_are_sent},
+    {"async-counts", scenario_async_counts, rows_are_sent},
     {"resize", scenario_resize, is_resized},
     {"move-rows", scenario_move_rows, is_resized},
     {"switch-strategy", scenario_switch_strategy, is_resized},

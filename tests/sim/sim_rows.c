@@ -1,4 +1,4 @@
-/* Tables of rows: which jobs have them, and each row that a ps sends, compared with the
+/* Tables of rows: which jobs have them, and each row that a ps sends or saves, compared with the
  * reference. */
 #include <assert.h>
 #include <inttypes.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cluster/row_body.h"
+#include "common/job/table_rules.h"
 #include "data/job_columns.h"
 #include "tests/sim/cluster.h"
 
@@ -169,4 +170,42 @@ void sim_rows_answered(struct sim_cluster *cluster, const struct frame_header *h
         return;
     }
     check(cluster, lookup, header, ps->task.index, body);
+}
+
+/* ---------------------------------------------------------------------- checkpoints */
+
+/* A row that is in no file has its initial values. */
+static bool is_saved(struct sim_cluster *cluster, uint32_t table, uint64_t key)
+{
+    const struct run *run = &cluster->checker.run;
+    const size_t size = cluster->model->table.row_tables[table].width * sizeof(float);
+    const float *wanted = reference_row(cluster->reference, run->committed_step, table, key);
+    const float *saved;
+    if (!disk_model_find_row(cluster->disk, run->committed_checkpoint, table, key, &saved)) {
+        return true;
+    }
+    cluster->rows_checked++;
+    if (saved == NULL) { saved = reference_row(cluster->reference, 0, table, key); }
+    return memcmp(saved, wanted, size) == 0;
+}
+
+/* The rows of tables that expire are compared when they are sent, after a load: older files have
+ * rows that have expired. */
+void sim_rows_committed(struct sim_cluster *cluster)
+{
+    const struct run *run = &cluster->checker.run;
+    const struct variable_table *variables = &cluster->model->table;
+    if (!cluster->checker.config.exact_cuts) { return; }
+    for (uint32_t t = 0; t < variables->row_table_count; t++) {
+        const struct job_table_rule rule =
+            table_rule_of(&cluster->setup.job, &variables->row_tables[t]);
+        for (uint64_t key = 0; key < REFERENCE_KEYS && rule.expire_after_steps == 0; key++) {
+            if (is_saved(cluster, t, key)) { continue; }
+            world_fail(&cluster->world,
+                       "I4: checkpoint %" PRIu64 " has not the row %" PRIu64 " of table %" PRIu32
+                       " of step %" PRIu64,
+                       run->committed_checkpoint, key, t, run->committed_step);
+            return;
+        }
+    }
 }

@@ -140,15 +140,19 @@ static void test_push_too_far_ahead_waits(void **state)
     assert_int_equal(number_of(PS_DO_ANSWER), 1);
 }
 
-/* A reconnected worker sends its parked push again: it replaces the first one. */
-static void test_parked_push_is_replaced_by_a_duplicate(void **state)
+/* A ps that did not park the push has applied the first one. A worker that sends another one waits
+ * for the first. */
+static void test_parked_push_is_not_replaced(void **state)
 {
     (void)state;
     serve(0, 0, NULL);
     push_applied(1, 0, 0);
     assert_false(push(1, 1, 0));
-    assert_false(push(2, 1, 0));
     assert_int_equal(number_of(PS_DO_HOLD), 1);
+    assert_false(push(2, 1, 0));
+    assert_int_equal(number_of(PS_DO_HOLD), 0);
+    assert_int_equal(number_of(PS_DO_DROP), 1);
+    assert_false(pull(2, 2));
     assert_false(push(2, 0, 0)); /* Applied already. */
     assert_int_equal(number_of(PS_DO_DROP), 1);
     push_applied(3, 0, 1);
@@ -408,7 +412,7 @@ int main(void)
         cmocka_unit_test(test_beyond_the_step),
         cmocka_unit_test(test_zero_staleness_is_lock_step),
         cmocka_unit_test(test_push_too_far_ahead_waits),
-        cmocka_unit_test(test_parked_push_is_replaced_by_a_duplicate),
+        cmocka_unit_test(test_parked_push_is_not_replaced),
         cmocka_unit_test(test_push_above_the_clock_is_refused),
         cmocka_unit_test(test_pull_of_the_last_step_waits_for_all_slices),
         cmocka_unit_test(test_pull_by_a_newer_order_waits_for_it),

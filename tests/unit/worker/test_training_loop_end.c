@@ -48,18 +48,52 @@ static int begin(void **state)
     return 0;
 }
 
-/* The answer may lack contributions of other slices: the last pull names the new end. */
+/* The answer may lack contributions of other slices: the last pull names the new end. A ps may have
+ * applied the gradient, so the same one is sent again. */
 static void test_end_that_moves_back_is_gathered_again(void **state)
 {
     (void)state;
     order(6);
     assert_true(find_action(&out, LOOP_DO_PULL, 0)->step == STEP_LATEST);
+    assert_null(find_action(&out, LOOP_DO_FORGET, 0));
     values(5);
-    handle((struct loop_event){.type = LOOP_EV_COMPUTED});
+    assert_null(find_action(&out, LOOP_DO_FORGET, 0));
+    assert_null(find_action(&out, LOOP_DO_COMPUTE, 0));
+    assert_int_equal(find_action(&out, LOOP_DO_PUSH, 0)->step, 5);
     assert_int_equal(find_action(&out, LOOP_DO_PULL, 0)->step, 6);
     assert_true(find_action(&out, LOOP_DO_PULL, 0)->last);
     values(6);
     assert_non_null(find_action(&out, LOOP_DO_EVALUATE, 0));
+}
+
+/* Every ps has applied the gradient. */
+static void test_gradients_are_forgotten_with_another_step(void **state)
+{
+    (void)state;
+    order(6);
+    values(6);
+    assert_non_null(find_action(&out, LOOP_DO_FORGET, 0));
+    assert_non_null(find_action(&out, LOOP_DO_EVALUATE, 0));
+    assert_int_equal(loop.node_count, 0);
+}
+
+/* A ps may have applied the gradient of the step that is the end now, and others have parked it.
+ * It is not sent beyond the end, and when the end moves on, it is the one that is sent again. */
+static void test_gradients_are_kept_at_the_end(void **state)
+{
+    (void)state;
+    order(5);
+    values(5);
+    assert_int_equal(find_action(&out, LOOP_DO_EVALUATE, 0)->step, 5);
+    assert_null(find_action(&out, LOOP_DO_PUSH, 0));
+    assert_true(training_loop_deadline_ms(&loop) == UINT64_MAX);
+    assert_false(training_loop_waits_for(&loop, 0));
+    handle((struct loop_event){.type = LOOP_EV_EVALUATED});
+    order(9);
+    assert_null(find_action(&out, LOOP_DO_COMPUTE, 0));
+    assert_int_equal(find_action(&out, LOOP_DO_PUSH, 0)->step, 5);
+    assert_int_equal(find_action(&out, LOOP_DO_PULL, 0)->step, 6);
+    assert_true(training_loop_waits_for(&loop, 0));
 }
 
 /* The steps up to an end that is further ahead are pulled by the new order anyway. */
@@ -78,6 +112,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_end_that_moves_back_is_gathered_again, begin),
+        cmocka_unit_test_setup(test_gradients_are_forgotten_with_another_step, begin),
+        cmocka_unit_test_setup(test_gradients_are_kept_at_the_end, begin),
         cmocka_unit_test_setup(test_end_further_ahead_changes_nothing, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
