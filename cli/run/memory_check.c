@@ -2,25 +2,22 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/run/memory_plan_tables.h"
-#include "common/base/files.h"
+#include "common/base/cgroup.h"
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 #include "common/job/strategy.h"
 
 uint64_t memory_of_machine(void)
 {
-    char *text = NULL;
-    size_t size = 0;
+    struct cgroup_limits limits;
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
-    if (files_read("/sys/fs/cgroup/memory.max", 64, &text, &size, NULL) != TN_OK) { return bytes; }
-    const uint64_t limit = strtoull(text, NULL, 10); /* "max": 0. */
-    free(text);
-    return limit > 0 && (bytes == 0 || limit < bytes) ? limit : bytes;
+    const uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+    cgroup_limits_read(&limits);
+    if (limits.memory_bytes == 0) { return bytes; }
+    return bytes == 0 ? limits.memory_bytes : u64_min(bytes, limits.memory_bytes);
 }
 
 static double gib(uint64_t bytes)

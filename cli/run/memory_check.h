@@ -1,14 +1,14 @@
 /*
  * cli/run/memory_check.h: whether a job fits into the memory of a machine, by its plan.
  *
- * Threads: any. Blocking: memory_of_machine() reads a file.
+ * Threads: any. Blocking: memory_of_machine() reads files of the system.
  */
 #ifndef CLI_RUN_MEMORY_CHECK_H
 #define CLI_RUN_MEMORY_CHECK_H
 
 #include "cli/run/memory_plan.h"
 
-/* The memory of this machine, or of the control group that limits this process. 0: unknown. */
+/* The memory of this machine, or less, if a control group limits this process. 0: unknown. */
 uint64_t memory_of_machine(void);
 
 /* Whether the tasks of the job can fit into a machine with `available` bytes (0: unknown): without

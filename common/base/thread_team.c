@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "common/base/cgroup.h"
 #include "common/base/clock.h"
 #include "common/base/fault_signals.h"
 #include "common/base/minmax.h"
@@ -210,6 +211,9 @@ struct thread_share thread_team_share(uint32_t members, uint32_t member, uint64_
 uint32_t thread_team_processors(void)
 {
     cpu_set_t set;
+    struct cgroup_limits limits;
     if (sched_getaffinity(0, sizeof set, &set) != 0) { return 1; }
-    return u32_max(1, (uint32_t)CPU_COUNT(&set));
+    const uint32_t own = u32_max(1, (uint32_t)CPU_COUNT(&set));
+    cgroup_limits_read(&limits);
+    return limits.processors > 0 ? u32_min(own, limits.processors) : own;
 }

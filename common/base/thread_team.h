@@ -42,7 +42,8 @@ struct thread_share {
 struct thread_share thread_team_share(uint32_t members, uint32_t member, uint64_t count,
                                       uint64_t multiple);
 
-/* The processors that this process may use, at least 1. */
+/* The processors that this process may keep busy, at least 1: those of its affinity, and as many as
+ * the quota of its control group allows. Reads files of the system. */
 uint32_t thread_team_processors(void);
 
 #endif
