@@ -73,9 +73,9 @@ class Cli(unittest.TestCase):
         super().__init__(name)
         method = getattr(self, name, None)
         if method is not None:
-            setattr(self, name, functools.wraps(method)(functools.partial(self.watch, method)))
+            setattr(self, name, functools.wraps(method)(functools.partial(self.keep_if_it_fails, method)))
 
-    def watch(self, method):
+    def keep_if_it_fails(self, method):
         """Runs a case; if it fails, what it has left is kept before its processes are killed."""
         try:
             method()
