@@ -198,7 +198,7 @@ campaign_selection() {
   campaign chaos-operator $with "$times" operator
   campaign chaos-moments $with "$times" moments
   LD_LIBRARY_PATH=$PWD/build/emulated-gpu TANIST_CUDA_MODULE=$PWD/build/emulated-gpu/tanist-cuda.fatbin \
-    campaign chaos-gpu $with "$times" gpu --job tests/chaos/gpu.json
+    TANIST_EMULATED_GPU=devices=4 campaign chaos-gpu $with "$times" gpu --job tests/chaos/gpu.json --set train.gpus=2
   LD_LIBRARY_PATH=$PWD/build/emulated-gpu TANIST_CUDA_MODULE=$PWD/build/emulated-gpu/tanist-cuda.fatbin \
     campaign chaos-gpu-ps $with "$times" gpu --job tests/chaos/gpu.json --set train.kernels=portable --set train.ps_kernels=cuda
   campaign chaos-everything $with $((2 * times)) everything

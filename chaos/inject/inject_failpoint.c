@@ -11,6 +11,7 @@ static bool equal(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
+/* "gpu": plans have it at failpoints of GPUs only, which no other node passes. */
 static bool is_selected(const struct target_cluster *cluster, const struct component *component,
                         const char *selector, bool follows_chief)
 {
@@ -18,8 +19,8 @@ static bool is_selected(const struct target_cluster *cluster, const struct compo
         return follows_chief ? equal(component->name, cluster->chief)
                              : component->task.role == ROLE_COORDINATOR;
     }
-    return equal(selector, "any") || equal(selector, "gpu") ||
-           equal(selector, role_name(component->task.role)) || equal(selector, component->name);
+    return equal(selector, "any") || equal(selector, "gpu") || equal(selector, component->name) ||
+           selector_has_role(selector, cluster->job->cluster.ps, component->task.role);
 }
 
 /* The slots of all selected nodes that pass the failpoint. */

@@ -95,6 +95,12 @@ static enum tn_status add_selector(const struct line *line, const json_t *value)
                            "it has no GPU: give \"gpu\", or a name like \"worker:0\"");
     }
     const struct failpoint_info *failpoint = failpoint_of(line);
+    if (failpoint != NULL && strcmp(selector, "gpu") == 0 &&
+        !failpoint_is_of_gpu(failpoint->name)) {
+        return json_refuse(line->where, "selector", value, line->error,
+                           "no GPU is used at %s: give \"%s\", or the name of a node",
+                           failpoint->name, failpoint->passed_by);
+    }
     if (failpoint != NULL && !selector_passes(selector, failpoint->passed_by)) {
         return json_refuse(line->where, "selector", value, line->error,
                            "it never passes %s: give \"%s\"", failpoint->name,

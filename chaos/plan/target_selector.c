@@ -87,11 +87,24 @@ bool selector_passes(const char *selector, const char *who)
     return role_of(selector) == role_of(who);
 }
 
+/* The role that has the targets of a selector for `role`, in a job with `ps` ps. */
+static enum role role_in(uint32_t ps, enum role role)
+{
+    return role == ROLE_PS ? role_of_holders(ps) : role;
+}
+
+bool selector_has_role(const char *selector, uint32_t ps, enum role role)
+{
+    enum role named;
+    return role_parse(selector, &named) && role_in(ps, named) == role;
+}
+
 bool selector_lacks_gpu(const char *selector, const struct cluster_shape *shape)
 {
     if (strcmp(selector, "any") == 0) { return false; }
     if (strcmp(selector, "gpu") == 0) { return !shape->worker_gpus && !shape->ps_gpus; }
-    return !(role_of(selector) == ROLE_PS ? shape->ps_gpus : shape->worker_gpus);
+    return !(role_in(shape->ps, role_of(selector)) == ROLE_PS ? shape->ps_gpus
+                                                              : shape->worker_gpus);
 }
 
 static void list_keywords(unsigned targets, struct text *out)
@@ -193,12 +206,6 @@ static enum tn_status draw_server(const char *selector, const struct cluster_sha
     return TN_OK;
 }
 
-/* The role that has the targets of a selector for `role`. */
-static enum role role_in(const struct cluster_shape *shape, enum role role)
-{
-    return role == ROLE_PS && shape->ps == 0 ? ROLE_WORKER : role;
-}
-
 enum tn_status selector_draw(const char *selector, const struct cluster_shape *shape,
                              struct random *random, char out[static SELECTOR_MAX],
                              struct error *error)
@@ -215,7 +222,7 @@ enum tn_status selector_draw(const char *selector, const struct cluster_shape *s
         enum tn_status status = draw_gpu(shape, random, &task, error);
         if (status != TN_OK) { return status; }
     } else if (role_parse(selector, &role)) {
-        role = role_in(shape, role);
+        role = role_in(shape->ps, role);
         if (count_of(shape, role) == 0) { return refuse_count(selector, 0, selector, error); }
         task = (struct task){role, (uint32_t)random_below(random, count_of(shape, role))};
     } else if (!is_task(selector, &task)) {

@@ -24,6 +24,10 @@ bool selector_fits_fault(const char *selector, enum fault fault, char *why, size
 /* Whether some selected nodes pass a failpoint that `who` passes (common/faults/failpoint.h). */
 bool selector_passes(const char *selector, const char *who);
 
+/* Whether `selector` is the name of a role whose targets, in a job with `ps` ps, have the role
+ * `role`: that of workers for "ps" where no ps are. */
+bool selector_has_role(const char *selector, uint32_t ps, enum role role);
+
 /* Whether no node that is selected by "gpu", "any", or the role or name of a worker or ps computes
  * on a GPU. */
 bool selector_lacks_gpu(const char *selector, const struct cluster_shape *shape);

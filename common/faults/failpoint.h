@@ -46,7 +46,8 @@
     X("gpu.mid_upload", "gpu", 1, "a copy to a GPU has begun, nothing has waited for it")          \
     X("gpu.mid_kernel", "gpu", 1, "a kernel has been launched, nothing has waited for it")         \
     X("gpu.mid_download", "gpu", 1, "a copy from a GPU has begun, nothing has waited for it")      \
-    X("gpu.mid_peer_copy", "gpu", 1, "a copy between GPUs has begun, nothing has waited for it")   \
+    X("gpu.mid_peer_copy", "worker", 1,                                                            \
+      "a copy between GPUs has begun, nothing has waited for it")                                  \
     X("gpu.wait", "gpu", 1, "about to wait for kernels or copies of a GPU")                        \
     X("ps.mid_step", "ps", 0, "some slices of the step have arrived, not all")                     \
     X("ps.before_apply", "ps", 0, "all slices have arrived, or chunks of all; not applied")        \

@@ -15,6 +15,7 @@
 
 static char path[] = "/tmp/tanist-inject-XXXXXX";
 static struct target_cluster cluster;
+static struct job job;
 
 /* An agent, a server, two coordinators, two ps and a worker; their slots in the same order. */
 static int make_cluster(void **state)
@@ -25,7 +26,8 @@ static int make_cluster(void **state)
     int fd = mkstemp(path);
     if (fd < 0) { return 1; }
     close(fd);
-    cluster = (struct target_cluster){.count = 7};
+    job.cluster.ps = 2;
+    cluster = (struct target_cluster){.count = 7, .job = &job};
     for (unsigned i = 0; i < 7; i++) {
         struct component *component = &cluster.components[i];
         snprintf(component->name, sizeof component->name, "%s", names[i]);
@@ -80,6 +82,7 @@ static void selector_becomes_a_set_of_slots(void **state)
         {"worker", "gpu.mid_upload", 1u << 6},
         {"ps:1", "gpu.mid_upload", 1u << 5},
         {"gpu", "gpu.mid_upload", 7u << 4},
+        {"gpu", "gpu.mid_peer_copy", 1u << 6},
         {"coordinator:0", "office.after_multi", 1u << 2},
         {"chief", "office.after_multi", 3u << 2},
         {"chief", "election.standing", 3u << 2},
@@ -92,6 +95,18 @@ static void selector_becomes_a_set_of_slots(void **state)
         assert_int_equal(watch.order->countdown, 2);
         failpoint_watch_disarm(&watch);
     }
+}
+
+/* Where no ps are, "ps" selects workers. */
+static void ps_selects_workers_without_ps(void **state)
+{
+    (void)state;
+    struct failpoint_watch watch;
+    job.cluster.ps = 0;
+    assert_int_equal(arm(&watch, FAULT_KILL, "ps", "gpu.mid_upload"), TN_OK);
+    assert_int_equal(watch.order->slots, 1u << 6);
+    failpoint_watch_disarm(&watch);
+    assert_int_equal(arm(&watch, FAULT_KILL, "ps", "ckpt.before_sync"), TN_EINVAL);
 }
 
 /* A fault that can never happen is refused: nodes that do not pass, an unknown failpoint, a fault
@@ -152,6 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_CLUSTER(selector_becomes_a_set_of_slots),
+        WITH_CLUSTER(ps_selects_workers_without_ps),
         WITH_CLUSTER(impossible_faults_are_refused),
         WITH_CLUSTER(fault_is_reported_once),
         WITH_CLUSTER(chief_is_followed),

@@ -261,6 +261,38 @@ static void gpu_faults_need_gpus(void **state)
     }
 }
 
+/* Where no ps are, "ps" selects a worker, which has a GPU if workers have, and "ps:0" nothing. */
+static void workers_have_the_gpus_of_a_job_without_ps(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        bool worker_gpus;
+        const char *refusal; /* NULL: it is not refused. */
+    } cases[] = {
+        {"{\"fault\": \"gpu-lost\", \"selector\": \"ps\", \"after_s\": 1, \"for_s\": 1}", true,
+         NULL},
+        {"{\"fault\": \"kill\", \"selector\": \"ps\", \"at_point\": \"gpu.wait\"}", true, NULL},
+        {"{\"fault\": \"gpu-lost\", \"selector\": \"ps:0\", \"after_s\": 1, \"for_s\": 1}", true,
+         "\"ps:0\": the cluster has 0 ps"},
+        {"{\"fault\": \"gpu-lost\", \"selector\": \"ps\", \"after_s\": 1, \"for_s\": 1}", false,
+         "it is a fault of GPUs"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan plan;
+        struct error error = {0};
+        const struct cluster_shape without = {
+            .workers = 3, .coordinators = 1, .steps = 100, .worker_gpus = cases[i].worker_gpus};
+        json_t *json = json_pack("{s:[o]}", "faults", json_loads(cases[i].line, 0, NULL));
+        assert_int_equal(plan_from_json(json, &plan, &error), TN_OK);
+        json_decref(json);
+        const enum tn_status expected = cases[i].refusal == NULL ? TN_OK : TN_EINVAL;
+        assert_int_equal(schedule_check(&plan, &without, &error), expected);
+        if (cases[i].refusal != NULL) { assert_non_null(strstr(error.text, cases[i].refusal)); }
+        plan_free(&plan);
+    }
+}
+
 /* "gpu" draws each of the nodes that compute on GPUs, and no other. */
 static void gpu_is_a_node_with_a_gpu(void **state)
 {
@@ -344,13 +376,20 @@ static void absent_targets_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schedule_is_golden),       cmocka_unit_test(seeds_and_rounds_differ),
-        cmocka_unit_test(interval_is_kept),         cmocka_unit_test(ranges_are_kept),
-        cmocka_unit_test(phases_are_counted_on),    cmocka_unit_test(lines_are_drawn),
-        cmocka_unit_test(evaluator_is_drawn),       cmocka_unit_test(workers_stand_for_absent_ps),
-        cmocka_unit_test(lines_are_independent),    cmocka_unit_test(absent_targets_are_refused),
-        cmocka_unit_test(gpu_faults_need_gpus),     cmocka_unit_test(shape_has_the_gpus_of_the_job),
+        cmocka_unit_test(schedule_is_golden),
+        cmocka_unit_test(seeds_and_rounds_differ),
+        cmocka_unit_test(interval_is_kept),
+        cmocka_unit_test(ranges_are_kept),
+        cmocka_unit_test(phases_are_counted_on),
+        cmocka_unit_test(lines_are_drawn),
+        cmocka_unit_test(evaluator_is_drawn),
+        cmocka_unit_test(workers_stand_for_absent_ps),
+        cmocka_unit_test(lines_are_independent),
+        cmocka_unit_test(absent_targets_are_refused),
+        cmocka_unit_test(gpu_faults_need_gpus),
+        cmocka_unit_test(shape_has_the_gpus_of_the_job),
         cmocka_unit_test(gpu_is_a_node_with_a_gpu),
+        cmocka_unit_test(workers_have_the_gpus_of_a_job_without_ps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
