@@ -143,6 +143,11 @@ static uint64_t list_roots(const struct tn_program *program, struct device_copie
     return bytes;
 }
 
+uint64_t device_copies_fetched(const struct tn_program *program)
+{
+    return list_roots(program, NULL);
+}
+
 uint64_t device_copies_pinned(const struct tn_program *program)
 {
     const uint64_t vector = program->parameters * sizeof(float);

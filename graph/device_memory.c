@@ -65,6 +65,7 @@ struct device_memory_size device_memory_size(const struct tn_program *program)
         .results = sizes[SPACE_ARENA],
         .rest = sizes[SPACE_FIELDS] + sizes[SPACE_CONSTANTS] + next_bytes(program) + DEVICE_LINE,
         .pinned = program->field_bytes + PLAN_LINE + device_copies_pinned(program),
+        .fetched = device_copies_fetched(program),
     };
 }
 

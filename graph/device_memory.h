@@ -27,6 +27,7 @@
 struct device_memory_size {
     uint64_t values, gradient, results, rest; /* On the device; `rest`: fields and constants. */
     uint64_t pinned;                          /* On the host, with the fields. */
+    uint64_t fetched; /* On the host: losses and outputs, in its copy of the results. */
 };
 
 /* The memory of a device and pinned memory that a program allocates. The device may be missing. */

@@ -53,6 +53,8 @@ struct device_memory {
 
 /* The bytes of pinned memory that device_copies_open() allocates. */
 uint64_t device_copies_pinned(const struct tn_program *program);
+/* The part of these for losses and outputs, which are copied to the host's results. */
+uint64_t device_copies_fetched(const struct tn_program *program);
 /* The memory on the device exists. Errors as device_memory_open(). */
 MUST_CHECK enum tn_status device_copies_open(struct tn_program *program, struct error *error);
 void device_copies_close(struct tn_program *program); /* Also after a failure to open. */

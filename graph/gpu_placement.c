@@ -1,11 +1,12 @@
 #include "graph/gpu_placement.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/minmax.h"
 #include "graph/canonical.h"
 #include "graph/core/device.h"
-#include "graph/core/node.h"
+#include "graph/ops/ops.h"
 
 /* A part that names a GPU or CPU. */
 static bool read_unit(const struct node *node, struct device *device)
@@ -20,21 +21,60 @@ static bool is_gpu(const struct device *device)
     return strcmp(device->kind, "gpu") == 0;
 }
 
-struct gpu_placement gpu_placement_of(const struct tn_graph *graph)
+/* Other leaves are wherever they are read, and views where their values are. */
+static bool has_place(const struct node *node)
+{
+    const struct op_traits *traits = &node->op->traits;
+    return node->op == &op_variable || (!traits->leaf && !traits->view);
+}
+
+/* Only `needed` nodes count; NULL: all do. */
+static struct gpu_placement find_placement(const struct tn_graph *graph, const bool *needed)
 {
     struct gpu_placement placement = {.gpus = 0};
-    assert(graph != NULL);
     for (uint32_t i = 0; i < graph->count; i++) {
+        const struct node *node = &graph->nodes[i];
         struct device device;
-        if (!read_unit(&graph->nodes[i], &device)) { continue; }
+        if (needed != NULL && !needed[i]) { continue; }
+        if (node->op == &op_table && placement.table == NULL) {
+            placement.table = node->attributes.name;
+        }
+        if (!has_place(node) || !read_unit(node, &device)) { continue; }
         if (is_gpu(&device)) {
             placement.gpus = u32_max(placement.gpus, (uint32_t)device.index + 1);
         } else {
             placement.has_cpu = true;
         }
     }
-    if (placement.gpus == 0) { placement.has_cpu = false; }
+    const bool is_whole = placement.table != NULL && placement.gpus == 1;
+    if (placement.gpus == 0 || is_whole) { placement.has_cpu = false; }
     return placement;
+}
+
+enum tn_status gpu_placement_of(const struct tn_graph *graph, struct gpu_placement *out,
+                                struct error *error)
+{
+    assert(graph != NULL && out != NULL);
+    *out = (struct gpu_placement){.gpus = 0};
+    if (graph_failed(graph)) {
+        return error_set(error, graph->error.status, "%s", graph->error.text);
+    }
+    bool *needed = calloc((size_t)graph->count + 1, sizeof *needed);
+    if (needed == NULL) {
+        return error_set(error, TN_ENOMEM, "out of memory: make the model smaller");
+    }
+    for (uint32_t i = 0; i < graph->mark_count; i++) {
+        needed[tensor_node(graph->marks[i].value)] = true;
+    }
+    for (uint32_t i = graph->count; i-- > 0;) { /* Readers come after their inputs. */
+        const struct node *node = &graph->nodes[i];
+        for (uint32_t k = 0; k < node->input_count && needed[i]; k++) {
+            needed[tensor_node(node->inputs[k])] = true;
+        }
+    }
+    *out = find_placement(graph, needed);
+    free(needed);
+    return TN_OK;
 }
 
 static enum tn_status place(struct tn_graph *graph, struct node *node, uint32_t cpu,
@@ -42,7 +82,7 @@ static enum tn_status place(struct tn_graph *graph, struct node *node, uint32_t 
 {
     struct device unit, task = {.job = "worker", .index = DEVICE_ANY};
     char text[DEVICE_TEXT_MAX];
-    if (!read_unit(node, &unit)) {
+    if (!has_place(node) || !read_unit(node, &unit)) {
         node->device = "";
         return TN_OK;
     }
@@ -61,9 +101,9 @@ static enum tn_status place(struct tn_graph *graph, struct node *node, uint32_t 
 enum tn_status gpu_placement_as_tasks(const struct tn_graph *graph, struct tn_graph **out,
                                       struct error *error)
 {
-    const uint32_t cpu = gpu_placement_of(graph).gpus;
     enum tn_status status = graph_canonical(graph, false, out, error);
     if (status != TN_OK) { return status; }
+    const uint32_t cpu = find_placement(*out, NULL).gpus;
     for (uint32_t i = 0; i < (*out)->count && status == TN_OK; i++) {
         status = place(*out, &(*out)->nodes[i], cpu, error);
     }

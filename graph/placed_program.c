@@ -79,12 +79,15 @@ static enum tn_status cut_graph(struct placed_program *placed, const struct tn_g
                                 struct error *error)
 {
     struct tn_graph *tasks = NULL;
-    const uint32_t count = gpu_placement_tasks(gpu_placement_of(graph));
+    struct gpu_placement placement;
+    enum tn_status status = gpu_placement_of(graph, &placement, error);
+    if (status != TN_OK) { return status; }
+    const uint32_t count = gpu_placement_tasks(placement);
     if (count > PLACE_TASKS_MAX) {
         return error_set(error, TN_EINVAL, "the model names more than %d GPUs: use the first ones",
                          PLACE_TASKS_MAX - 1);
     }
-    enum tn_status status = gpu_placement_as_tasks(graph, &tasks, error);
+    status = gpu_placement_as_tasks(graph, &tasks, error);
     if (status != TN_OK) { return status; }
     status = training_cut_create(tasks, count, &placed->cut, error);
     tn_graph_destroy(tasks);
@@ -324,15 +327,32 @@ static void add_memory(struct program_memory *into, const struct program_memory 
     into->rest += from->rest;
 }
 
-/* The fields of the model are counted for each part that reads them, as fields of the part. */
+/* The fields of the model, which have memory of their own: a part that reads one has a copy. */
+static uint64_t fields_bytes(const struct placed_program *placed)
+{
+    const struct partition *partition = placed->partition;
+    uint64_t bytes = 0;
+    for (uint32_t e = 0; e < partition->edge_count; e++) {
+        const struct partition_edge *edge = &partition->edges[e];
+        uint32_t first = 0;
+        if (edge->from != PARTITION_CALLER) { continue; }
+        while (partition->edges[first].value.v != edge->value.v) { first++; }
+        if (first == e) { bytes += partition_edge_bytes(edge, placed->options.examples); }
+    }
+    return bytes;
+}
+
 enum tn_status placed_program_plan(const struct tn_graph *graph,
                                    const struct tn_program_options *options,
                                    struct program_memory *parts, struct error *error)
 {
     struct placed_program *placed = NULL;
-    const struct gpu_placement placement = gpu_placement_of(graph);
+    struct gpu_placement placement;
+    enum tn_status status = gpu_placement_of(graph, &placement, error);
+    if (status != TN_OK) { return status; }
     memset(parts, 0, gpu_placement_tasks(placement) * sizeof *parts);
-    enum tn_status status = begin(graph, options, &placed, error);
+    status = begin(graph, options, &placed, error);
+    if (status == TN_OK) { parts[0].host = fields_bytes(placed); }
     for (uint32_t p = 0; status == TN_OK && p < placed->partition->part_count; p++) {
         const struct partition_part *part = &placed->partition->parts[p];
         const bool on_cpu = part->task >= placement.gpus;

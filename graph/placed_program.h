@@ -34,7 +34,8 @@ void placed_program_destroy(struct placed_program *placed); /* NULL is allowed. 
 
 /* The memory that placed_program_create() allocates for the parts of each task of
  * gpu_placement_as_tasks(), with the kernels of `options`, or "portable" on the CPU; this allocates
- * none of it. A task without operations needs none. Its errors. */
+ * none of it. A task without operations needs none. The fields of the model are on the host, and
+ * count for task 0. Its errors. */
 MUST_CHECK enum tn_status placed_program_plan(const struct tn_graph *graph,
                                               const struct tn_program_options *options,
                                               struct program_memory *parts, struct error *error);

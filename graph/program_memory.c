@@ -7,11 +7,8 @@
 #include "graph/ops/ops.h"
 #include "graph/program.h"
 
-/* With a device, the host touches its copy of the results only for operations on the CPU, and for
- * losses and outputs, which are small. */
-static bool touches_results(const struct tn_program *program)
+static bool computes_on_host(const struct tn_program *program)
 {
-    if (!backend_has_device(program->backend)) { return true; }
     for (uint32_t i = 0; i < program->instruction_count; i++) {
         if (program->instructions[i].backend != program->backend) { return true; }
     }
@@ -33,12 +30,14 @@ static struct program_memory measure(const struct tn_program *program)
 {
     struct program_memory memory = {.host = program->packed_bytes,
                                     .examples = example_bytes(program)};
-    if (touches_results(program)) { memory.host += program->plan.arena_bytes; }
     if (!backend_has_device(program->backend)) {
-        memory.host += program->field_bytes;
+        memory.host += program->plan.arena_bytes + program->field_bytes;
         return memory;
     }
+    /* The host touches its copy of the results only for operations that it computes, and for losses
+     * and outputs. */
     const struct device_memory_size size = device_memory_size(program);
+    memory.host += computes_on_host(program) ? program->plan.arena_bytes : size.fetched;
     memory.pinned = size.pinned;
     memory.values = size.values;
     memory.gradient = size.gradient;

@@ -14,7 +14,8 @@
 
 /* Bytes. */
 struct program_memory {
-    /* On the host: what operations on the CPU read and write, and without a GPU the fields. */
+    /* On the host: what operations on the CPU read and write, losses and outputs, and without a GPU
+     * the fields. */
     uint64_t host;
     uint64_t pinned;   /* On the host, with a GPU: fields and other memory for copies. */
     uint64_t examples; /* The part of the fields for examples, without rows of tables. */

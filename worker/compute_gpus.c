@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/minmax.h"
-#include "graph/gpu_placement.h"
 #include "kernels/gpu/devices.h"
 
 #define NUMBERED(name)                                                                             \
@@ -53,23 +52,33 @@ enum tn_status compute_gpu_programs(const struct compute_config *config, uint32_
     return TN_OK;
 }
 
-/* The model names another number of GPUs than the job. */
-static enum tn_status refuse(const struct compute_config *config, struct gpu_placement placement,
-                             struct error *error)
+enum tn_status compute_gpu_check(const struct job *job, const struct tn_graph *graph,
+                                 struct gpu_placement *placement, struct error *error)
 {
-    const uint32_t gpus = config->job->train.gpus, last = placement.gpus - 1;
-    if (placement.gpus > JOB_GPUS_MAX) {
+    const uint32_t gpus = job->train.gpus;
+    enum tn_status status = gpu_placement_of(graph, placement, error);
+    if (status != TN_OK || gpu_placement_tasks(*placement) <= 1) { return status; }
+    const uint32_t last = placement->gpus - 1;
+    if (placement->table != NULL) {
+        return error_set(error, TN_EINVAL,
+                         "the model places operations on /gpu:%" PRIu32
+                         ", but a model with tables ('%s') cannot be divided among GPUs: place all "
+                         "operations on /gpu:0, and give --set train.gpus=1",
+                         last, placement->table);
+    }
+    if (placement->gpus > JOB_GPUS_MAX) {
         return error_set(error, TN_EINVAL,
                          "the model places operations on /gpu:%" PRIu32
                          ", but a worker has at most %d GPUs: use /gpu:0 to /gpu:%d",
                          last, JOB_GPUS_MAX, JOB_GPUS_MAX - 1);
     }
+    if (placement->gpus == gpus) { return TN_OK; }
     return error_set(error, TN_EINVAL,
                      "train.gpus is %" PRIu32 ", but the model places operations on /gpu:%" PRIu32
                      ": give --set train.gpus=%" PRIu32
-                     ", or --set train.kernels=portable, which computes on the CPU and "
-                     "ignores the GPUs of a model",
-                     gpus, last, placement.gpus);
+                     "; a new run can have --set train.kernels=portable instead, which computes "
+                     "on the CPU and ignores the GPUs of a model",
+                     gpus, last, placement->gpus);
 }
 
 /* The kernels of a model whose operations are divided, in `kernels`: those of each GPU, and those
@@ -79,19 +88,20 @@ static enum tn_status list_places(const struct compute_config *config,
                                   struct error *error)
 {
     const char *const *names = find_names(config->programs);
-    const struct gpu_placement placement = gpu_placement_of(config->model->graph);
+    struct gpu_placement placement;
     uint32_t count = 0;
-    if (names == NULL || gpu_placement_tasks(placement) <= 1) { return TN_OK; }
-    if (placement.gpus != config->job->train.gpus) { return refuse(config, placement, error); }
+    if (names == NULL) { return TN_OK; }
+    enum tn_status status = compute_gpu_check(config->job, config->model->graph, &placement, error);
+    if (status != TN_OK || gpu_placement_tasks(placement) <= 1) { return status; }
     /* An error is found again, and explained, when the first GPU is opened. */
     if (gpu_devices_count(&count, NULL) != TN_OK || count == 0) { count = NAMES; }
     if (placement.gpus > count) {
         return error_set(error, TN_ENOENT,
                          "the model places operations on /gpu:%" PRIu32 " (train.gpus is %" PRIu32
                          "), but the driver shows %" PRIu32
-                         " GPU%s to this worker: place them on the first %" PRIu32
-                         ", let CUDA_VISIBLE_DEVICES list more, or give --set "
-                         "train.kernels=portable, which computes on the CPU",
+                         " GPU%s to this worker: let CUDA_VISIBLE_DEVICES list more; a new run can "
+                         "place them on the first %" PRIu32
+                         ", or have --set train.kernels=portable, which computes on the CPU",
                          placement.gpus - 1, placement.gpus, count, count == 1 ? "" : "s", count);
     }
     count = u32_min(count, NAMES);

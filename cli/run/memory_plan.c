@@ -279,15 +279,18 @@ static uint64_t unneeded_gradients(const struct job *job, struct memory_programs
     return (one_by_one - most) * parameters * sizeof(float);
 }
 
-/* A worker whose GPUs share each slice adds gradients on the host, of slices one by one. */
-static uint64_t placed_gradients(const struct job *job, const struct model *model)
+/* A worker whose GPUs share each slice adds gradients on the host, as one with a single GPU. */
+static uint64_t placed_gradients(const struct job *job, const struct memory_programs *programs,
+                                 uint64_t parameters)
 {
+    const uint32_t workers = groups_of(job, job_workers_least(job));
     struct job one = *job;
-    uint32_t all, most;
-    if (!memory_programs_are_placed(job, model)) { return 0; }
+    uint32_t all, on_gpus, on_host;
+    if (!memory_programs_are_placed(programs)) { return 0; }
     one.train.gpus = 1;
-    count_pushes(&one, NULL, groups_of(job, job_workers_least(job)), &all, &most);
-    return (most - 1) * model->table.parameter_count * sizeof(float);
+    count_pushes(job, NULL, workers, &all, &on_gpus);
+    count_pushes(&one, NULL, workers, &all, &on_host);
+    return (on_host - on_gpus) * parameters * sizeof(float);
 }
 
 /* A worker that has the whole model. */
@@ -295,13 +298,14 @@ static enum tn_status plan_whole(const struct job *job, const struct model *mode
                                  const struct memory_data *data, struct worker_memory *worker,
                                  struct error *error)
 {
-    struct memory_programs *programs = memory_programs_open(job, model);
-    if (programs == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    const enum tn_status status = memory_programs_plan(programs, data, worker, error);
+    const uint64_t parameters = model->table.parameter_count;
+    struct memory_programs *programs = NULL;
+    enum tn_status status = memory_programs_open(job, model, &programs, error);
+    if (status == TN_OK) { status = memory_programs_plan(programs, data, worker, error); }
     if (status == TN_OK) {
         add_nodes(job, programs, worker);
-        worker->gradients -= unneeded_gradients(job, programs, model->table.parameter_count);
-        worker->gradients += placed_gradients(job, model);
+        worker->gradients -= unneeded_gradients(job, programs, parameters);
+        worker->gradients += placed_gradients(job, programs, parameters);
     }
     memory_programs_close(programs);
     return status;

@@ -5,11 +5,11 @@
 
 #include "common/base/minmax.h"
 #include "graph/device_sums.h"
-#include "graph/gpu_placement.h"
 #include "graph/placed_program.h"
 #include "graph/program_memory.h"
 #include "kernels/cuda/gpus.h"
 #include "kernels/job_kernels.h"
+#include "worker/compute_gpus.h"
 #include "worker/compute_team.h"
 
 enum { SIZES = 2 }; /* Slices have at most two. */
@@ -24,7 +24,7 @@ struct joined_program {
 struct memory_programs {
     const struct job *job;
     const struct model *model;
-    bool placed;
+    struct gpu_placement placement;                      /* With GPUs. */
     uint64_t examples;                                   /* The bytes of those of a slice. */
     struct joined_program joined[SIZES][SLICES_MAX + 1]; /* By the number of slices. */
 };
@@ -35,14 +35,16 @@ static uint32_t members_of_job(const struct job *job)
     return job_has_gpus(job) ? job->train.gpus : job_worker_threads(job);
 }
 
-struct memory_programs *memory_programs_open(const struct job *job, const struct model *model)
+enum tn_status memory_programs_open(const struct job *job, const struct model *model,
+                                    struct memory_programs **out, struct error *error)
 {
     struct memory_programs *programs = calloc(1, sizeof *programs);
-    if (programs == NULL) { return NULL; }
+    *out = programs;
+    if (programs == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     programs->job = job;
     programs->model = model;
-    programs->placed = memory_programs_are_placed(job, model);
-    return programs;
+    if (!job_has_gpus(job)) { return TN_OK; }
+    return compute_gpu_check(job, model->graph, &programs->placement, error);
 }
 
 void memory_programs_close(struct memory_programs *programs)
@@ -50,15 +52,15 @@ void memory_programs_close(struct memory_programs *programs)
     free(programs);
 }
 
-bool memory_programs_are_placed(const struct job *job, const struct model *model)
+bool memory_programs_are_placed(const struct memory_programs *programs)
 {
-    return job_has_gpus(job) && gpu_placement_tasks(gpu_placement_of(model->graph)) > 1;
+    return gpu_placement_tasks(programs->placement) > 1;
 }
 
 /* The threads or GPUs of a worker among which its slices are divided. */
 static uint32_t members_of(const struct memory_programs *programs)
 {
-    if (programs->placed) { return 1; }
+    if (memory_programs_are_placed(programs)) { return 1; }
     return members_of_job(programs->job);
 }
 
@@ -91,7 +93,7 @@ static const struct joined_program *find_joined(struct memory_programs *programs
                                                 struct slice_node node)
 {
     uint32_t examples;
-    if (programs->placed) { return NULL; }
+    if (memory_programs_are_placed(programs)) { return NULL; }
     if (!compute_joins(programs->job, &programs->model->table, node, &examples)) { return NULL; }
     struct joined_program *found = &programs->joined[0][node.count];
     if (found->is_known && found->examples != examples) {
@@ -162,11 +164,9 @@ static enum tn_status add_parts(const struct memory_programs *programs, enum tn_
 {
     struct program_memory parts[COMPUTE_PLACES_MAX];
     uint64_t offsets[VARIABLES_MAX];
-    const uint32_t tasks = gpu_placement_tasks(gpu_placement_of(programs->model->graph));
+    const uint32_t tasks = gpu_placement_tasks(programs->placement);
     const uint32_t gpus = programs->job->train.gpus;
-    if (tasks > COMPUTE_PLACES_MAX) {
-        return error_set(error, TN_EINVAL, "the model names more than %d GPUs", JOB_GPUS_MAX);
-    }
+    assert(tasks <= COMPUTE_PLACES_MAX && programs->placement.gpus == gpus);
     list_offsets(programs->model, offsets);
     const struct tn_program_options options = {.struct_size = sizeof options,
                                                .variable_offsets = offsets,
@@ -187,14 +187,15 @@ static enum tn_status add_sizes(const struct memory_programs *programs, enum tn_
                                 const uint32_t sizes[static SIZES], uint32_t members,
                                 struct worker_memory *worker, struct error *error)
 {
+    const bool placed = memory_programs_are_placed(programs);
     for (uint32_t i = 0; i < SIZES; i++) {
         struct program_memory memory;
         if (sizes[i] == 0 || (i > 0 && sizes[i] == sizes[0])) { continue; }
         const enum tn_status status =
-            programs->placed ? add_parts(programs, mode, sizes[i], worker, error)
-                             : plan_program(programs, mode, sizes[i], 0, &memory, error);
+            placed ? add_parts(programs, mode, sizes[i], worker, error)
+                   : plan_program(programs, mode, sizes[i], 0, &memory, error);
         if (status != TN_OK) { return status; }
-        if (programs->placed) { continue; }
+        if (placed) { continue; }
         for (uint32_t m = 0; m < members; m++) { add_program(programs, m, &memory, worker); }
     }
     return TN_OK;

@@ -17,12 +17,13 @@
 
 struct memory_programs;
 
-/* Whether each program is in parts, on the GPUs that the model names (graph/gpu_placement.h). */
-bool memory_programs_are_placed(const struct job *job, const struct model *model);
-
-/* Both outlive the result. NULL: out of memory. */
-struct memory_programs *memory_programs_open(const struct job *job, const struct model *model);
+/* Both outlive the result. TN_ENOMEM; on GPUs also the errors of compute_gpu_check(). */
+MUST_CHECK enum tn_status memory_programs_open(const struct job *job, const struct model *model,
+                                               struct memory_programs **out, struct error *error);
 void memory_programs_close(struct memory_programs *programs); /* NULL is allowed. */
+
+/* Whether each program is in parts, on the GPUs that the model names (graph/gpu_placement.h). */
+bool memory_programs_are_placed(const struct memory_programs *programs);
 
 /* The gradients on the host to sum a node, beside the one that is pushed: those of other subtrees,
  * and of the levels of each subtree whose slices are computed one by one. `programs` NULL: all

@@ -229,12 +229,10 @@ static enum tn_status check_memory(const struct local_run *run, const struct mem
     return memory_plan_check(&run->job, &run->variables, data, memory_of_machine(), error);
 }
 
-/* The plan has all activations, which are on the GPUs if there are some. */
 static enum tn_status warn_of_memory(const struct local_run *run, struct error *error)
 {
     struct memory_plan plan;
-    if (job_has_gpus(&run->job)) { return TN_OK; }
-    enum tn_status status =
+    const enum tn_status status =
         memory_plan_make(&run->job, &run->variables, &run->memory_data, &plan, error);
     if (status == TN_OK) { memory_plan_warn(&plan, memory_of_machine()); }
     return status;

@@ -12,7 +12,7 @@
 #include "kernels/optimizer.h"
 #include "model/model.h"
 #include "model/training.h"
-#include "worker/compute.h"
+#include "worker/compute_gpus.h"
 
 enum tn_status read_job_argument(struct job *job, const char *path, struct error *error)
 {
@@ -121,12 +121,25 @@ enum tn_status validate_placement(const struct job *job, const struct variable_t
                      placement_strategy_name(job->placement.strategy));
 }
 
+/* The GPUs of a worker are those that its model names. */
+static enum tn_status check_gpus(const struct job *job, struct error *error)
+{
+    struct model *model = NULL;
+    struct gpu_placement placement;
+    if (!job_has_gpus(job)) { return TN_OK; }
+    enum tn_status status = model_open(job, &model, error);
+    if (status == TN_OK) { status = compute_gpu_check(job, model->graph, &placement, error); }
+    model_close(model);
+    return status;
+}
+
 enum tn_status validate_model(const struct job *job, struct variable_table *variables,
                               struct error *error)
 {
     memset(variables, 0, sizeof *variables);
     enum tn_status status = job_check(job, error);
     if (status == TN_OK) { status = model_describe(job, variables, error); }
+    if (status == TN_OK) { status = check_gpus(job, error); }
     if (status == TN_OK) { status = variable_rules_check(job, variables, error); }
     if (status == TN_OK) { status = table_rules_check(job, variables, error); }
     if (status == TN_OK && strategy_of_job(job)->on_cluster) {

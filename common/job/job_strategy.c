@@ -103,7 +103,8 @@ static enum tn_status check_group(const struct job *job, struct error *error)
 {
     const struct rule rules[] = {
         {job->train.mode == TRAIN_ASYNC, "train.mode", "async", "train.mode=sync"},
-        {job_has_gpus(job), "train.kernels", gpu_kernels(job), "train.kernels=portable"},
+        {job_has_gpus(job), "train.kernels", gpu_kernels(job),
+         "strategy.type=ps, or for a new run --set train.kernels=portable"},
         {job->train.ema > 0, "train.ema", "not 0", "train.ema=0"},
         {job->cluster.workers_least != 0, "cluster.workers", "a range", "cluster.workers=2"},
         {job->cluster.evaluators > 0, "cluster.evaluators", "1", "cluster.evaluators=0"},

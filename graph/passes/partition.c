@@ -265,6 +265,13 @@ static void send(struct cut *cut, struct partition_part *part, uint32_t number)
     char name[PARTITION_NAME_MAX];
     const tn_tensor value = value_in(cut, part, cut->out->edges[number].value);
     if (value.v == 0) { return; }
+    if (part->graph->mark_count == GRAPH_MARKS_MAX) {
+        graph_fail(part->graph, TN_EINVAL,
+                   "more than %d values leave one part of the model: divide it so that each part "
+                   "has fewer layers",
+                   GRAPH_MARKS_MAX);
+        return;
+    }
     partition_edge_name(number, name);
     tn_output(part->graph, name, value);
 }

@@ -6,10 +6,12 @@ TANIST_PROGRAM, TANIST_EMULATED_DRIVER, TANIST_REAL_GPU, TANIST_LIBRARIES: as in
 """
 
 import json
+import os
+import subprocess
 import unittest
 
 import test_cuda
-from case import LONG
+from case import LONG, ROOT
 from test_cuda import CUDA, DEVICE_FAILED, LAUNCH_FAILED, LIBRARIES, REAL
 
 LAYERS = [{"dense": {"units": 24, "activation": "relu"}, "gpu": 0}, {"dropout": 0.25},
@@ -17,6 +19,7 @@ LAYERS = [{"dense": {"units": 24, "activation": "relu"}, "gpu": 0}, {"dropout": 
           {"concat": [[{"dense": 8, "gpu": 0}], [{"dense": 8, "gpu": 2}]]}, {"dense": 4, "gpu": 1}]
 MODEL = {"type": "layers", "inputs": 20, "outputs": 4, "layers": LAYERS}
 PLACED = [*CUDA, "--set", "train.gpus=3"]
+TWO = [*CUDA, "--set", "train.gpus=2"]
 MIB = 1 << 20
 
 
@@ -109,12 +112,122 @@ class Memory(Placed):
         self.refused(("/gpu:1 has no",), "run", "--local", path, "--dir", "small", *PLACED, code=1, **small)
 
 
+NETWORK = """
+#include "columns.h"
+
+static void build(struct tn_graph *g, const struct tn_build *b, void *user)
+{
+    (void)user;
+    tn_device_begin(g, "/cpu:0");
+    tn_tensor inputs = tn_placeholder(g, "inputs", TN_FLOAT32, TN_SHAPE(TN_BATCH, b->inputs));
+    tn_tensor labels = tn_placeholder(g, "labels", TN_UINT8, TN_SHAPE(TN_BATCH));
+    tn_device_end(g);
+    tn_device_begin(g, "/gpu:0");
+    tn_tensor x = tn_dense(g, "one", inputs, 24, TN_RELU);
+    tn_device_end(g);
+    tn_device_begin(g, "/gpu:1");
+    x = tn_dropout(g, "drop", tn_dense(g, "two", x, 16, TN_TANH), 0.25F);
+    tn_device_end(g);
+    tn_device_begin(g, LAST);
+    x = tn_dense(g, "three", x, b->outputs, TN_LINEAR);
+    tn_loss(g, tn_softmax_cross_entropy(g, x, labels), 1);
+    tn_metric(g, "accuracy", tn_is_correct(g, x, labels));
+    tn_output(g, "logits", x);
+    tn_device_end(g);
+    tn_device_begin(g, "/gpu:7");
+    tn_dense(g, "unused", x, 3, TN_RELU);
+    tn_device_end(g);
+}
+
+TN_MODEL("network", build)
+"""
+
+TABLES = """
+#include "columns.h"
+
+static void build(struct tn_graph *g, const struct tn_build *b, void *user)
+{
+    (void)user;
+    tn_device_begin(g, "/cpu:0");
+    struct columns columns = columns_begin(g, b, 2);
+    add_row(&columns, "C1", 4);
+    add_row(&columns, "C2", 3);
+    tn_tensor x = columns_end(&columns);
+    tn_device_end(g);
+    tn_device_begin(g, LAST);
+    learn_clicks(g, tn_dense(g, "out", tn_dense(g, "hidden", x, 8, TN_RELU), 1, TN_LINEAR));
+    tn_device_end(g);
+}
+
+TN_MODEL("tables", build)
+"""
+
+
+class Programs(Placed):
+    """Models in C, with tn_device_begin()."""
+
+    def compiled(self, source, last):
+        """The library of a model whose last operations are on `last`."""
+        path = self.folder / f"model{len(list(self.folder.iterdir()))}"
+        path.with_suffix(".c").write_text(source)
+        subprocess.run([os.environ.get("CC", "cc"), "-std=c17", "-shared", "-fPIC", f'-DLAST="{last}"', f"-I{ROOT}/include",
+                        f"-I{ROOT}/examples/c/ctr", path.with_suffix(".c"), "-o", path.with_suffix(".so")], check=True)
+        return str(path.with_suffix(".so"))
+
+    def network(self, last):
+        return self.job("network", {"type": "library", "path": self.compiled(NETWORK, last), "inputs": 20, "outputs": 4}, batch=12, slices=4, steps=6)
+
+    def tables(self, last):
+        job = {"name": "tables", "model": {"type": "library", "path": self.compiled(TABLES, last), "outputs": 1, "loss": "sigmoid_cross_entropy"},
+               "data": {"type": "criteo-like", "examples": 400, "test_examples": 50, "options": {"values": 30},
+                        "columns": {"C1": {"as": "category", "table": True}, "C2": {"as": "category", "table": True}, "I1": "number"}},
+               "train": {**test_cuda.TRAIN, "batch": 12, "slices": 4, "steps": 6}, "cluster": {"ps": 2}}
+        path = self.folder / "tables.json"
+        path.write_text(json.dumps(job))
+        return str(path)
+
+    def test_operations_are_divided(self):
+        """Fields, constants and operations that nothing needs do not count, so that two GPUs are enough."""
+        for number, last in enumerate(("/gpu:1", "/gpu:0", "/cpu:0")):
+            job = self.network(last)
+            expected = self.trained(job, f"portable-{number}")
+            self.assertEqual(self.trained(job, f"placed-{number}", *TWO), expected, last)
+            self.refused(("train.gpus is 1, but the model places operations on /gpu:1",), "run", "--local", job, "--dir", "one", *CUDA)
+        found = self.digest(job, "--dir", "cluster", *TWO, env={"TANIST_EMULATED_GPU": "devices=4"})
+        self.assertEqual(found, expected[0])
+
+    def test_a_worker_has_one_cpu(self):
+        wrong = ("is placed on '/cpu:1', but a worker has one CPU: give /cpu:0",)
+        job = self.network("/cpu:1")
+        self.refused(wrong, "plan", job, *TWO)
+        self.refused(wrong, "run", "--local", job, "--dir", "run", *TWO)
+        self.trained(job, "portable")
+
+    def test_tables_are_beside_one_gpu(self):
+        """Rows of tables are always on the CPU, whatever the device is; all operations are on the GPU."""
+        job = self.tables("/gpu:0")
+        expected = self.digest("--local", job, "--dir", "portable")
+        self.assertEqual(self.digest("--local", job, "--dir", "local", *CUDA), expected)
+        self.assertEqual(self.digest(job, "--dir", "cluster", *CUDA), expected)
+
+    def test_tables_are_not_divided(self):
+        """Each remedy leads to a model that trains, not to the other error."""
+        job = self.tables("/gpu:1")
+        wrong = ("places operations on /gpu:1", "a model with tables ('columns/C1/rows') cannot be divided", "place all operations on /gpu:0")
+        for command in (("plan",), ("run", "--local", "--dir", "run")):
+            self.refused(wrong, *command, job, *CUDA)
+            self.refused(("train.gpus is 2, but the rows of the table", "--set train.gpus=1"), *command, job, *TWO)
+
+
 class Refusals(Placed):
     def test_missing_gpus_are_named(self):
         local = ("run", "--local", self.path, "--dir", "run")
         two = {"TANIST_EMULATED_GPU": "devices=2"}
         self.refused(("train.gpus is 1, but the model places operations on /gpu:2", "--set train.gpus=3"), *local, *CUDA)
         self.refused(("train.gpus is 4", "--set train.gpus=3"), *local, *CUDA, "--set", "train.gpus=4")
+        for gpus in ("1", "2", "4", "8"):
+            self.refused((f"train.gpus is {gpus}", "--set train.gpus=3; a new run can have --set train.kernels=portable"),
+                         "plan", self.path, *CUDA, "--set", f"train.gpus={gpus}")
         missing = ("/gpu:2", "train.gpus is 3", "2 GPUs", "CUDA_VISIBLE_DEVICES", "train.kernels=portable")
         self.refused(missing, *local, *PLACED, **two)
         self.refused(missing, "run", self.path, "--dir", "cluster", *PLACED, **two)
@@ -130,6 +243,17 @@ class Refusals(Placed):
             wrong = self.job("wrong", {**MODEL, "layers": [{"dense": 4, "gpu": value}]})
             self.refused(("model.layers[0].gpu", "from 0 to 7"), "plan", wrong)
         self.refused(("give the name of a layer",), "plan", self.job("none", {**MODEL, "layers": [{"gpu": 1}]}))
+
+
+class Evaluators(Placed):
+    def test_evaluator_has_the_gpus_of_a_worker(self):
+        """It uses the first ones of its host, and has the bits of workers that evaluate."""
+        often = ["--set", "evaluate.every_steps=2", "--set", "checkpoint.every_steps=2", "--set", "cluster.workers=1"]
+        expected = self.run_to_end(self.path, "--dir", "portable", *often)
+        found = self.run_to_end(self.path, "--dir", "evaluator", *PLACED, *often, "--set", "cluster.evaluators=1")
+        for key in ("parameters_digest", "loss", "accuracy"):
+            self.assertEqual(found[key], expected[key], key)
+        self.assertTrue(list((self.folder / "evaluator/logs").glob("evaluator-*.log")))
 
 
 class Faults(Placed):

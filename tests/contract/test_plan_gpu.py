@@ -9,7 +9,8 @@ import json
 import unittest
 
 from case import QUICK
-from test_cuda import CUDA, MODELS, REAL, SHORT, STEPS, Cuda
+from installed import sanitizer_flags
+from test_cuda import CUDA, LIBRARIES, MODELS, REAL, SHORT, STEPS, SYNTHETIC, TRAIN, Cuda
 
 CUBLAS = ["--set", "train.kernels=cublas"]
 PS_CUDA = ["--set", "train.ps_kernels=cuda"]
@@ -83,6 +84,53 @@ class PlannedMemory(Cuda):
             self.assertGreater(first["values"], second["values"])
             self.assertGreater(second["values"], third["values"])
             self.assertEqual(first["sums"], 0)
+
+    def wide(self, batch):
+        """A model on two GPUs whose parts need little memory for variables, and send each other much."""
+        layers = [{"dense": {"units": 4096}, "gpu": 0}, *[{layer: {}, "gpu": number % 2} for number, layer in enumerate(
+            ("silu", "layer_norm", "silu", "layer_norm", "silu", "layer_norm"))], {"dense": 4, "gpu": 1}]
+        path = self.folder / "wide.json"
+        path.write_text(json.dumps({
+            "name": "wide", "model": {"type": "layers", "inputs": 2, "outputs": 4, "layers": layers},
+            "data": {**SYNTHETIC, "examples": batch}, "train": {**TRAIN, "batch": batch, "slices": 1, "steps": 10**6}}))
+        return str(path)
+
+    def test_host_memory_of_a_model_on_several_gpus(self):
+        """The host has the results that leave a part: in the memory of the results, pinned, and in the fields of the part that reads it."""
+        one = [self.wide(256), *CUDA, "--set", "train.gpus=2", "--set", "cluster.workers=1", "--set", "cluster.ps=1"]
+        memory = self.planned(*one)["memory"]
+        edge = 256 * 4096 * 4
+        self.assertGreater(memory["worker"]["programs"], 8 * edge)
+        if sanitizer_flags():
+            self.skipTest("sanitizers need memory of their own")
+        run = self.spawn("run", *one, "--dir", "run", "-o", "json", env={"TANIST_EMULATED_GPU": "devices=2"})
+        self.wait_step(2)
+        peak = self.memory_peak("worker:0")
+        self.end(run)
+        planned = memory["worker"]["total"] + sum(gpu["total"] for gpu in memory["gpus"])  # The emulated GPUs are in its memory.
+        self.assertLess(abs(peak - planned), 0.15 * planned, f"{peak}, planned: {memory}")
+
+    def test_gradients_on_the_host_are_counted_once(self):
+        """GPUs that share a slice add gradients as one GPU does that computes slices one by one."""
+        layers = [{"dense": {"units": 40, "activation": "relu"}}, {"dense": 10}]
+        for slices, workers in ((1, 1), (4, 1), (6, 1), (3, 2), (6, 4), (8, 3)):
+            sizes = []
+            for gpus in ((0, 0), (0, 1)):
+                placed = [{**layer, "gpu": gpu} for layer, gpu in zip(layers, gpus)]
+                job = self.job("sums", {"type": "layers", "inputs": 20, "outputs": 10, "layers": placed}, batch=24, slices=slices)
+                plan = self.planned(job, *CUBLAS, "--set", f"train.gpus={1 + max(gpus)}", "--set", f"cluster.workers={workers}")
+                sizes.append(plan["memory"]["worker"]["gradients"])
+            self.assertEqual(sizes[0], sizes[1], (slices, workers))
+
+    def test_run_warns_of_host_memory(self):
+        """Also a run with GPUs; there is no driver, so that it ends before it needs the memory."""
+        small, more = (self.planned(self.wide(batch), *CUDA, "--set", "train.gpus=2")["memory"] for batch in (256, 512))
+        batch = int(1.2 * 256 * small["machine"] / (more["all_tasks"] - small["all_tasks"]))
+        if batch * 4096 * 4 > 4 << 30:
+            self.skipTest("this machine has much memory, for which the plan would take long")
+        result = self.tanist("run", self.wide(batch), *CUDA, "--set", "train.gpus=2", "--dir", "run", env={"LD_LIBRARY_PATH": LIBRARIES})
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("the job is predicted to need", result.stderr)
 
     def test_workers_and_ps_of_a_cluster(self):
         """One worker, which has all slices from the start, and all ps."""

@@ -26,6 +26,14 @@ static const struct limit {
 
 /* ------------------------------------------------------ placement */
 
+/* The first node that is computed. */
+static struct node *first_operation(struct tn_graph *graph)
+{
+    uint32_t i = 0;
+    while (graph->nodes[i].op->traits.leaf || graph->nodes[i].op->traits.view) { i++; }
+    return &graph->nodes[i];
+}
+
 /* A third of the nodes have no device, as where an author gives none. */
 static void place_at_random(struct tn_graph *graph, uint64_t seed)
 {
@@ -36,7 +44,7 @@ static void place_at_random(struct tn_graph *graph, uint64_t seed)
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         graph->nodes[i].device = devices[(state >> 33) % COUNT(devices)];
     }
-    graph->nodes[0].device = "/gpu:2";
+    first_operation(graph)->device = "/gpu:2";
     graph->nodes[graph->count - 1].device = "/cpu:0";
 }
 
@@ -276,34 +284,9 @@ static void an_evaluation_has_the_results_of_the_whole(void **state)
 static struct tn_graph *graph_on(const char *first, const char *second)
 {
     struct tn_graph *graph = network_graph(&networks[0]);
-    graph->nodes[0].device = first;
+    first_operation(graph)->device = first;
     graph->nodes[graph->count - 1].device = second;
     return graph;
-}
-
-static void devices_are_counted(void **state)
-{
-    static const struct {
-        const char *first, *second;
-        uint32_t gpus;
-        bool has_cpu;
-    } cases[] = {
-        {"", "", 0, false},
-        {"/job:worker/task:3", "/job:ps", 0, false},
-        {"/cpu:0", "", 0, false},
-        {"/gpu:0", "", 1, false},
-        {"/gpu:0", "/cpu:0", 1, true},
-        {"/job:worker/task:1/gpu:6", "/gpu:2", 7, false},
-    };
-    (void)state;
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        struct tn_graph *graph = graph_on(cases[i].first, cases[i].second);
-        const struct gpu_placement placement = gpu_placement_of(graph);
-        assert_int_equal(placement.gpus, cases[i].gpus);
-        assert_int_equal(placement.has_cpu, cases[i].has_cpu);
-        assert_int_equal(gpu_placement_tasks(placement), cases[i].gpus + cases[i].has_cpu);
-        tn_graph_destroy(graph);
-    }
 }
 
 static void expect_refused(struct tn_graph *graph, const char *text)
@@ -320,7 +303,9 @@ static void expect_refused(struct tn_graph *graph, const char *text)
     assert_int_equal(placed_program_create(graph, &options, on_cpus, &placed, &error), TN_EINVAL);
     assert_null(placed);
     assert_non_null(strstr(error.text, text));
-    if (gpu_placement_tasks(gpu_placement_of(graph)) <= PARTS_MAX) {
+    struct gpu_placement placement;
+    assert_int_equal(gpu_placement_of(graph, &placement, NULL), TN_OK);
+    if (gpu_placement_tasks(placement) <= PARTS_MAX) {
         assert_int_equal(placed_program_plan(graph, &options, parts, NULL), TN_EINVAL);
     }
     tn_graph_destroy(graph);
@@ -331,6 +316,38 @@ static void what_cannot_be_placed_is_refused(void **state)
     (void)state;
     expect_refused(graph_on("/gpu:1", "/cpu:1"), "is placed on '/cpu:1'");
     expect_refused(graph_on("/gpu:65535", ""), "more than 63 GPUs");
+}
+
+/* `count` values leave the first part of "/gpu:0" for "/gpu:1". */
+static struct tn_graph *graph_with_edges(uint32_t count)
+{
+    struct tn_graph *g = NULL;
+    assert_int_equal(tn_graph_create(&g, NULL), TN_OK);
+    tn_tensor x = tn_placeholder(g, "x", TN_FLOAT32, TN_SHAPE(TN_BATCH, 1));
+    tn_tensor sum = tn_multiply(g, x, network_weights(g, "w", TN_SHAPE(1)));
+    for (uint32_t i = 0; i < count; i++) {
+        tn_device_begin(g, "/gpu:0");
+        x = tn_scale(g, x, 0.9F);
+        tn_device_end(g);
+        tn_device_begin(g, "/gpu:1");
+        sum = tn_add(g, sum, x);
+        tn_device_end(g);
+    }
+    tn_loss(g, tn_reshape(g, sum, TN_SHAPE(TN_BATCH)), 1);
+    return g;
+}
+
+static void values_that_leave_a_part_have_a_limit(void **state)
+{
+    (void)state;
+    struct tn_graph *graph = graph_with_edges(256);
+    struct pair pair = open_pair(graph, TN_TRAIN, on_cpus);
+    tn_graph_destroy(graph);
+    compare_steps(&pair, "256 values");
+    close_pair(&pair);
+    expect_refused(graph_with_edges(257),
+                   "more than 256 values leave one part of the model: divide it so that each part "
+                   "has fewer layers");
 }
 
 /* At least the values of all parts, on the host without GPUs. */
@@ -350,7 +367,9 @@ static void the_memory_is_known(void **state)
     options.examples = 200;
     options.kernels = "cuda";
     assert_int_equal(placed_program_plan(graph, &options, large, NULL), TN_OK);
-    assert_true(small[2].values == 0 && large[2].values > 0 && large[2].results > 0);
+    assert_true(small[1].values == 0 && large[1].values > 0 && large[1].results > 0);
+    /* The host has copies of what leaves a part, among them the gradients. */
+    assert_true(large[0].host + large[1].host + large[2].host > 2 * layout.all * sizeof(float));
     tn_graph_destroy(graph);
 }
 
@@ -390,8 +409,8 @@ int main(void)
         cmocka_unit_test(parts_on_the_cpu_have_the_bits_of_the_whole),
         cmocka_unit_test(parts_on_gpus_have_the_bits_of_the_whole),
         cmocka_unit_test(an_evaluation_has_the_results_of_the_whole),
-        cmocka_unit_test(devices_are_counted),
         cmocka_unit_test(what_cannot_be_placed_is_refused),
+        cmocka_unit_test(values_that_leave_a_part_have_a_limit),
         cmocka_unit_test(the_memory_is_known),
         cmocka_unit_test(a_gpu_that_fails_is_named),
     };
