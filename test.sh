@@ -21,7 +21,7 @@
 #     --digests               one digest for each example and each network, however and wherever it is computed
 #     --mutants               planted bugs; the simulator, or the test that is named, must find each
 #
-# Logs: build/test-logs, where failed/ has what contract tests that failed have left. TANIST_JOBS: parallel jobs of
+# Logs: build/test-logs, where failed/ has the folders of failed contract tests. TANIST_JOBS: parallel jobs of
 # builds (default: all cores); half as many again run at the same time as tests, because most of them wait for
 # processes half of the time.
 # Exit status: 0 all passed, 1 something failed, 128 bad arguments.

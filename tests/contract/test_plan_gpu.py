@@ -123,7 +123,7 @@ class PlannedMemory(Cuda):
             self.assertEqual(sizes[0], sizes[1], (slices, workers))
 
     def test_run_warns_of_host_memory(self):
-        """Also a run with GPUs; there is no driver, so that it ends before it needs the memory."""
+        """A run with GPUs warns, too. Without a driver, it ends before it needs the memory."""
         small, more = (self.planned(self.wide(batch), *CUDA, "--set", "train.gpus=2")["memory"] for batch in (256, 512))
         batch = int(1.2 * 256 * small["machine"] / (more["all_tasks"] - small["all_tasks"]))
         if batch * 4096 * 4 > 4 << 30:
