@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from figures import tables
-from figures.processes import Cluster, OneProcess, Server, print_progress
+from figures.processes import Cluster, OneProcess, Server, print_progress, steps_per_second
 from figures.ratios import Missing, figure
 from figures.start import start_many, threads
 from figures.turns import (OVER_TCP, QUIET, Scaled, Turn, in_turns, lines_of_rounds, over_tcp, programs_in_turns, size_text,
@@ -148,22 +148,38 @@ def large_size(context):
 def checkpoint_slowdown(context):
     require_memory(context)
     interval, window = (2, 6) if context.quick else (10, 40)
+    written = ARRAYS_OF_ADAM * (context.model_bytes >> 20) / interval
     rows, longest = [], []
     for number in range(context.few_rounds):
-        rates, steps = [], []
-        for every in (interval, 0):
-            cluster = Cluster(context.workspace, "checkpoints", large_job(context, every))
-            points = cluster.points(window)
-            cluster.close()
-            rates.append((points[-1][0] - points[0][0]) / (points[-1][1] - points[0][1]))
-            steps.append(sorted(step_times(points)))
-        rows.append(tuple(rates))
-        longest.append(steps[0][-1] / steps[1][min(len(steps[1]) - 1, 99 * len(steps[1]) // 100)])
-        print_progress(f"  round {number + 1} of {context.few_rounds}: {rates[0]:.4g} {rates[1]:.4g} steps/s, "
-                       f"the longest step with checkpoints: {longest[-1]:.3g} times the p99 without")
+        saving = slow_points(context, interval, window)
+        alone = slow_points(context, 0, window)
+        beside = slow_points(context, 0, window, str(written))
+        rows.append(tuple(steps_per_second(points) for points in (saving, alone, beside)))
+        steps = sorted(step_times(alone))
+        longest.append(max(step_times(saving)) / steps[min(len(steps) - 1, 99 * len(steps) // 100)])
+        print_progress(f"  round {number + 1} of {context.few_rounds}: " + " ".join(f"{rate:.4g}" for rate in rows[-1]) +
+                       f" steps/s, the longest step with checkpoints: {longest[-1]:.3g} times the p99 without")
     found = figure("steps/s", "higher", f"{large_size(context)}, a checkpoint each {interval} s", rows,
-                   "the same without checkpoints")
+                   "the same without checkpoints", ["without checkpoints, while another program copies and writes as many bytes"])
     return dict(found, longest_step_per_p99=statistics.median(longest))
+
+
+def slow_points(context, checkpoint_s, window_s, written=None):
+    """The points of the large job's curves. `written`: the MiB/s that a program beside it writes to the same disk."""
+    cluster = Cluster(context.workspace, "checkpoints", large_job(context, checkpoint_s))
+    file = context.workspace.folder / "written"
+    writer = context.workspace.begin("bench_writer", str(file), written) if written else None
+    try:
+        points = cluster.points(window_s)
+        if writer and writer.poll() is not None:
+            raise Missing(f"bench_writer ended with {writer.returncode}")
+    finally:
+        if writer:
+            writer.kill()
+            writer.wait()
+        file.unlink(missing_ok=True)
+        cluster.close()
+    return points
 
 
 def step_times(points):

@@ -41,6 +41,10 @@ class Workspace:
             raise Missing(f"{Path(command[0]).name} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
         return done.stdout
 
+    def begin(self, name, *arguments):
+        """A program of bench/ that runs until it is killed."""
+        return subprocess.Popen([self.program(name), *arguments], env=self.environment)
+
     def job(self, name, job):
         path = self.folder / f"{name}.json"
         path.write_text(json.dumps(dict(job, name=name)))
@@ -99,6 +103,10 @@ class Server:
         self.errors.close()
 
 
+def steps_per_second(points):
+    return (points[-1][0] - points[0][0]) / (points[-1][1] - points[0][1])
+
+
 class Curves:
     """A run without an end in `folder`, whose curves show its speed. They were read up to `offset`."""
 
@@ -117,8 +125,7 @@ class Curves:
 
     def rate(self, duration):
         """Steps per second of the next `duration` seconds; see points()."""
-        points = self.points(duration)
-        return (points[-1][0] - points[0][0]) / (points[-1][1] - points[0][1])
+        return steps_per_second(self.points(duration))
 
     def points(self, duration):
         """Step and time of the points of the curves in the next `duration` seconds of a run that is not paused;

@@ -4,7 +4,7 @@ import json
 import statistics
 from pathlib import Path
 
-from figures.processes import Cluster, OneProcess, print_progress, seconds
+from figures.processes import Cluster, OneProcess, print_progress, seconds, steps_per_second
 from figures.ratios import Missing, figure, quartiles
 from figures.turns import OVER_TCP, QUIET, Scaled, Turn, in_turns, lines_of_rounds, over_tcp, start_peers
 
@@ -115,7 +115,7 @@ def train_clicks(context, job, number):
                                        "--dir", str(folder), "-o", "json", "--quiet")
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     points = [(line["step"], seconds(line["time"])) for line in lines if "loss" in line and "event" not in line]
-    rate = (points[-1][0] - points[0][0]) * job["train"]["batch"] / (points[-1][1] - points[0][1])
+    rate = steps_per_second(points) * job["train"]["batch"]
     return rate, json.loads(text)["auc"]
 
 
