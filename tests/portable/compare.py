@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The portable kernels, and programs of networks over them, have the same bits whatever compiler built
 them and wherever they run: gcc and clang, plain C, AVX2 and AVX-512, and plain C and NEON for aarch64 under qemu. A compiler or
-emulator that is not installed is skipped with a notice. Takes minutes, so it is not part of ctest: run it after a change of kernels/portable or graph.
+emulator that is not installed is skipped with a notice.
 
   tests/portable/compare.py [NAME]...     only these builds: gcc, clang, aarch64
 """
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,8 +34,8 @@ BUILDS = [
 
 def sources():
     """Files that are compiled once, and files that are compiled once for each class."""
-    once = [ROOT / "common/base" / name for name in ("error.c", "random.c", "status.c", "text.c")]
-    once = [path for path in once if path.exists()] + [ROOT / "kernels/optimizer/real.c"]
+    once = [ROOT / "common/base" / name for name in ("bytes.c", "error.c", "random.c", "status.c", "text.c")]
+    once += [ROOT / "kernels/optimizer/real.c"]
     for folder in ("kernels/portable", *GRAPH):
         once += sorted((ROOT / folder).glob("*.c"))
     return once + [ROOT / "tests/portable/digest.c"], \
@@ -48,10 +49,14 @@ def build(folder, compiler, options, classes):
     wide = [path for path in once if path.parent.name == "reference" and path.stem != "backend"]
     work += [(path, ["-DREFERENCE_WIDE"], "wide") for path in wide]
     work += [(path, CLASSES[isa] + [f"-DPORTABLE_ISA={isa}"], isa) for isa in classes for path in each]
-    objects = []
-    for number, (path, flags, isa) in enumerate(work):
-        objects.append(f"{folder}/{number}-{path.stem}{isa}.o")
-        subprocess.run([compiler, *FLAGS, *options, *flags, "-c", str(path), "-o", objects[-1]], check=True)
+    objects = [f"{folder}/{number}-{path.stem}{isa}.o" for number, (path, _, isa) in enumerate(work)]
+
+    def compile_one(number):
+        path, flags, _ = work[number]
+        subprocess.run([compiler, *FLAGS, *options, *flags, "-c", str(path), "-o", objects[number]], check=True)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_one, range(len(work))))
     program = f"{folder}/digest"
     subprocess.run([compiler, *options, *objects, "-lm", "-o", program], check=True)
     return program

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/random.h"
+#include "graph/cuda/backend.h"
 #include "graph/openblas/backend.h"
 #include "kernels/portable/attention.h"
 #include "kernels/portable/conv.h"
@@ -20,6 +21,24 @@ enum tn_status backend_openblas(const struct backend **out, struct error *error)
 {
     *out = NULL;
     return error_set(error, TN_ENOENT, "OpenBLAS is not part of this program");
+}
+
+bool backend_cuda_knows(const char *name)
+{
+    (void)name;
+    return false;
+}
+
+enum tn_status backend_cuda_named(const char *name, const struct backend **out, struct error *error)
+{
+    *out = NULL;
+    return error_set(error, TN_ENOENT, "%s is not part of this program", name);
+}
+
+enum tn_status backend_cuda_planned(const char *name, const struct backend **out,
+                                    struct error *error)
+{
+    return backend_cuda_named(name, out, error);
 }
 
 enum { SIZE = 1 << 15 };
