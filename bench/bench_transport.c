@@ -27,6 +27,7 @@
 #include "common/base/clock.h"
 #include "common/base/minmax.h"
 #include "common/net/transport.h"
+#include "common/node/inbox.h"
 
 enum { PIECE_BYTES = 1 << 20, BODY_BYTES_MAX = 64 << 20 };
 
@@ -136,14 +137,12 @@ static pthread_t raw_open(void)
 
 /* ------------------------------------------------------------- transport */
 
+/* One end, with a loop as a node has it (common/node/runtime.c): its thread polls the transport. */
 struct side {
     struct transport *transport;
     struct transport_port port;
     struct buffer_pool *pool;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    uint64_t answers;
-    bool closing;
+    struct inbox *inbox;
 };
 
 /* Whether it is the chunk that is sent last: `count` is the size of the whole body. */
@@ -155,37 +154,42 @@ static bool is_complete(const struct transport_event *event)
     return header->offset + header->body_bytes == header->count;
 }
 
-/* `first` of a request is the size of its response. Runs on the library's thread. */
-static void serve(void *ctx, const struct transport_event *event)
+/* `first` of a request is the size of its response. */
+static void answer(struct side *side, const struct transport_event *event)
 {
-    struct side *side = ctx;
-    if (event->type == TRANSPORT_FRAME) { buffer_release(event->body); }
-    if (!is_complete(event)) { return; }
     struct buffer *body = buffer_acquire(side->pool, event->header.first);
     struct frame_header header = {.type = FRAME_VALUES, .count = event->header.first};
     side->port.send(side->port.ctx, event->conn, &header, body);
 }
 
-static void count_answer(void *ctx, const struct transport_event *event)
+/* Wait for the next event. True: `*event` is the end of a request or of an answer, and has no body.
+ * False: the side stops, or its connection was closed. */
+static bool take_complete(struct side *side, struct transport_event *event)
 {
-    struct side *side = ctx;
-    if (event->type == TRANSPORT_CLOSED && !side->closing) {
-        (void)fprintf(stderr, "bench_transport: the connection was closed: %s\n",
-                      tanist_strerror(event->status));
-        exit(1);
+    for (;;) {
+        struct inbox_item *item = inbox_take(side->inbox, UINT64_MAX);
+        const bool is_frame = item->type == NODE_TRANSPORT;
+        *event = item->transport;
+        inbox_release(item);
+        if (!is_frame || event->type == TRANSPORT_CLOSED) { return false; }
+        if (event->type == TRANSPORT_FRAME) { buffer_release(event->body); }
+        if (is_complete(event)) { return true; }
     }
-    if (event->type == TRANSPORT_FRAME) { buffer_release(event->body); }
-    if (!is_complete(event)) { return; }
-    pthread_mutex_lock(&side->mutex);
-    side->answers++;
-    pthread_cond_signal(&side->changed);
-    pthread_mutex_unlock(&side->mutex);
+}
+
+static void *serve(void *arg)
+{
+    struct side *side = arg;
+    struct transport_event event;
+    while (take_complete(side, &event)) { answer(side, &event); }
+    return NULL;
 }
 
 /* One end sends requests, the other answers. */
 struct pair {
     bool lanes;
     struct side server, client;
+    pthread_t thread; /* The server's. */
     conn_id conn;
 };
 
@@ -198,13 +202,9 @@ static void pair_exchange(struct pair *pair, const struct exchange *exchange)
     require(body != NULL, "buffer_acquire");
     struct frame_header header = {
         .type = FRAME_PUSH, .first = exchange->response_bytes, .count = exchange->request_bytes};
-    pthread_mutex_lock(&client->mutex);
-    uint64_t wanted = client->answers + 1;
-    pthread_mutex_unlock(&client->mutex);
     client->port.send(client->port.ctx, pair->conn, &header, body);
-    pthread_mutex_lock(&client->mutex);
-    while (client->answers < wanted) { pthread_cond_wait(&client->changed, &client->mutex); }
-    pthread_mutex_unlock(&client->mutex);
+    struct transport_event event;
+    require(take_complete(client, &event), "connection");
 }
 
 static void lane_exchange(const struct exchange *exchange)
@@ -217,12 +217,36 @@ static void tcp_exchange(const struct exchange *exchange)
     pair_exchange(&over_tcp, exchange);
 }
 
-static void open_side(struct side *side, const char *listen, transport_sink sink, bool lanes)
+static void put(void *ctx, const struct transport_event *event)
 {
-    pthread_mutex_init(&side->mutex, NULL);
-    pthread_cond_init(&side->changed, NULL);
+    require(inbox_put_transport(((struct side *)ctx)->inbox, event), "inbox");
+}
+
+static bool is_behind(void *ctx)
+{
+    return inbox_is_behind(((struct side *)ctx)->inbox);
+}
+
+static bool poll_transport(void *ctx)
+{
+    return transport_poll(ctx);
+}
+
+static bool is_polled_fast(void *ctx)
+{
+    return transport_polls_memory(ctx);
+}
+
+static void prepare_sleep(void *ctx)
+{
+    transport_prepare_sleep(ctx);
+}
+
+static void open_side(struct side *side, const char *listen, bool lanes)
+{
     side->pool = buffer_pool_create(0);
-    require(side->pool != NULL, "buffer_pool_create");
+    side->inbox = inbox_create();
+    require(side->pool != NULL && side->inbox != NULL, "memory");
     struct transport_config config = {
         .listen = listen,
         .cluster = 1,
@@ -230,31 +254,48 @@ static void open_side(struct side *side, const char *listen, transport_sink sink
         .body_max = WIRE_CHUNK_BYTES,
         .heartbeat_ms = 5000,
         .lanes = lanes,
+        .owner_polls = true,
         .pool = side->pool,
-        .sink = sink,
+        .sink = put,
         .sink_ctx = side,
+        .is_behind = is_behind,
     };
     struct error error;
     measure_require(transport_open(&config, &side->transport, &error), &error);
     side->port = transport_port_of(side->transport);
+    struct doorbell *doorbell = transport_doorbell(side->transport);
+    if (doorbell == NULL) { return; }
+    inbox_poll(side->inbox, &(struct inbox_source){.ctx = side->transport,
+                                                   .doorbell = doorbell,
+                                                   .poll = poll_transport,
+                                                   .is_fast = is_polled_fast,
+                                                   .prepare_sleep = prepare_sleep});
 }
 
 static void open_pair(struct pair *pair)
 {
     char address[TRANSPORT_ADDRESS_MAX];
-    open_side(&pair->server, "tcp://127.0.0.1:0", serve, pair->lanes);
-    open_side(&pair->client, NULL, count_answer, pair->lanes);
+    open_side(&pair->server, "tcp://127.0.0.1:0", pair->lanes);
+    open_side(&pair->client, NULL, pair->lanes);
     transport_address(pair->server.transport, address, sizeof address);
     pair->conn = pair->client.port.dial(pair->client.port.ctx, address);
+    require(pthread_create(&pair->thread, NULL, serve, &pair->server) == 0, "pthread_create");
+}
+
+static void close_side(struct side *side)
+{
+    inbox_poll_end(side->inbox);
+    transport_close(side->transport);
+    inbox_destroy(side->inbox);
+    buffer_pool_destroy(side->pool);
 }
 
 static void close_pair(struct pair *pair)
 {
-    pair->client.closing = true;
-    transport_close(pair->client.transport);
-    transport_close(pair->server.transport);
-    buffer_pool_destroy(pair->client.pool);
-    buffer_pool_destroy(pair->server.pool);
+    inbox_put_leave(pair->server.inbox, true);
+    pthread_join(pair->thread, NULL);
+    close_side(&pair->client);
+    close_side(&pair->server);
 }
 
 /* ------------------------------------------------------------- measuring */
