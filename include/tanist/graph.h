@@ -198,8 +198,8 @@ struct tn_table_options {
  * name returns the same table; the width must be the same, and the options are ignored. `options`
  * may be NULL.
  *
- * Jobs with tables read the field "keys" of the data, and train in one process or, in sync mode, on
- * a cluster. tn_check_gradients() checks such a model with random rows, and a program of
+ * Jobs with tables read the field "keys" of the data, and train in one process or on a cluster with
+ * ps. tn_check_gradients() checks such a model with random rows, and a program of
  * tn_program_create() has rows of zeros. */
 TN_API tn_table tn_table_create(struct tn_graph *graph, const char *name, uint32_t width,
                                 const struct tn_table_options *options);

@@ -61,7 +61,8 @@ struct tn_hooks {
     void (*started)(const struct tn_progress *progress, void *user);
     /* Alone: after each step. On a cluster: about twice a second, if the step has changed. */
     void (*stepped)(const struct tn_progress *progress, void *user);
-    /* The test set was evaluated at progress->step. */
+    /* The values of progress->step were evaluated, on the validation split if the data have one,
+     * otherwise on the test set. */
     void (*evaluated)(const struct tn_progress *progress, void *user);
     /* A checkpoint of progress->step is committed. */
     void (*saved)(const struct tn_progress *progress, uint64_t checkpoint, void *user);

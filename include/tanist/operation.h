@@ -75,9 +75,9 @@ struct tn_operation {
     tn_kernel forward_double, backward_double;
 };
 
-/* Append `operation` with its inputs, operation->inputs in number. `constants` are copied; NULL:
- * all are zero. The graph then has the error TN_EINVAL if the description is not complete, or if
- * another operation of this name is in the graph. */
+/* Append `operation`, which is kept, with its inputs, operation->inputs in number. `constants` are
+ * copied; NULL: all are zero. The graph then has the error TN_EINVAL if the description is not
+ * complete, or if another operation of this name is in the graph. */
 TN_API tn_tensor tn_custom(struct tn_graph *graph, const struct tn_operation *operation,
                            const tn_tensor *inputs, const struct tn_constants *constants);
 

@@ -10,7 +10,8 @@
  * placement, and describes the loss of a server.
  *
  * Threads: a session belongs to one thread at a time; several sessions may run at once. Blocking:
- * tn_session_run() only, until the results have arrived or the time is over.
+ * tn_session_run(), until the results have arrived or the time is over, and tn_session_restore(),
+ * on the disk.
  */
 #ifndef TANIST_SESSION_H
 #define TANIST_SESSION_H
