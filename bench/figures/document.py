@@ -31,8 +31,8 @@ MEANINGS = (
      "the updated rows per second instead."),
     ("table_wide_deep_", "Steps/s of `examples/ctr/wide-deep.json`, with 56 tables of Zipf-distributed keys, on 2 ps and 2 workers of this machine, over "
      "`tanist run --local` of the same job, which computes the same bits without messages. Beside it is the same cluster over TCP."),
-    ("table_clicks", "Examples/s of one process that trains a model of clicks with 26 tables, over one process of PyTorch with a sparse EmbeddingBag, "
-     "the same rows, batch and optimizers. The file also has the area under the ROC curve of both, and the best possible one."),
+    ("table_clicks", "Examples/s of one process that trains a model of clicks with 26 tables, and of one process of PyTorch, where it is "
+     "installed, with a sparse EmbeddingBag, the same rows, batch and optimizers. The file also has the area under the ROC curve of both, and the best possible one."),
     ("table_admission", "Steps/s of a model with 26 tables of Zipf-distributed keys, of which a key gets its row in the third step that contains it "
      "within 1000 steps (`admit_after`), over the same job without this rule. Counting keys costs time, and fewer rows are created and "
      "updated: the ratio contains both."),
@@ -63,8 +63,8 @@ MEANINGS = (
 )
 ADVICE = """## When one process is the better choice
 
-A cluster on one machine costs messages and copies that one process does not have: where `cluster_b*` is below 1, `tanist run --local` is faster,
-with the same bits (see [cli.md](cli.md)). Use it while the model fits into one process, one machine is fast enough, and a run may end
+A cluster on one machine costs messages and copies that one process does not have: compare the speed of `local_b*` with that of `cluster_b*`.
+`tanist run --local` has the same bits (see [cli.md](cli.md#in-one-process)). Use it while the model fits into one process, one machine is fast enough, and a run may end
 with that process; the same folder keeps its checkpoints. Use a cluster where
 
 - the parameters or the arithmetic need more than one machine,
@@ -116,8 +116,8 @@ def document(found, source, plot):
     yield f"![ratios]({plot})\n"
     yield from table(found)
     yield "\n## What the figures mean\n"
-    for prefix, text in MEANINGS:
-        names = [row["name"] for row in found if row["name"].startswith(prefix)]
+    for _, text in MEANINGS:
+        names = [row["name"] for row in found if meaning_of(row["name"]) == text]
         if names:
             yield f"- {', '.join(f'`{name}`' for name in names)}: {text}"
     missing = [name for name in FIGURES if name not in {row["name"] for row in found}]
