@@ -108,7 +108,7 @@ static const struct json_field fields[] = {
         "cluster.bind", cluster.bind, CHANGEABLE,
         "Whether an agent binds each of its workers and ps to one processor, if its host has fewer "
         "processors than such nodes and each processor gets as many workers as any other. Steps "
-        "of less than a millisecond become faster by a quarter on a machine that does nothing "
+        "of less than a millisecond become up to a fifth faster on a machine that does nothing "
         "else, and slower where other programs are busy."),
     NAME(FIELD_ENUM, "placement.strategy", placement.strategy, placements, RESUMED,
          "How the parameters are divided among the ps. `ranges`: equal parts, which may cut "
