@@ -12,7 +12,7 @@ from figures import tables
 from figures.processes import Cluster, OneProcess, Server, print_progress, steps_per_second
 from figures.ratios import Missing, figure
 from figures.start import start_many, threads
-from figures.turns import (OVER_TCP, QUIET, Scaled, Turn, in_turns, lines_of_rounds, over_tcp, programs_in_turns, size_text,
+from figures.turns import (OVER_TCP, QUIET, Scaled, Turn, counted, in_turns, lines_of_rounds, over_tcp, programs_in_turns, size_text,
                            start_peers)
 
 FASHION = "/usr/share/datasets/fashion-mnist"
@@ -49,7 +49,7 @@ def null_step(context, workers):
     cluster = Cluster(context.workspace, "null", job)
     servers = [Server(context.workspace, program, kind, str(workers)) for kind in ("futex", "tcp")]
     rows = in_turns(context, cluster, servers + [over_tcp(context, dict(job, name="null-tcp"))])
-    return figure("steps/s", "higher", f"1 ps, {workers} workers, 2 parameters", rows, "a futex barrier of threads",
+    return figure("steps/s", "higher", f"1 ps, {counted(workers, 'worker')}, 2 parameters", rows, "a futex barrier of threads",
                   ["a barrier over raw TCP", OVER_TCP])
 
 

@@ -5,6 +5,7 @@ import time
 
 from figures.processes import Cluster, print_progress
 from figures.ratios import figure
+from figures.turns import counted
 
 MANY = 16
 
@@ -42,4 +43,4 @@ def start_many(context, workers):
 def threads(context, role, together=1):
     cluster = Cluster(context.workspace, "threads", null_job(max(2, together), together))
     rows = [(len(os.listdir(f"/proc/{pid}/task")), None) for pid in sorted(set(cluster.pids(role)))]
-    return figure("threads", "lower", f"a process with {together} {role}, {os.cpu_count()} processors", rows, None)
+    return figure("threads", "lower", f"a process with {counted(together, role)}, {os.cpu_count()} processors", rows, None)

@@ -28,6 +28,10 @@ def size_text(count):
     return f"{count >> 30} GiB" if count >= 1 << 30 else f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
 
 
+def counted(count, role):
+    return f"{count} {role}" if count == 1 or role == "ps" else f"{count} {role}s"
+
+
 def programs_in_turns(context, programs):
     """For each round: the rate of each program, while the others wait."""
     rows = []
