@@ -195,19 +195,18 @@ static json_t *judge(void *ctx, const json_t *history)
     return verdict_make(&input);
 }
 
-static enum tn_status measure_memory(const struct round *round, json_t *baseline,
-                                     struct error *error)
+static enum tn_status measure_use(const struct round *round, json_t *baseline, struct error *error)
 {
     json_t *history = NULL;
     const enum tn_status status = history_read(round->harness.history_path, &history, error);
     if (status != TN_OK) { return error_context(error, "the baseline run"); }
-    json_object_set_new(baseline, "memory_mib", verdict_most_memory(history));
+    json_object_set_new(baseline, "used", verdict_most_used(history));
     json_decref(history);
     return TN_OK;
 }
 
 /* Later rounds are compared with `*out`: the result, and steps_per_s, digest, znodes and
- * memory_mib. */
+ * used. */
 static enum tn_status measure_baseline(struct round *round, json_t **out, struct error *error)
 {
     const struct target_cluster *cluster = &round->harness.cluster;
@@ -231,7 +230,7 @@ static enum tn_status measure_baseline(struct round *round, json_t **out, struct
     json_object_set(*out, "digest", json_object_get(round->result, "parameters_digest"));
     json_object_set_new(*out, "znodes", json_integer((json_int_t)znodes));
     if (*out == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
-    return measure_memory(round, *out, error);
+    return measure_use(round, *out, error);
 }
 
 static enum tn_status conclude(struct round *round, struct outcome *outcome, json_t **baseline_out,

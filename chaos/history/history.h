@@ -7,7 +7,8 @@
  *
  * - begin: version 2, command (of the user), round, seed, plan (all of it), job (all of it),
  *   program (version), started (UTC), "baseline" (the result of the baseline run, with steps_per_s,
- *   digest, znodes, memory_mib {role: MiB}), machine {need: true or why not}, components
+ *   digest, znodes, used {memory, descriptors, threads: {role: MiB or number}}), machine {need:
+ * true or why not}, components
  *   ["agent", "zookeeper:1", "ps:0", ...]
  * - planned: id, fault, "selector", trigger {type: "time"|"step"|"phase"|"point", and the members
  * of that type among at_ms, step, phase, point, count}, for_ms, value: the schedule, for replay

@@ -72,12 +72,12 @@ void verdict_check_refusals(json_t *checks, const json_t *history);
 /* ---------------------------------------------- chaos/judge/verdict_usage.c: pure */
 
 /* "memory", "descriptors", "threads": each task's last process compared with its first one that
- * was sampled during training; "memory" also with the baseline run. */
+ * was sampled during training, and with its role in the baseline run. */
 void verdict_check_resources(json_t *checks, const json_t *history);
 
-/* {role: MiB}, the largest sample of each role in a history. A new reference; NULL: out of
- * memory. */
-json_t *verdict_most_memory(const json_t *history);
+/* {"memory": {role: MiB}, "descriptors": {role: number}, "threads": {role: number}}, the largest
+ * samples of each role in a history. A new reference; NULL: out of memory. */
+json_t *verdict_most_used(const json_t *history);
 
 /* ---------------------------------------------- chaos/judge/verdict_folder.c: reads files */
 

@@ -1,6 +1,6 @@
 /* The resources of each task's last process compared with those of its first that trained, and with
- * the most memory of its role in the baseline run: an evaluation, for example, may fall into the
- * last process only. */
+ * the most that its role used in the baseline run: an evaluation, for example, may fall into the
+ * last process only, and the first one may be killed before it has started all its threads. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ struct uses {
     struct component_use components[COMPONENTS_LIMIT];
     bool training, over;
     double now_ms;
-    const json_t *baseline; /* The most MiB of each role; NULL: not known. */
+    const json_t *baseline; /* As verdict_most_used() has it; NULL: not known. */
 };
 
 /* The component's entry, which is added if it is new; NULL: no name, or too many components. */
@@ -67,7 +67,7 @@ static void on_begin(struct uses *uses, const json_t *line)
 {
     size_t i;
     const json_t *name;
-    uses->baseline = json_object_get(json_object_get(line, "baseline"), "memory_mib");
+    uses->baseline = json_object_get(json_object_get(line, "baseline"), "used");
     json_array_foreach(json_object_get(line, "components"), i, name)
     {
         struct component_use *use = use_of(uses, json_string_value(name));
@@ -179,15 +179,15 @@ static void role_of(const char *component, char out[NAME_MAX_BYTES])
     (void)snprintf(out, NAME_MAX_BYTES, "%.*s", (int)strcspn(component, ":"), component);
 }
 
-/* `first`, the use by the first process of the task; of memory, the larger of it and the most that
- * its role used in the baseline run. */
+/* The larger one of `first`, the use by the first process of the task, and the most that its role
+ * used in the baseline run. */
 static double usual_use(const struct uses *uses, const struct component_use *use, uint32_t u,
                         double first)
 {
     char role[NAME_MAX_BYTES];
-    if (u != MEMORY) { return first; }
     role_of(use->name, role);
-    return fmax(first, json_member_number(uses->baseline, role, 0));
+    const json_t *most = json_object_get(uses->baseline, usages[u].check);
+    return fmax(first, json_member_number(most, role, 0));
 }
 
 /* A JVM fills its heap before it collects; a ZooKeeper leader has threads for each follower. */
@@ -246,20 +246,29 @@ static const struct component_use *find_unseen(struct uses *uses)
     return NULL;
 }
 
-json_t *verdict_most_memory(const json_t *history)
+/* Of one kind of use. */
+static json_t *most_of_roles(const json_t *history, const struct usage *usage)
 {
     json_t *most = json_object();
     size_t i;
     const json_t *line;
-    assert(history != NULL);
     json_array_foreach(history, i, line)
     {
         char role[NAME_MAX_BYTES];
         if (!line_is(line, "resources")) { continue; }
-        const double used = json_member_number(line, usages[MEMORY].field, 0);
+        const double used = json_member_number(line, usage->field, 0) / usage->divide;
         role_of(json_member_text(line, "component", ""), role);
-        const double mib = fmax(used / usages[MEMORY].divide, json_member_number(most, role, 0));
-        json_object_set_new(most, role, json_real(mib));
+        json_object_set_new(most, role, json_real(fmax(used, json_member_number(most, role, 0))));
+    }
+    return most;
+}
+
+json_t *verdict_most_used(const json_t *history)
+{
+    json_t *most = json_object();
+    assert(history != NULL);
+    for (uint32_t u = 0; u < USAGES; u++) {
+        json_object_set_new(most, usages[u].check, most_of_roles(history, &usages[u]));
     }
     return most;
 }

@@ -53,7 +53,7 @@ static void resources_finds_a_leak(void **state)
 }
 
 #define BEGIN_WITH_MEMORY(role, mib)                                                               \
-    "{'kind': 'begin', 't_ms': 0, 'baseline': {'memory_mib': {'" role "': " #mib "}}},"
+    "{'kind': 'begin', 't_ms': 0, 'baseline': {'used': {'memory': {'" role "': " #mib "}}}},"
 
 /* An evaluation in the last process is not a leak if the baseline run needed as much for it. */
 static void resources_allows_the_memory_of_the_baseline_run(void **state)
@@ -69,17 +69,44 @@ static void resources_allows_the_memory_of_the_baseline_run(void **state)
     assert_check(use(history), "memory", "-82 MiB");
 }
 
+/* A first process that was killed before it had started all its threads is no measure. */
+static void resources_allows_the_threads_of_the_baseline_run(void **state)
+{
+    (void)state;
+    static const char lines[] =
+        STEP(20, 1, 1) USES(900, "worker:0", 7, 0, 1, 1) USES(1000, "worker:0", 7, 12288, 4, 1)
+            USES(2000, "worker:0", 8, 12288, 23, 22) RUN(3000, ended) "]";
+    char history[2048];
+    snprintf(history, sizeof history,
+             "[{'kind': 'begin', 't_ms': 0, 'baseline': {'used': {'descriptors': {'worker': 24}, "
+             "'threads': {'worker': 22}}}},%s",
+             lines);
+    assert_check(use(history), "descriptors", "+worker:0|4|23");
+    assert_check(use(history), "threads", "+worker:0|1|22");
+    snprintf(history, sizeof history, "[%s", lines);
+    assert_check(use(history), "descriptors", "-20");
+    assert_check(use(history), "threads", "-9");
+}
+
+static double most_of(const json_t *most, const char *check, const char *role)
+{
+    return json_number_value(json_object_get(json_object_get(most, check), role));
+}
+
 /* The most of each role counts, over all its processes. */
-static void memory_of_the_baseline_run_is_the_most_of_a_role(void **state)
+static void use_of_the_baseline_run_is_the_most_of_a_role(void **state)
 {
     (void)state;
     json_t *history = parse_quoted(
-        "[" USES(10, "worker:0", 7, 1024, 5, 2) USES(20, "worker:1", 8, 5120, 5, 2)
-            USES(30, "worker:0", 7, 2048, 5, 2) USES(40, "agent", 9, 512, 5, 2) RUN(50, ended) "]");
-    json_t *most = verdict_most_memory(history);
-    assert_int_equal(json_object_size(most), 2);
-    assert_float_equal(json_number_value(json_object_get(most, "worker")), 5, 0);
-    assert_float_equal(json_number_value(json_object_get(most, "agent")), 0.5, 0);
+        "[" USES(10, "worker:0", 7, 1024, 5, 2) USES(20, "worker:1", 8, 5120, 4, 2)
+            USES(30, "worker:0", 7, 2048, 3, 9) USES(40, "agent", 9, 512, 6, 1) RUN(50, ended) "]");
+    json_t *most = verdict_most_used(history);
+    assert_int_equal(json_object_size(json_object_get(most, "memory")), 2);
+    assert_float_equal(most_of(most, "memory", "worker"), 5, 0);
+    assert_float_equal(most_of(most, "memory", "agent"), 0.5, 0);
+    assert_float_equal(most_of(most, "descriptors", "worker"), 5, 0);
+    assert_float_equal(most_of(most, "threads", "worker"), 9, 0);
+    assert_float_equal(most_of(most, "threads", "agent"), 1, 0);
     json_decref(most);
     json_decref(history);
 }
@@ -126,7 +153,8 @@ int main(void)
         cmocka_unit_test(resources_compares_with_the_first_process),
         cmocka_unit_test(resources_finds_a_leak),
         cmocka_unit_test(resources_allows_the_memory_of_the_baseline_run),
-        cmocka_unit_test(memory_of_the_baseline_run_is_the_most_of_a_role),
+        cmocka_unit_test(resources_allows_the_threads_of_the_baseline_run),
+        cmocka_unit_test(use_of_the_baseline_run_is_the_most_of_a_role),
         cmocka_unit_test(resources_ends_with_the_run),
         cmocka_unit_test(resources_wants_samples),
     };
