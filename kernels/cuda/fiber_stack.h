@@ -41,19 +41,22 @@ struct fiber_stack {
     void *shadow; /* AddressSanitizer's frames, or ThreadSanitizer's fiber. */
 };
 
-/* A stack that is used from its beginning, the first time or again. */
-STACK_INLINE void stack_begin(struct fiber_stack *stack)
+/* A stack that is used from its beginning, the first time or again. Until now it ended at `top`. */
+STACK_INLINE void stack_begin(struct fiber_stack *stack, const void *top)
 {
 #if defined(FIBER_ADDRESS)
-    __asan_unpoison_memory_region(stack->bottom, stack->size);
+    const size_t unused = (size_t)((const char *)top - (const char *)stack->bottom);
+    __asan_unpoison_memory_region(top, stack->size - unused);
     stack->shadow = NULL;
 #elif defined(FIBER_THREAD)
     if (stack->shadow != NULL) { __tsan_destroy_fiber(stack->shadow); }
     stack->shadow = __tsan_create_fiber(0);
+    (void)top;
 #elif defined(FIBER_MEMORY)
+    (void)top;
     __msan_unpoison(stack->bottom, stack->size);
 #else
-    (void)stack;
+    (void)stack, (void)top;
 #endif
 }
 
