@@ -183,19 +183,19 @@ campaign_sanitized() {
     UBSAN_OPTIONS=print_stacktrace=1 campaign "$1" "$2" 1 kill-anything
 }
 
-# campaign_selection TIMES: every kind of fault at least once; about five minutes.
+# campaign_selection TIMES: every kind of fault at least once. Jobs that are the same have one baseline run.
 campaign_selection() {
-  local times=$1 with=build/failpoints
+  local times=$1 with=build/failpoints same=(--baseline "$logs/chaos-kill/round-0001/history.jsonl")
   campaign chaos-kill $with "$times" kill-anything --seed 1
   campaign chaos-lane $with "$times" kill-anything --seed 3 --network loopback --set transport.lane=shm
   campaign chaos-mirror $with "$times" kill-worker --set strategy.type=mirror --set cluster.workers=3
   campaign chaos-async $with "$times" kill-anything --seed 2 --set train.mode=async
-  campaign chaos-zombies $with "$times" zombies
-  campaign chaos-partitions $with "$times" partitions
-  campaign chaos-zookeeper $with "$times" zookeeper
+  campaign chaos-zombies $with "$times" zombies "${same[@]}"
+  campaign chaos-partitions $with "$times" partitions "${same[@]}"
+  campaign chaos-zookeeper $with "$times" zookeeper "${same[@]}"
   campaign chaos-disks $with "$times" disks
-  campaign chaos-hostile-peer $with "$times" hostile-peer
-  campaign chaos-operator $with "$times" operator
+  campaign chaos-hostile-peer $with "$times" hostile-peer "${same[@]}"
+  campaign chaos-operator $with "$times" operator "${same[@]}"
   campaign chaos-moments $with "$times" moments
   LD_LIBRARY_PATH=$PWD/build/emulated-gpu TANIST_CUDA_MODULE=$PWD/build/emulated-gpu/tanist-cuda.fatbin \
     TANIST_EMULATED_GPU=devices=4 campaign chaos-gpu $with "$times" gpu --job tests/chaos/gpu.json --set train.gpus=2

@@ -17,6 +17,8 @@
 #include "chaos/cluster/lab.h"
 #include "chaos/cluster/round_folder.h"
 #include "chaos/cluster/targets.h"
+#include "chaos/history/history.h"
+#include "chaos/history/json_member.h"
 #include "chaos/report/report.h"
 #include "chaos/round.h"
 #include "common/base/embedded.h"
@@ -214,6 +216,55 @@ static struct round_config round_of(const struct campaign *campaign,
                                  .baseline = campaign->baseline};
 }
 
+static void log_baseline(const struct campaign *campaign)
+{
+    const json_t *baseline = campaign->baseline;
+    const char *from = campaign->config.baseline;
+    log_line(campaign, 0,
+             "baseline run%s%s: %" JSON_INTEGER_FORMAT " steps in %.1f s, %.0f steps/s, digest %s",
+             from != NULL ? " of " : "", from != NULL ? from : "",
+             json_member_integer(baseline, "steps", 0), json_member_number(baseline, "seconds", 0),
+             json_member_number(baseline, "steps_per_s", 0),
+             json_member_text(baseline, "digest", "none"));
+}
+
+/* Take the baseline run from `begin`, the first line of the history of a round. */
+static enum tn_status take_baseline(struct campaign *campaign, const json_t *begin,
+                                    struct error *error)
+{
+    char *text = job_to_json(&campaign->job);
+    json_t *job = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    free(text);
+    if (job == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
+    const bool same = json_equal(job, json_object_get(begin, "job"));
+    json_decref(job);
+    if (json_member_number(json_object_get(begin, "baseline"), "seconds", -1) < 0) {
+        return error_set(error, TN_EINVAL,
+                         "%s does not begin with a baseline run: give the history.jsonl of a round "
+                         "of `tanist chaos run`",
+                         campaign->config.baseline);
+    }
+    if (!same) {
+        return error_set(error, TN_EINVAL,
+                         "%s is of another job: leave --baseline out, so that this job has a "
+                         "baseline run of its own",
+                         campaign->config.baseline);
+    }
+    campaign->baseline = json_incref(json_object_get(begin, "baseline"));
+    log_baseline(campaign);
+    return TN_OK;
+}
+
+static enum tn_status read_baseline(struct campaign *campaign, struct error *error)
+{
+    json_t *lines = NULL;
+    assert(campaign->baseline == NULL);
+    enum tn_status status = history_read(campaign->config.baseline, &lines, error);
+    if (status == TN_OK) { status = take_baseline(campaign, json_array_get(lines, 0), error); }
+    json_decref(lines);
+    return status == TN_OK ? TN_OK : error_context(error, "--baseline");
+}
+
 static enum tn_status run_baseline(struct campaign *campaign, struct error *error)
 {
     char dir[FOLDER_MAX];
@@ -224,12 +275,7 @@ static enum tn_status run_baseline(struct campaign *campaign, struct error *erro
     log_line(campaign, 1, "the baseline run, without faults");
     enum tn_status status = round_run(&config, &outcome, &campaign->baseline, error);
     if (status != TN_OK) { return status; }
-    log_line(campaign, 0,
-             "baseline run: %" JSON_INTEGER_FORMAT " steps in %.1f s, %.0f steps/s, digest %s",
-             json_integer_value(json_object_get(campaign->baseline, "steps")),
-             json_number_value(json_object_get(campaign->baseline, "seconds")),
-             json_number_value(json_object_get(campaign->baseline, "steps_per_s")),
-             json_string_value(json_object_get(campaign->baseline, "digest")));
+    log_baseline(campaign);
     if (!campaign->config.keep) { folder_keep_history(dir); }
     return TN_OK;
 }
@@ -260,7 +306,8 @@ enum tn_status campaign_open(const struct campaign_config *config, struct campai
     if (status == TN_OK) { status = make_lab(campaign, error); }
     if (status == TN_OK) {
         log_machine(campaign);
-        status = run_baseline(campaign, error);
+        status = config->baseline != NULL ? read_baseline(campaign, error)
+                                          : run_baseline(campaign, error);
     }
     if (status == TN_OK) { return TN_OK; }
     if (claimed) { give_up_dir(campaign); }

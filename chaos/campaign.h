@@ -4,8 +4,8 @@
  *
  *   DIR/job.json            the job, with the settings of the plan and of the user
  *   DIR/networks.json       the network namespaces, if there are any
- *   DIR/baseline/           the baseline run: history.jsonl
- *   DIR/round-0001/         history.jsonl; of a round that failed also run/ (logs, checkpoints,
+ *   DIR/baseline/           the baseline run: history.jsonl; empty if that of another campaign is
+ * used DIR/round-0001/         history.jsonl; of a round that failed also run/ (logs, checkpoints,
  *                           ZooKeeper), run.log, scratch/, what the checker saw (orders.txt,
  *                           znodes.txt) and REPEAT, the commands that repeat and shrink it
  *   DIR/report.html, report.json
@@ -28,7 +28,8 @@ struct campaign_config {
     const char *const *sets; /* KEY=VALUE, after the plan's. */
     size_t set_count;
     const struct plan *plan;
-    const char *command; /* The user's, for the report. */
+    const char *baseline; /* The history of a round whose baseline run is used; NULL: a new one. */
+    const char *command;  /* The user's, for the report. */
     uint64_t seed;
     bool lab;               /* Use network namespaces if the machine allows it. */
     unsigned allowed_skips; /* A set of `enum need`: chaos/judge/verdict.h. */
@@ -42,8 +43,9 @@ struct campaign_config {
 
 struct campaign;
 
-/* Probe the machine, create the folder and the network namespaces, do the baseline run.
- * TN_EUNHEALTHY: the baseline run failed; TN_EINVAL: the job or a setting is invalid; TN_EIO,
+/* Probe the machine, create the folder and the network namespaces, do the baseline run or read that
+ * of another campaign. TN_EUNHEALTHY: the baseline run failed; TN_EINVAL: the job or a setting is
+ * invalid, or `baseline` is of another job; TN_ENOENT: `baseline` does not exist; TN_EIO,
  * TN_ENOSPC. */
 MUST_CHECK enum tn_status campaign_open(const struct campaign_config *config, struct campaign **out,
                                         struct error *error);

@@ -22,6 +22,9 @@ void chaos_options_add(struct options *options, struct chaos_options *given)
                   "Override a key of the job file, even one that the plan sets.");
     options_choice(options, 0, "network", &given->network, networks,
                    "Network of the tasks; default namespaces, if the machine allows it.");
+    options_text(options, "baseline", &given->baseline, "HISTORY",
+                 "Compare with the baseline run of another campaign of the same job, instead of a "
+                 "new one: history.jsonl of one of its rounds.");
     options_flag(options, 0, "keep", &given->keep, "Keep the files of rounds that passed, too.");
     options_flag(options, 'q', "quiet", &given->quiet,
                  "Print only the outcome of each round on stderr.");
@@ -100,6 +103,7 @@ enum tn_status chaos_session_open(struct chaos_session *session, struct error *e
                                            .sets = o->set.items,
                                            .set_count = o->set.count,
                                            .plan = &session->plan,
+                                           .baseline = o->baseline,
                                            .command = session->command,
                                            .seed = seed,
                                            .lab = o->network == NULL ||

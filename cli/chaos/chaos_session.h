@@ -18,6 +18,7 @@ enum { CHAOS_PATH_MAX = 1024, CHAOS_COMMAND_MAX = 2048 };
 
 struct chaos_options {
     const char *dir, *job, *output, *network; /* `output` NULL: no summary on stdout. */
+    const char *baseline;                     /* The history of a round; NULL: a new run. */
     const char *allow_skips;                  /* Names of needs, separated by commas; NULL: none. */
     struct option_texts set;
     struct option_number seed;
@@ -25,8 +26,8 @@ struct chaos_options {
     bool may_be_idle; /* chaos/campaign.h */
 };
 
-/* Add the options that all three commands have: --set, --network, --keep, --quiet. The commands add
- * the others themselves. */
+/* Add the options that all three commands have: --set, --network, --baseline, --keep, --quiet. The
+ * commands add the others themselves. */
 void chaos_options_add(struct options *options, struct chaos_options *given);
 
 struct chaos_totals {

@@ -39,6 +39,10 @@ class Recorded(unittest.TestCase):
     def chaos(self, command, history, name, *options):
         return chaos_in(self.folder / name, command, str(history), *options)
 
+    def shrink(self, history, name, *options):
+        """With the recorded baseline run: test_replay_injects_the_same_faults() does another one."""
+        return self.chaos("shrink", history, name, "--tries", "1", "--baseline", str(self.history), *options)
+
     def test_replay_injects_the_same_faults(self):
         done = self.chaos("replay", self.history, "again", "-o", "json")
         self.assertEqual(done.returncode, 1, done.stderr)
@@ -53,23 +57,40 @@ class Recorded(unittest.TestCase):
         self.assertTrue((self.folder / "again/report.html").exists())
 
     def test_shrink_finds_the_fault_that_matters(self):
-        done = self.chaos("shrink", self.history, "less", "--tries", "1")
+        done = self.shrink(self.history, "less")
         self.assertEqual(done.returncode, 0, done.stderr)
         result = json.loads(done.stdout)
         self.assertEqual([(fault["fault"], fault["selector"]) for fault in result["faults"]],
                          [("kill", "agent")])
         # All faults, none, and the kill alone, which comes first in the round.
         self.assertEqual(result["rounds"], 3)
+        self.assertIn(f"baseline run of {self.history}: 12000 steps", done.stderr)
+        begins = [lines_of(history)[0] for history in (self.history, self.folder / "less/round-0001/history.jsonl")]
+        self.assertEqual(begins[0]["baseline"], begins[1]["baseline"])
+        self.assertFalse((self.folder / "less/baseline/history.jsonl").exists())
 
     def test_shrink_reports_a_round_that_passes(self):
         lines = lines_of(self.history)
         lines[0]["plan"]["recover_within_s"] = 60
         lenient = self.folder / "lenient.jsonl"
         lenient.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        done = self.chaos("shrink", lenient, "passes", "--tries", "1")
+        done = self.shrink(lenient, "passes")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("did not fail again", done.stderr)
         self.assertEqual(done.stdout, "")
+
+    def test_other_baseline_runs_are_refused(self):
+        """Another job has another one, and a file may have none; the folder is free again."""
+        other = self.folder / "none.jsonl"
+        other.write_text('{"t_ms": 0, "kind": "begin"}\n')
+        for history, options, expected in ((self.history, ["--set", "train.steps=50"], "is of another job"),
+                                           (other, [], "does not begin with a baseline run"),
+                                           (self.folder / "missing.jsonl", [], "No such file")):
+            done = self.chaos("replay", self.history, "refused", "--baseline", str(history), *options)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            for text in ("--baseline: ", str(history), expected):
+                self.assertIn(text, done.stderr)
+            self.assertFalse((self.folder / "refused/baseline").exists())
 
     def test_other_files_are_refused(self):
         other = self.folder / "other.jsonl"
