@@ -109,7 +109,7 @@ NEVER_RETURNS static void start(void)
 {
     stack_enter(&running->stack, &home);
     running->body(running->context);
-    stack_leave(&running->stack, &home, true);
+    stack_leave(&running->stack, &home);
     fiber_switch(&running->top, running->caller);
 }
 
@@ -129,7 +129,7 @@ void fiber_enter(struct fiber *fiber)
 {
     assert(running == NULL);
     running = fiber;
-    stack_leave(&home, &fiber->stack, false);
+    stack_leave(&home, &fiber->stack);
     fiber_switch(&fiber->caller, fiber->top);
     stack_enter(&home, &fiber->stack);
     running = NULL;
@@ -139,7 +139,7 @@ void fiber_leave(void)
 {
     struct fiber *self = running;
     assert(self != NULL);
-    stack_leave(&self->stack, &home, false);
+    stack_leave(&self->stack, &home);
     fiber_switch(&self->top, self->caller);
     stack_enter(&self->stack, &home);
 }

@@ -5,7 +5,6 @@
 #ifndef KERNELS_CUDA_FIBER_STACK_H
 #define KERNELS_CUDA_FIBER_STACK_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #if defined(__has_feature)
@@ -47,7 +46,6 @@ STACK_INLINE void stack_begin(struct fiber_stack *stack, const void *top)
 #if defined(FIBER_ADDRESS)
     const size_t unused = (size_t)((const char *)top - (const char *)stack->bottom);
     __asan_unpoison_memory_region(top, stack->size - unused);
-    stack->shadow = NULL;
 #elif defined(FIBER_THREAD)
     if (stack->shadow != NULL) { __tsan_destroy_fiber(stack->shadow); }
     stack->shadow = __tsan_create_fiber(0);
@@ -60,20 +58,20 @@ STACK_INLINE void stack_begin(struct fiber_stack *stack, const void *top)
 #endif
 }
 
-/* Called immediately before the switch. `ends`: `from` is no longer used. */
-STACK_INLINE void stack_leave(struct fiber_stack *from, const struct fiber_stack *to, bool ends)
+/* Called immediately before the switch. AddressSanitizer's frames are kept when a fiber ends, for
+ * the next time: they are megabytes. */
+STACK_INLINE void stack_leave(struct fiber_stack *from, const struct fiber_stack *to)
 {
 #if defined(FIBER_ADDRESS)
-    __sanitizer_start_switch_fiber(ends ? NULL : &from->shadow, to->bottom, to->size);
+    __sanitizer_start_switch_fiber(&from->shadow, to->bottom, to->size);
 #elif defined(FIBER_THREAD)
-    (void)ends;
     if (from->bottom == NULL) { from->shadow = __tsan_get_current_fiber(); }
     __tsan_switch_to_fiber(to->shadow, 0);
 #elif defined(FIBER_MEMORY)
-    (void)from, (void)ends;
+    (void)from;
     __msan_start_switch_fiber(to->bottom, to->size);
 #else
-    (void)from, (void)to, (void)ends;
+    (void)from, (void)to;
 #endif
 }
 
