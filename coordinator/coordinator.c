@@ -15,8 +15,12 @@
 #include "coordinator/coordinator_private.h"
 #include "tanist/status.h"
 
-/* ZooKeeper ends the names of sequential znodes with this many digits. */
-enum { SEQUENCE_DIGITS = 10 };
+enum {
+    SEQUENCE_DIGITS = 10, /* ZooKeeper ends the names of sequential znodes with this many digits. */
+    /* Any client can create a request of any name. One of this length fits into a path, whatever
+     * the name of the cluster: /tanist/CLUSTER/requests/NAME. */
+    REQUEST_NAME_MAX = ZK_PATH_MAX - CLUSTER_NAME_MAX - 32,
+};
 
 void coordinator_finish(struct coordinator *c, int exit_code)
 {
@@ -133,14 +137,15 @@ static void tasks_handle(struct coordinator *c, const struct zk_event *event)
 
 /* ---------------------------------------------------------------- requests */
 
-/* The child whose name ends in the lowest sequence number; NULL: none. */
+/* The child whose name ends in the lowest sequence number; NULL: none. Names that are too long for
+ * a path are ignored: Tanist has not created them. */
 static const char *oldest_request(const struct zk_event *event)
 {
     assert(event->children != NULL || event->child_count == 0);
     const char *first = NULL;
     for (size_t i = 0; i < event->child_count; i++) {
         const char *name = event->children[i];
-        if (strlen(name) < SEQUENCE_DIGITS || strlen(name) + 64 > ZK_PATH_MAX) { continue; }
+        if (strlen(name) < SEQUENCE_DIGITS || strlen(name) > REQUEST_NAME_MAX) { continue; }
         bool before = first == NULL || strcmp(name + strlen(name) - SEQUENCE_DIGITS,
                                               first + strlen(first) - SEQUENCE_DIGITS) < 0;
         if (before) { first = name; }
