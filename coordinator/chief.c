@@ -10,21 +10,17 @@
 
 /* ------------------------------------------------------------------ events */
 
-static void record_members(struct chief *c)
+/* Losses from before the election do not count. The members of an inherited run were recorded by
+ * a former chief. */
+static void record_members(struct chief *c, enum role role, struct chief_peer *peers,
+                           uint32_t count)
 {
     assert(c->elected);
-    for (uint32_t i = 0; i < c->config.ps; i++) {
-        c->ps[i].lost = false;
-        if (c->inherited || !c->ps[i].present) { continue; }
-        chief_note(c, HISTORY_TASK_UP, (struct task){ROLE_PS, i}, c->ps[i].pid, 0, NULL);
+    for (uint32_t i = 0; i < count; i++) {
+        peers[i].lost = false;
+        if (c->inherited || !peers[i].present) { continue; }
+        chief_note(c, HISTORY_TASK_UP, (struct task){role, i}, peers[i].pid, 0, NULL);
     }
-    for (uint32_t i = 0; i < c->config.workers; i++) {
-        c->workers[i].lost = false;
-        if (c->inherited || !c->workers[i].present) { continue; }
-        chief_note(c, HISTORY_TASK_UP, (struct task){ROLE_WORKER, i}, c->workers[i].pid, 0, NULL);
-    }
-    if (c->inherited || !c->evaluator.present) { return; }
-    chief_note(c, HISTORY_TASK_UP, (struct task){ROLE_EVALUATOR, 0}, c->evaluator.pid, 0, NULL);
 }
 
 /* C12: the reports from before the election were kept without the orders to check them by. */
@@ -78,7 +74,9 @@ static void on_elected(struct chief *c, const struct chief_event *event)
     c->rate_step = c->evaluates_step = STEP_NONE;
     chief_note(c, HISTORY_ELECTED, c->config.self, c->config.pid, event->elected.took_ms,
                event->elected.cause);
-    record_members(c);
+    record_members(c, ROLE_PS, c->ps, c->config.ps);
+    record_members(c, ROLE_WORKER, c->workers, c->config.workers);
+    record_members(c, ROLE_EVALUATOR, &c->evaluator, c->config.evaluators);
 }
 
 static void on_member(struct chief *c, const struct chief_event *event)

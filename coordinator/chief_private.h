@@ -16,10 +16,10 @@ struct plan {
     struct run *run; /* &w->run. */
     enum urgency urgency;
     bool balances;     /* Slices may move for speed. */
-    bool clears_lost;  /* Every ps is in order again. */
+    bool clears_lost;  /* The run resumes: losses of holders up to now are handled. */
     uint32_t survived; /* C21: the lost worker whose recovery is recorded, counted from 1; or 0. */
-    bool missed;       /* A ps missed the ordered checkpoint. */
-    bool late;         /* It missed it because the order came too late. */
+    bool missed;       /* A writer cannot save the ordered checkpoint, which is withdrawn. */
+    bool late;         /* A writer had passed the step before it read the order. */
 };
 
 /* chief_plan.c: fills in the write that the known state calls for. */

@@ -209,8 +209,7 @@ void chief_written(struct chief *c, const struct chief_event *event, struct chie
         if (event->written.outcome == CHIEF_WRITE_OK) {
             c->epoch = c->raising;
             c->committed = false;
-        }
-        if (event->written.outcome != CHIEF_WRITE_OK) {
+        } else {
             c->retry_at_ms = c->now_ms + CHIEF_RETRY_MS;
         }
         c->raising = 0;

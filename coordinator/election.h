@@ -11,11 +11,11 @@
  *      still has the version that was read and now holds epoch + 1. When the answer is lost, the
  *      candidate reads /chief again.
  *  E4  On any doubt the candidate lists again; when its own znode is missing, it joins again. It
- * never changes another candidate's znode.
+ *      never changes another candidate's znode.
  *  E5  What another program deleted or damaged is restored: the folder of the candidates, and
- * /chief. Without an epoch in /chief, or with one below what this process knows, the claim is above
- *      that and above the epoch of /run. The fence of a chief is its candidate's znode as well as
- * the version of /chief, which may begin again.
+ *      /chief. If /chief has no epoch, or a lower one than this process knows, the claim is above
+ *      both the known epoch and that of /run. The fence of a chief is its candidate's znode as well
+ *      as the version of /chief: after a deletion of /chief its versions begin again at 0.
  *
  * Threads: the owner's. A step cannot fail.
  */
@@ -123,8 +123,8 @@ struct election {
     uint64_t op; /* The request in flight; other answers are stale. */
     uint64_t retry_at_ms;
     bool doubt; /* A change arrived while listing or watching: list once more. */
-    bool absent, damaged,
-        denied; /* /chief does not exist, is unreadable; its ACL forbids a change. */
+    /* /chief does not exist; its contents are unreadable; its ACL forbids a change. */
+    bool absent, damaged, denied;
 };
 
 void election_init(struct election *e, uint64_t incarnation);
