@@ -4,8 +4,9 @@
  *
  *   DIR/job.json            the job, with the settings of the plan and of the user
  *   DIR/networks.json       the network namespaces, if there are any
- *   DIR/baseline/           the baseline run: history.jsonl; empty if that of another campaign is
- * used DIR/round-0001/         history.jsonl; of a round that failed also run/ (logs, checkpoints,
+ *   DIR/baseline/           the baseline run: history.jsonl; nothing if that of another campaign is
+ *                           used
+ *   DIR/round-0001/         history.jsonl; of a round that failed also run/ (logs, checkpoints,
  *                           ZooKeeper), run.log, scratch/, what the checker saw (orders.txt,
  *                           znodes.txt) and REPEAT, the commands that repeat and shrink it
  *   DIR/report.html, report.json
