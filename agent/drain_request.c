@@ -27,6 +27,11 @@ uint32_t drain_request_handle(struct drain_request *drain, const struct zk_event
         log_warn("request to drain ignored: %s", error.text);
         return 0;
     }
+    if (request.kind != REQUEST_DRAIN) {
+        log_warn("request ignored: %s: its kind is \"%s\", expected \"drain\"", drain->watch.path,
+                 request_kind_name(request.kind));
+        return 0;
+    }
     const struct zk_write accept = {
         .kind = ZK_DELETE, .path = drain->watch.path, .version = event->stat.version};
     zk->write(zk->ctx, ++drain->next_op, &accept, 1);

@@ -72,6 +72,7 @@ enum tn_status log_pipe_open(const char *path, uint64_t limit, struct log_pipe *
         return TN_OK;
     }
     log_file_close(&pipe->file);
+    pthread_mutex_destroy(&pipe->lock);
     free(pipe);
     return status;
 }

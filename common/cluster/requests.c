@@ -189,6 +189,9 @@ enum tn_status request_kill(struct zk_sync *sync, const char *cluster, const str
     const bool created = status == TN_OK;
     status = zk_sync_write(sync, &withdraw, 1, error);
     if (created && status == TN_ENOENT) { return TN_OK; /* Taken at the last moment. */ }
+    if (status != TN_OK && status != TN_ENOENT) {
+        return error_context(error, "%s may still be killed: the request was not withdrawn", task);
+    }
     return error_set(error, TN_EUNHEALTHY,
                      "no agent that allows faults runs %s: start its agent with --allow-chaos",
                      task);

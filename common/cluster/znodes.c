@@ -382,15 +382,25 @@ static json_t *open_object(const void *data, size_t size, struct error *error)
     return NULL;
 }
 
+/* `*object` is what was read, also after an error; the caller releases it. */
+static enum tn_status read_object(const struct json_table *table, const char *what,
+                                  const void *data, size_t size, void *out, json_t **object,
+                                  struct error *error)
+{
+    assert(data != NULL || size == 0);
+    *object = open_object(data, size, error);
+    enum tn_status status =
+        *object != NULL ? json_codec_read(table, *object, "", out, error) : TN_ECORRUPT;
+    if (status != TN_OK) { error_context(error, "%s", what); }
+    if (status != TN_OK && error != NULL) { utf8_plain(error->text); /* It may quote the znode. */ }
+    return status;
+}
+
 static enum tn_status decode(const struct json_table *table, const char *what, const void *data,
                              size_t size, void *out, struct error *error)
 {
-    assert(data != NULL || size == 0);
-    json_t *object = open_object(data, size, error);
-    enum tn_status status =
-        object != NULL ? json_codec_read(table, object, "", out, error) : TN_ECORRUPT;
-    if (status != TN_OK) { error_context(error, "%s", what); }
-    if (status != TN_OK && error != NULL) { utf8_plain(error->text); /* It may quote the znode. */ }
+    json_t *object;
+    const enum tn_status status = read_object(table, what, data, size, out, &object, error);
     json_decref(object);
     return status;
 }
@@ -436,12 +446,10 @@ char *spec_encode(const struct spec *spec)
 
 enum tn_status spec_decode(const void *data, size_t size, struct spec *out, struct error *error)
 {
-    assert(data != NULL || size == 0);
+    json_t *object;
     *out = (struct spec){0};
-    json_t *object = open_object(data, size, error);
-    enum tn_status status =
-        object != NULL ? json_codec_read(&spec_table, object, "", out, error) : TN_ECORRUPT;
-    if (status != TN_OK) { error_context(error, "/spec"); }
+    const enum tn_status status =
+        read_object(&spec_table, "/spec", data, size, out, &object, error);
     const json_t *job = json_object_get(object, "job");
     if (status == TN_OK && job != NULL) {
         out->job_json = json_dumps(job, JSON_COMPACT | JSON_ENCODE_ANY);

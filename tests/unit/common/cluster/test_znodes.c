@@ -240,6 +240,18 @@ static void spec_carries_the_job(void **state)
     free(json);
 }
 
+/* An error quotes what it cannot read, without characters that control a terminal. */
+static void spec_errors_are_plain(void **state)
+{
+    (void)state;
+    static const char damaged[] = "{\"version\": 1, \x1b[2J}";
+    struct spec out;
+    struct error error;
+    assert_int_equal(spec_decode(damaged, strlen(damaged), &out, &error), TN_ECORRUPT);
+    assert_non_null(strstr(error.text, "/spec: not JSON"));
+    assert_null(strchr(error.text, '\x1b'));
+}
+
 /* Paths are formatted, and names that would break them are refused. */
 static void paths_are_formatted(void **state)
 {
@@ -266,7 +278,7 @@ int main(void)
         cmocka_unit_test(wrong_texts_are_refused), cmocka_unit_test(records_come_back),
         cmocka_unit_test(kill_request_comes_back), cmocka_unit_test(history_comes_back),
         cmocka_unit_test(assignment_comes_back),   cmocka_unit_test(spec_carries_the_job),
-        cmocka_unit_test(paths_are_formatted),
+        cmocka_unit_test(spec_errors_are_plain),   cmocka_unit_test(paths_are_formatted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
