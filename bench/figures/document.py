@@ -46,7 +46,7 @@ MEANINGS = (
     ("checkpoint_1GiB_load", "Loading a shard of a checkpoint, which checks all its digests, over read() of the same file to the same memory "
      "on one thread. Both read from the disk: before each, the file is dropped from the page cache. `cached_ratio` is the same with the "
      "file in the cache."),
-    ("checkpoint_", "Steps/s while checkpoints are written, over steps/s without. 1: checkpoints cost nothing. The line below it, if it is there, "
+    ("checkpoint_", "Steps/s while checkpoints are written, over steps/s without. 1: checkpoints cost nothing. Where there is a line below it, that "
      "compares with steps/s without checkpoints while another program copies as many bytes of memory to the same disk, with idle priority."),
     ("ps_restart_warm_", "From SIGKILL of a ps to the end of the second step, the first that needs the ps again. Its agent has kept its memory, so nothing is "
      "loaded and no step is computed again. The limit is two steps without a failure."),

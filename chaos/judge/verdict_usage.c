@@ -246,7 +246,7 @@ static const struct component_use *find_unseen(struct uses *uses)
     return NULL;
 }
 
-/* Of one kind of use. */
+/* The largest samples of one kind. */
 static json_t *most_of_roles(const json_t *history, const struct usage *usage)
 {
     json_t *most = json_object();

@@ -382,7 +382,7 @@ static json_t *open_object(const void *data, size_t size, struct error *error)
     return NULL;
 }
 
-/* `*object` is what was read, also after an error; the caller releases it. */
+/* `*object` is the JSON, also after an error, and belongs to the caller; NULL: it is not JSON. */
 static enum tn_status read_object(const struct json_table *table, const char *what,
                                   const void *data, size_t size, void *out, json_t **object,
                                   struct error *error)

@@ -69,7 +69,7 @@ static void resources_allows_the_memory_of_the_baseline_run(void **state)
     assert_check(use(history), "memory", "-82 MiB");
 }
 
-/* A first process that was killed before it had started all its threads is no measure. */
+/* A first process that was killed before it had started all its threads is not a measure. */
 static void resources_allows_the_threads_of_the_baseline_run(void **state)
 {
     (void)state;
