@@ -155,7 +155,7 @@ struct supervised {
     uint64_t started_ms, restart_at_ms;
     uint32_t delay_ms;     /* Before the next restart; 0: none. */
     uint32_t faults;       /* In a row. */
-    bool device_failed;    /* S3: since the last long run. */
+    bool device_in_doubt;  /* S3: since the last long run. */
     uint32_t starts;       /* Since the last change of the job. */
     int exit_code, signal; /* The last end. */
 };

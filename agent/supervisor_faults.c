@@ -15,7 +15,7 @@ bool supervised_is_permanent(const struct supervised *child)
 {
     assert(!supervised_runs(child));
     if (child->kind != CHILD_NODE || child->signal != 0) { return false; }
-    if (child->exit_code == TN_EXIT_INVALID_INPUT) { return !child->device_failed; }
+    if (child->exit_code == TN_EXIT_INVALID_INPUT) { return !child->device_in_doubt; }
     return child->exit_code == TN_EXIT_ARGUMENTS || child->exit_code == TN_EXIT_TASK_TAKEN;
 }
 
@@ -51,10 +51,11 @@ bool supervised_count_end(struct supervised *child, uint64_t now_ms)
     bool is_short = life_ms < SUPERVISOR_SHORT_LIFE_MS;
     if (life_ms >= SUPERVISOR_LONG_LIFE_MS) {
         child->faults = child->delay_ms = 0;
-        child->device_failed = false;
+        child->device_in_doubt = false;
     }
-    if (child->signal == 0 && child->exit_code == TN_EXIT_DEVICE_FAILED) {
-        child->device_failed = true;
+    /* A process that is killed cannot report that its GPU failed. */
+    if (child->signal != 0 || child->exit_code == TN_EXIT_DEVICE_FAILED) {
+        child->device_in_doubt = true;
     }
     if (life_ms < SUPERVISOR_LONG_LIFE_MS && is_fault(child)) { child->faults++; }
     child->restart_at_ms = now_ms + child->delay_ms;

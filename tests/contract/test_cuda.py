@@ -9,9 +9,10 @@ TANIST_LIBRARIES: a folder of libraries that the program itself needs.
 
 import json
 import os
+import signal
 import unittest
 
-from case import LONG, QUICK, ROOT, Cli, patience
+from case import LONG, QUICK, ROOT, Cli, patience, pids
 
 EMULATED = os.environ.get("TANIST_EMULATED_DRIVER", str(ROOT / "build/emulated-gpu"))
 REAL = os.environ.get("TANIST_REAL_GPU") == "1"
@@ -391,6 +392,20 @@ class Failures(Cuda):
         run = self.begin_cuda(TANIST_EMULATED_GPU_GONE=str(path))
         path.touch()
         self.wait_line(run, "exit code 14")
+        self.wait_line(run, "exit code 3")
+        path.unlink()
+        self.end_as_local(run)
+
+    def test_gpu_may_disappear_while_its_worker_is_killed(self):
+        """The killed process cannot report it; the next one does not find the GPU, and the job continues when it is back."""
+        path = self.folder / "gone"
+        run = self.begin_cuda(TANIST_EMULATED_GPU_GONE=str(path))
+        workers = [pid for name, pid in pids(self.live_status()).items() if name.startswith("worker:")]
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        path.touch()
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
         self.wait_line(run, "exit code 3")
         path.unlink()
         self.end_as_local(run)
