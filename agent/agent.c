@@ -433,6 +433,7 @@ static enum tn_status open_agent(struct agent *agent, struct error *error)
     children_kinds(&agent->children, kinds);
     supervisor_init(&agent->supervisor, kinds, agent->children.count);
     agent->supervisor.spares = agent->config->many_hosts;
+    agent->supervisor.gpus = job_has_gpus(agent->config->job) || job_ps_has_gpu(agent->config->job);
     for (uint32_t i = 0; i < agent->children.count; i++) {
         if (kinds[i] != CHILD_NODE) { continue; }
         supervisor_set_stage(&agent->supervisor, i, agent->children.list[i].task.role);

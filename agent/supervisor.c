@@ -326,7 +326,7 @@ static void ended(struct supervisor *supervisor, const struct supervisor_event *
     if (!supervised_runs(child)) { return; }
     child->exit_code = event->exit_code;
     child->signal = event->signal;
-    bool looping = supervised_count_end(child, event->now_ms);
+    bool looping = supervised_count_end(child, event->now_ms, supervisor->gpus);
     if (child->kind == CHILD_NODE && child->state == CHILD_ALIVE) {
         supervisor_act(out, DO_REAP_NODE, event->child, VERDICT_NONE);
     }

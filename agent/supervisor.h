@@ -171,6 +171,7 @@ struct supervisor {
     uint64_t phase_ms; /* When it began. */
     bool started;      /* START_NODES was given. */
     bool spares;       /* Set by the owner: tasks have other hosts, and this one may be a spare. */
+    bool gpus;         /* Set by the owner: nodes of the job use GPUs. */
     enum drain_stage stage; /* DRAINING. */
     uint64_t drain_until_ms;
     bool changes;    /* S14: this drain is for a change. */

@@ -43,7 +43,7 @@ static bool is_fault(const struct supervised *child)
 }
 
 /* S1, S2: sets when the child may restart; returns whether it is in a crash loop. */
-bool supervised_count_end(struct supervised *child, uint64_t now_ms)
+bool supervised_count_end(struct supervised *child, uint64_t now_ms, bool gpus)
 {
     assert(supervised_runs(child));
     assert(child->state != CHILD_ALIVE || child->started_ms <= now_ms);
@@ -54,7 +54,7 @@ bool supervised_count_end(struct supervised *child, uint64_t now_ms)
         child->device_in_doubt = false;
     }
     /* A process that is killed cannot report that its GPU failed. */
-    if (child->signal != 0 || child->exit_code == TN_EXIT_DEVICE_FAILED) {
+    if (child->signal != 0 ? gpus : child->exit_code == TN_EXIT_DEVICE_FAILED) {
         child->device_in_doubt = true;
     }
     if (life_ms < SUPERVISOR_LONG_LIFE_MS && is_fault(child)) { child->faults++; }

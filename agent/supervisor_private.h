@@ -14,8 +14,9 @@ bool supervised_runs(const struct supervised *child);
 /* S3: whether the child ended with an exit code that a restart cannot repair. */
 bool supervised_is_permanent(const struct supervised *child);
 
-/* S1, S2: count an end. Sets when the child may restart; returns whether it is in a crash loop. */
-bool supervised_count_end(struct supervised *child, uint64_t now_ms);
+/* S1, S2: count an end. `gpus`: the job uses GPUs (S3). Sets when the child may restart; returns
+ * whether it is in a crash loop. */
+bool supervised_count_end(struct supervised *child, uint64_t now_ms, bool gpus);
 
 /* Add an action. */
 void supervisor_act(struct supervisor_actions *out, enum supervisor_action_type type,

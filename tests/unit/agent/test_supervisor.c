@@ -119,11 +119,24 @@ static void killed_node_whose_gpu_has_gone_is_restarted(void **state)
 {
     (void)state;
     uint64_t now_ms = 3000 + SUPERVISOR_LONG_LIFE_MS;
+    supervisor.gpus = true;
     assert_string_equal(killed(1, now_ms), "reap 1, spawn 1");
     spawned(1, now_ms);
     now_ms += SUPERVISOR_SHORT_LIFE_MS;
     assert_string_equal(exited(1, now_ms, TN_EXIT_INVALID_INPUT), "reap 1, spawn 1");
     assert_int_equal(supervisor.children[1].faults, 1);
+}
+
+/* S3: without GPUs, its input is invalid. */
+static void killed_node_whose_input_is_invalid_is_not_restarted(void **state)
+{
+    (void)state;
+    const uint64_t now_ms = 3000 + SUPERVISOR_LONG_LIFE_MS;
+    assert_string_equal(killed(1, now_ms), "reap 1, spawn 1");
+    spawned(1, now_ms);
+    assert_string_equal(exited(1, now_ms + SUPERVISOR_SHORT_LIFE_MS, TN_EXIT_INVALID_INPUT),
+                        "reap 1, fail 1, terminate 2");
+    assert_int_equal(actions.list[1].verdict, VERDICT_PERMANENT);
 }
 
 static void missing_gpu_after_a_long_run_is_invalid_input(void **state)
@@ -443,6 +456,7 @@ int main(void)
         cmocka_unit_test_setup(permanent_exit_code_fails_the_job, setup),
         cmocka_unit_test_setup(node_whose_gpu_has_gone_is_restarted, setup),
         cmocka_unit_test_setup(killed_node_whose_gpu_has_gone_is_restarted, setup),
+        cmocka_unit_test_setup(killed_node_whose_input_is_invalid_is_not_restarted, setup),
         cmocka_unit_test_setup(missing_gpu_after_a_long_run_is_invalid_input, setup),
         cmocka_unit_test_setup(node_of_a_held_task_waits_as_a_spare, setup),
         cmocka_unit_test_setup(spare_is_not_in_a_crash_loop, setup),
