@@ -227,21 +227,6 @@ static bool is_behind(void *ctx)
     return inbox_is_behind(((struct side *)ctx)->inbox);
 }
 
-static bool poll_transport(void *ctx)
-{
-    return transport_poll(ctx);
-}
-
-static bool is_polled_fast(void *ctx)
-{
-    return transport_polls_memory(ctx);
-}
-
-static void prepare_sleep(void *ctx)
-{
-    transport_prepare_sleep(ctx);
-}
-
 static void open_side(struct side *side, const char *listen, bool lanes)
 {
     side->pool = buffer_pool_create(0);
@@ -263,13 +248,7 @@ static void open_side(struct side *side, const char *listen, bool lanes)
     struct error error;
     measure_require(transport_open(&config, &side->transport, &error), &error);
     side->port = transport_port_of(side->transport);
-    struct doorbell *doorbell = transport_doorbell(side->transport);
-    if (doorbell == NULL) { return; }
-    inbox_poll(side->inbox, &(struct inbox_source){.ctx = side->transport,
-                                                   .doorbell = doorbell,
-                                                   .poll = poll_transport,
-                                                   .is_fast = is_polled_fast,
-                                                   .prepare_sleep = prepare_sleep});
+    inbox_poll_transport(side->inbox, side->transport);
 }
 
 static void open_pair(struct pair *pair)

@@ -155,6 +155,32 @@ void inbox_poll(struct inbox *inbox, const struct inbox_source *source)
     set_source(inbox, source);
 }
 
+static bool poll_transport(void *ctx)
+{
+    return transport_poll(ctx);
+}
+
+static bool is_polled_fast(void *ctx)
+{
+    return transport_polls_memory(ctx);
+}
+
+static void prepare_sleep(void *ctx)
+{
+    transport_prepare_sleep(ctx);
+}
+
+void inbox_poll_transport(struct inbox *inbox, struct transport *transport)
+{
+    struct doorbell *doorbell = transport_doorbell(transport);
+    if (doorbell == NULL) { return; }
+    inbox_poll(inbox, &(struct inbox_source){.ctx = transport,
+                                             .doorbell = doorbell,
+                                             .poll = poll_transport,
+                                             .is_fast = is_polled_fast,
+                                             .prepare_sleep = prepare_sleep});
+}
+
 void inbox_poll_end(struct inbox *inbox)
 {
     set_source(inbox, &(struct inbox_source){.doorbell = &inbox->own});

@@ -59,6 +59,8 @@ struct inbox_source {
 
 /* From now on inbox_take() also polls `source`. */
 void inbox_poll(struct inbox *inbox, const struct inbox_source *source);
+/* The same for a transport that its owner polls; nothing if it need not be polled. */
+void inbox_poll_transport(struct inbox *inbox, struct transport *transport);
 /* No longer, and the source is not used once it has returned. Not while another thread takes. */
 void inbox_poll_end(struct inbox *inbox);
 

@@ -36,21 +36,6 @@ static bool is_behind(void *ctx)
     return inbox_is_behind(runtime->inbox);
 }
 
-static bool poll_transport(void *ctx)
-{
-    return transport_poll(ctx);
-}
-
-static bool is_polled_fast(void *ctx)
-{
-    return transport_polls_memory(ctx);
-}
-
-static void prepare_sleep(void *ctx)
-{
-    transport_prepare_sleep(ctx);
-}
-
 /* Processor time: nodes that share a processor slow each other down by turns, and moving slices
  * between them would gain nothing. */
 static uint64_t read_stopwatch(void *ctx, uint64_t slices)
@@ -84,14 +69,7 @@ static enum tn_status open_transport(struct runtime *runtime, const struct runti
     enum tn_status status = transport_open(&transport, &runtime->transport, error);
     if (status != TN_OK) { return status; }
     runtime->ports.transport = transport_port_of(runtime->transport);
-    struct doorbell *doorbell = transport_doorbell(runtime->transport);
-    if (doorbell != NULL) {
-        inbox_poll(runtime->inbox, &(struct inbox_source){.ctx = runtime->transport,
-                                                          .doorbell = doorbell,
-                                                          .poll = poll_transport,
-                                                          .is_fast = is_polled_fast,
-                                                          .prepare_sleep = prepare_sleep});
-    }
+    inbox_poll_transport(runtime->inbox, runtime->transport);
     return TN_OK;
 }
 
