@@ -281,6 +281,7 @@ static void order(struct ps_step *s, const struct run *run, struct ps_actions *o
     s->save_checkpoint = run->save_checkpoint;
     s->save_step = run->save_step;
     s->until = run_limit(run);
+    s->end = run->until;
     s->gate = run->gate;
     s->evaluate_step = run->evaluate_step;
     s->save_due = run->save_due;

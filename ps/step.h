@@ -46,8 +46,9 @@
  * at or above the step of an ordered checkpoint that some slice has not reached: this way a
  * checkpoint contains the same contributions on every ps. Pushes are not answered. A pull of step w
  * is answered when no push of its connection below w is parked and w is at most `max_staleness`
- * ahead; if w is `until` or more, only when all contributions below `until` are applied, and if the
- * worker follows a newer order, only when this ps follows it, too: `until` may be higher there.
+ * ahead; if w is `until` or more, only when all contributions below `until` are applied, and so
+ * with the end of training, which a gate can be below; and if the worker follows a newer order,
+ * only when this ps follows it, too: `until` may be higher there.
  *
  * Threads: the owner's. Nothing fails: capacities are those of the transport and of the slices.
  */
@@ -240,7 +241,8 @@ struct ps_step {
     bool recovered;           /* The generation is one of a previous process. */
     uint64_t epoch, revision; /* The last order. */
     uint64_t save_checkpoint, save_step;
-    uint64_t until, gate;  /* In the last order. */
+    uint64_t end, gate;    /* In the last order. */
+    uint64_t until;        /* The lower one of both. */
     uint64_t save_handled; /* Newest checkpoint whose save was begun or missed. */
     uint64_t interrupted;  /* The checkpoint that a former process was saving; 0: none. */
     uint32_t saves;        /* The number of entries of `saving`. */

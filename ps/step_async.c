@@ -194,6 +194,13 @@ static void applied(struct ps_step *s, struct ps_actions *out)
     set_step(s);
 }
 
+/* At the end of training all contributions must be applied, because the last values are evaluated;
+ * also while a gate below the end, beyond which some slices may be, has another limit. */
+static bool lacks_contributions(const struct ps_step *s, uint64_t wanted)
+{
+    return (wanted >= s->until && s->step < s->until) || (wanted >= s->end && s->step < s->end);
+}
+
 /* Whether the worker waits by an order that this ps has not read yet. */
 static bool follows_newer_order(const struct ps_step *s, const struct ps_peer *peer)
 {
@@ -207,8 +214,7 @@ static void answer_pulls(struct ps_step *s, struct ps_actions *out)
     for (uint32_t i = 0; i < s->peer_count; i++) {
         struct ps_peer *peer = &s->peers[i];
         if (peer->wanted == 0 || too_far_ahead(s, peer->wanted)) { continue; }
-        /* At the end of training, and before an evaluation, all contributions must be applied. */
-        if (peer->wanted >= s->until && s->step < s->until) { continue; }
+        if (lacks_contributions(s, peer->wanted)) { continue; }
         if ((peer->wanted > s->until || peer->last) && follows_newer_order(s, peer)) { continue; }
         if (has_parked(s, peer->conn, peer->wanted)) { continue; }
         ps_answer(s, out, peer->conn, peer->round, peer->wanted, VALUES_CURRENT);

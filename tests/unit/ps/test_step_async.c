@@ -187,6 +187,29 @@ static void test_pull_of_the_last_step_waits_for_all_slices(void **state)
     assert_int_equal(number_of(PS_DO_ANSWER), 1);
 }
 
+/* The gate of a drain was ordered after the worker had pulled the end: its values are evaluated. */
+static void test_pull_of_the_end_waits_although_the_gate_is_reached(void **state)
+{
+    (void)state;
+    serve(STALENESS_FREE, 0, NULL);
+    push_applied(1, 0, 0);
+    push_applied(1, 1, 0);
+    push_applied(1, 2, 0);
+    struct run run = {.phase = RUN_RUNNING, .generation = 1, .until = 3, .revision = 1};
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    push_applied(2, 0, 1);
+    push_applied(2, 1, 1);
+    assert_false(pull(1, 3));
+    run.gate = 1, run.revision = 2;
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    assert_int_equal(number_of(PS_DO_ANSWER), 0);
+    run.gate = 0, run.revision = 3;
+    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    assert_int_equal(number_of(PS_DO_ANSWER), 0);
+    push_applied(2, 2, 1);
+    assert_int_equal(number_of(PS_DO_ANSWER), 1);
+}
+
 /* Follows an order that ends at `until`, and takes a pull of the next step by order 3. */
 static bool pull_beyond(uint64_t revision, uint64_t until)
 {
@@ -415,6 +438,7 @@ int main(void)
         cmocka_unit_test(test_parked_push_is_not_replaced),
         cmocka_unit_test(test_push_above_the_clock_is_refused),
         cmocka_unit_test(test_pull_of_the_last_step_waits_for_all_slices),
+        cmocka_unit_test(test_pull_of_the_end_waits_although_the_gate_is_reached),
         cmocka_unit_test(test_pull_by_a_newer_order_waits_for_it),
         cmocka_unit_test(test_pull_by_an_older_order_is_answered_at_the_end),
         cmocka_unit_test(test_push_beyond_the_end_waits),
