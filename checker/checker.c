@@ -368,6 +368,7 @@ static void on_order(struct checker *checker, const struct zk_change *change)
     checker->has_run = true;
     if (sees_disks(checker)) { checker_check_kept(checker); }
     on_evaluation(checker, &run.evaluation, restored);
+    if (restored) { checker_restore_results(checker, &run); }
     if (run.phase == RUN_DONE) { check_end(checker, &run); }
     if (run.phase == RUN_FAILED) { check_failure(checker, &run); }
 }

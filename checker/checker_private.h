@@ -13,8 +13,9 @@ void checker_check_restore(const struct checker *checker, const struct run *run)
 void checker_check_kept(const struct checker *checker);
 
 /* checker_results.c: I17. A result of the evaluator is in the history; the evaluation in `run`, a
- * new /run, is checked. */
+ * new /run, is checked; a chief restored /run from what it had read last. */
 void checker_on_result(struct checker *checker, const struct history_entry *entry);
+void checker_restore_results(struct checker *checker, const struct run *run);
 void checker_check_result(const struct checker *checker, const struct run *run);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "checker/checker_private.h"
+#include "common/base/minmax.h"
 #include "common/job/strategy.h"
 
 /* The step of a committed checkpoint; STEP_NONE: its manifest no longer exists. */
@@ -41,6 +42,13 @@ void checker_on_result(struct checker *checker, const struct history_entry *entr
     }
     checker->evaluated_id = id;
     checker->evaluated++;
+}
+
+/* Checkpoints that were evaluated since the restorer of /run had read it last are evaluated again.
+ */
+void checker_restore_results(struct checker *checker, const struct run *run)
+{
+    checker->evaluated_id = u64_min(checker->evaluated_id, run->evaluated_checkpoint);
 }
 
 void checker_check_result(const struct checker *checker, const struct run *run)
