@@ -354,10 +354,7 @@ static void run_timers(struct membership *m)
     znode_watch_tick(&m->self_watch, zk, &m->next_op, m->now_ms);
     znode_watch_tick(&m->chief_watch, zk, &m->next_op, m->now_ms);
     znode_watch_tick(&m->run_watch, zk, &m->next_op, m->now_ms);
-    if (m->session != 0 && m->register_op == 0 && m->register_retry_ms != 0 &&
-        m->now_ms >= m->register_retry_ms && !m->registered) {
-        register_send(m);
-    }
+    register_retry(m);
     drive_link(m);
     log_waiting(m);
     log_problem(m);
@@ -389,7 +386,7 @@ uint64_t membership_deadline_ms(const struct membership *m)
     first = u64_min(first, znode_watch_deadline_ms(&m->run_watch));
     first = u64_min(first, report_due_ms(m));
     if (wants_link(m) && m->link.v == 0) { first = u64_min(first, m->redial_at_ms); }
-    if (m->register_op == 0 && m->register_retry_ms != 0 && !m->registered) {
+    if (m->register_op == 0 && m->register_retry_ms != 0) {
         first = u64_min(first, m->register_retry_ms);
     }
     if (m->taken_since_ms != 0 && !m->taken_rechecked && !m->registered && m->zk_connected) {

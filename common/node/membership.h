@@ -59,7 +59,8 @@ struct membership {
     const struct node_ports *ports;
     uint64_t next_op;
     struct znode_watch self_watch, chief_watch, run_watch;
-    uint64_t register_op;
+    uint64_t register_op;    /* A write of the registration in progress; 0: none. */
+    bool replaces;           /* It deletes and creates the znode. */
     uint64_t taken_since_ms; /* Since when another process holds our task; 0: none does. */
     bool taken_rechecked;    /* The grace period has ended; a last read is under way. */
     uint64_t register_retry_ms;

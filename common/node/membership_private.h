@@ -20,5 +20,7 @@ unsigned register_read(struct membership *m, const struct zk_event *event);
 unsigned register_absent(struct membership *m);
 void register_check_taken(struct membership *m);
 void register_rewrite(struct membership *m);
+/* Repeat a write that was refused, once it is due. */
+void register_retry(struct membership *m);
 
 #endif

@@ -41,8 +41,7 @@ void register_send(struct membership *m)
     m->ports->zk.write(m->ports->zk.ctx, m->register_op, &create, 1);
 }
 
-/* R10: the registration is kept as the node wrote it. The answer is not awaited: the watch shows
- * the result. */
+/* R10: the registration is kept as the node wrote it. */
 void register_rewrite(struct membership *m)
 {
     char text[ZNODE_JSON_MAX];
@@ -52,7 +51,42 @@ void register_rewrite(struct membership *m)
                                  .size = encode_self(m, text),
                                  .data = text,
                                  .version = ZK_ANY_VERSION};
-    m->ports->zk.write(m->ports->zk.ctx, membership_next_op(m), &set, 1);
+    m->register_op = membership_next_op(m);
+    m->register_retry_ms = UINT64_MAX;
+    m->replaces = false;
+    m->ports->zk.write(m->ports->zk.ctx, m->register_op, &set, 1);
+}
+
+/* An ACL on the znode forbids to write it, not to replace it. */
+static void replace(struct membership *m)
+{
+    char text[ZNODE_JSON_MAX];
+    const struct zk_write writes[] = {
+        {.kind = ZK_DELETE, .path = m->self_watch.path, .version = ZK_ANY_VERSION},
+        {.kind = ZK_CREATE,
+         .path = m->self_watch.path,
+         .size = encode_self(m, text),
+         .data = text,
+         .flags = ZK_EPHEMERAL},
+    };
+    m->register_op = membership_next_op(m);
+    m->replaces = true;
+    m->ports->zk.write(m->ports->zk.ctx, m->register_op, writes, 2);
+}
+
+/* If neither is permitted, the znode is read again later, and then written if it is not right. */
+static void rewrite_answered(struct membership *m, const struct zk_event *event)
+{
+    assert(m->registered);
+    if (event->outcome != ZK_REFUSED) {
+        znode_watch_refresh(&m->self_watch, &m->ports->zk, &m->next_op);
+        return;
+    }
+    if (event->reason == ZK_REASON_NO_AUTH && !m->replaces) {
+        replace(m);
+        return;
+    }
+    m->register_retry_ms = m->now_ms + REGISTER_RETRY_MS;
 }
 
 /* R10: another program may have deleted /members. ZooKeeper refuses this write while the znode of
@@ -78,6 +112,10 @@ void register_answered(struct membership *m, const struct zk_event *event)
 {
     assert(m->register_op != 0);
     m->register_op = 0;
+    if (m->registered) {
+        rewrite_answered(m, event);
+        return;
+    }
     if (event->outcome == ZK_REFUSED && event->reason != ZK_REASON_NODE_EXISTS) {
         membership_set_why(m, "%s to be created: %s", m->self_watch.path,
                            event->reason == ZK_REASON_NO_NODE   ? "the cluster is not set up yet"
@@ -109,6 +147,20 @@ static void clear_taken(struct membership *m)
     m->taken_rechecked = false;
 }
 
+void register_retry(struct membership *m)
+{
+    if (m->session == 0 || m->register_op != 0 || m->register_retry_ms == 0 ||
+        m->now_ms < m->register_retry_ms) {
+        return;
+    }
+    if (!m->registered) {
+        register_send(m);
+        return;
+    }
+    m->register_retry_ms = UINT64_MAX;
+    znode_watch_refresh(&m->self_watch, &m->ports->zk, &m->next_op);
+}
+
 unsigned register_read(struct membership *m, const struct zk_event *event)
 {
     assert(m->session != 0);
@@ -123,7 +175,7 @@ unsigned register_read(struct membership *m, const struct zk_event *event)
     clear_taken(m);
     const bool first = !m->registered;
     m->registered = true;
-    if (!is_as_written(m, event)) { register_rewrite(m); }
+    if (m->register_op == 0 && !is_as_written(m, event)) { register_rewrite(m); }
     if (!first) { return 0; }
     m->why[0] = '\0';
     membership_follow_run(m);

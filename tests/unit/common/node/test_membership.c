@@ -214,6 +214,53 @@ static void lost_session_ends_the_node(void **state)
     assert_true(membership_deadline_ms(&m) == UINT64_MAX);
 }
 
+/* Another program writes to the registration. */
+static void damage(void)
+{
+    show_zk((struct zk_event){.type = ZK_CHANGED, .path = m.self_watch.path});
+    answer_read("/members/ps-1", "garbage", 5, 1);
+}
+
+/* R10: the registration of a node whose znode another program has changed is written again. */
+static void damaged_registration_is_written_again(void **state)
+{
+    (void)state;
+    registered();
+    damage();
+    struct fake_request *set = fake_last(&fake, 'w', "/members/ps-1");
+    assert_int_equal(set->count, 1);
+    assert_int_equal(set->writes[0].kind, ZK_SET);
+    answer_write("/members/ps-1", ZK_OK, ZK_REASON_NONE);
+    answer_read("/members/ps-1", set->writes[0].data, 5, 2);
+    assert_ptr_equal(fake_last(&fake, 'w', "/members/ps-1"), set);
+    assert_int_equal(m.exit_code, 0);
+}
+
+/* An ACL forbids to write the znode, and for some time also to replace it. */
+static void read_only_registration_is_replaced(void **state)
+{
+    (void)state;
+    registered();
+    damage();
+    answer_write("/members/ps-1", ZK_REFUSED, ZK_REASON_NO_AUTH);
+    const struct fake_request *denied = fake_last(&fake, 'w', "/members/ps-1");
+    assert_int_equal(denied->count, 2);
+    assert_int_equal(denied->writes[0].kind, ZK_DELETE);
+    assert_int_equal(denied->writes[1].kind, ZK_CREATE);
+    assert_int_equal(denied->writes[1].flags, ZK_EPHEMERAL);
+    answer_write("/members/ps-1", ZK_REFUSED, ZK_REASON_NO_AUTH);
+    tick(now + REGISTER_RETRY_MS);
+    answer_read("/members/ps-1", "garbage", 5, 1);
+    answer_write("/members/ps-1", ZK_REFUSED, ZK_REASON_NO_AUTH);
+    const struct fake_request *replaced = fake_last(&fake, 'w', "/members/ps-1");
+    assert_ptr_not_equal(replaced, denied);
+    assert_int_equal(replaced->count, 2);
+    answer_write("/members/ps-1", ZK_OK, ZK_REASON_NONE);
+    answer_read("/members/ps-1", replaced->writes[1].data, 5, 0);
+    assert_int_equal(m.exit_code, 0);
+    assert_true(m.registered);
+}
+
 /* /run is followed; an unreadable one is ignored. */
 static void run_is_followed(void **state)
 {
@@ -368,6 +415,8 @@ int main(void)
         TEST(outage_is_not_counted),
         TEST(lost_session_ends_the_node),
         TEST(stopped_node_checks_again),
+        TEST(damaged_registration_is_written_again),
+        TEST(read_only_registration_is_replaced),
         TEST(run_is_followed),
         TEST(reports_are_sent_to_each_chief),
         TEST(undeclared_node_leaves),
