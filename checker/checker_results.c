@@ -44,8 +44,7 @@ void checker_on_result(struct checker *checker, const struct history_entry *entr
     checker->evaluated++;
 }
 
-/* Checkpoints that were evaluated since the restorer of /run had read it last are evaluated again.
- */
+/* Checkpoints are evaluated again if the restored /run does not have their results. */
 void checker_restore_results(struct checker *checker, const struct run *run)
 {
     checker->evaluated_id = u64_min(checker->evaluated_id, run->evaluated_checkpoint);
