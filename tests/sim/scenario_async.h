@@ -7,5 +7,6 @@
 void scenario_stop_async(struct sim_setup *setup, struct random *random);
 void scenario_async_tables(struct sim_setup *setup, struct random *random);
 void scenario_async_counts(struct sim_setup *setup, struct random *random);
+void scenario_async_drain(struct sim_setup *setup, struct random *random);
 
 #endif

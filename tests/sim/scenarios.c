@@ -367,6 +367,7 @@ const struct scenario scenarios[SCENARIOS] = {
     {"best", best, no_checkpoint_is_skipped},
     {"async-tables", scenario_async_tables, rows_are_sent},
     {"async-counts", scenario_async_counts, rows_are_sent},
+    {"async-drain", scenario_async_drain, keeps_the_rules},
     {"resize", scenario_resize, is_resized},
     {"move-rows", scenario_move_rows, is_resized},
     {"switch-strategy", scenario_switch_strategy, is_resized},

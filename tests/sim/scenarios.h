@@ -15,7 +15,7 @@ struct scenario {
     const char *(*judge)(const struct sim_cluster *cluster);
 };
 
-enum { SCENARIOS = 58 };
+enum { SCENARIOS = 59 };
 extern const struct scenario scenarios[SCENARIOS];
 
 /* Draws the setup of a scenario from a seed. */
