@@ -22,8 +22,8 @@
 #     --mutants               planted bugs; the simulator, or the test that is named, must find each
 #
 # Logs: build/test-logs, where failed/ has the folders of failed contract tests. TANIST_JOBS: parallel jobs of
-# builds (default: all cores); half as many again run at the same time as tests, because most of them wait for
-# processes half of the time.
+# builds (default: all cores). Twice as many tests run at the same time, because most of them wait for processes
+# more than half of the time.
 # Exit status: 0 all passed, 1 something failed, 128 bad arguments.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -33,7 +33,7 @@ passed=0
 skipped=0
 failed=() # The name of each failed test, and where it failed.
 jobs=${TANIST_JOBS:-$(nproc)}
-test_jobs=$((jobs + (jobs + 1) / 2))
+test_jobs=$((jobs * 2))
 logs=build/test-logs
 parts=()
 chaos_rounds=1
