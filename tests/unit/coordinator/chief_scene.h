@@ -195,6 +195,36 @@ static inline void settle(void)
     pass(CHIEF_SOFT_MS);
 }
 
+/* Confirm all writes of the chief, also those that it delays because no node waits for them. */
+static inline void write_all(void)
+{
+    for (int i = 0; i < 10; i++) {
+        if (chief.writing) { answer(CHIEF_WRITE_OK, NULL); }
+        if (!chief.writing) { settle(); }
+    }
+}
+
+/* The number of slices that a worker owns. */
+static inline uint32_t owned_by(uint32_t worker)
+{
+    uint32_t count = 0;
+    for (uint32_t v = 0; v < chief.assignment.slice_count; v++) {
+        count += chief.assignment.worker[v] == worker;
+    }
+    return count;
+}
+
+/* Without ps: a worker follows the last order, and has the values of `generation` at `step`. */
+static inline void holds(uint32_t worker, uint64_t generation, uint64_t step)
+{
+    struct report *it = &reports[1][worker];
+    it->generation = generation;
+    it->step = step;
+    it->order_epoch = chief.run.epoch;
+    it->order_revision = chief.run.revision;
+    report(ROLE_WORKER, worker);
+}
+
 /* Both ps and worker 0 run generation 1 at step 0; no write is in flight. */
 static inline void begin_running(void)
 {
@@ -219,10 +249,7 @@ static inline void begin_running(void)
             settle();
         }
     }
-    for (int i = 0; i < 10; i++) {
-        if (chief.writing) { answer(CHIEF_WRITE_OK, NULL); }
-        if (!chief.writing) { settle(); }
-    }
+    write_all();
 }
 
 #endif

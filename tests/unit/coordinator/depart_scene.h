@@ -6,22 +6,10 @@
 
 enum { WORKERS = 3, FIRST_INCARNATION = 20 };
 
-static inline void write_all(void)
+/* A worker has the values of the present generation. */
+static inline void is_at(uint32_t worker, uint64_t step)
 {
-    for (int i = 0; i < 10; i++) {
-        if (chief.writing) { answer(CHIEF_WRITE_OK, NULL); }
-        if (!chief.writing) { settle(); }
-    }
-}
-
-static inline void holds(uint32_t worker, uint64_t step)
-{
-    struct report *it = &reports[1][worker];
-    it->generation = chief.run.generation;
-    it->step = step;
-    it->order_epoch = chief.run.epoch;
-    it->order_revision = chief.run.revision;
-    report(ROLE_WORKER, worker);
+    holds(worker, chief.run.generation, step);
 }
 
 static inline void leaves(uint32_t worker)
@@ -34,7 +22,7 @@ static inline void leaves(uint32_t worker)
 static inline void owns_nothing(uint32_t worker, uint64_t step)
 {
     reports[1][worker].leaving = LEAVING_WITHOUT_SLICES;
-    holds(worker, step);
+    is_at(worker, step);
     write_all();
 }
 
@@ -44,24 +32,17 @@ static inline void joins(uint32_t worker)
     worker_ready(worker);
 }
 
-/* The others are heard again after the time in which a death becomes known. */
-static inline void hear(uint32_t worker, uint64_t step)
+/* A worker reports again, after the time in which a death becomes known. */
+static inline void reports_again(uint32_t worker, uint64_t step)
 {
     pass(CHIEF_DEPART_MS);
-    holds(worker, step);
+    is_at(worker, step);
     write_all();
 }
 
 static inline bool is_released(uint32_t worker)
 {
     return run_has_released(&chief.run, FIRST_INCARNATION + worker);
-}
-
-static inline uint32_t slices_of(uint32_t worker)
-{
-    uint32_t count = 0;
-    for (uint32_t v = 0; v < config.slices; v++) { count += chief.assignment.worker[v] == worker; }
-    return count;
 }
 
 /* Without ps; two workers have the values, and own two slices each. The third one is absent. */
@@ -80,13 +61,13 @@ static inline int setup(void **state)
     member(ROLE_WORKER, 2, 0, NULL);
     joins(0);
     write_all();
-    holds(0, 0);
+    is_at(0, 0);
     write_all();
     joins(1);
-    holds(1, 0);
+    is_at(1, 0);
     write_all();
     assert_int_equal(chief.run.phase, RUN_RUNNING);
-    assert_int_equal(slices_of(0), 2);
+    assert_int_equal(owned_by(0), 2);
     return 0;
 }
 

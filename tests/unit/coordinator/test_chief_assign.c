@@ -11,14 +11,6 @@
 
 enum { SLICE_NS = 1000 * 1000 };
 
-static void write_all(void)
-{
-    for (int i = 0; i < 10; i++) {
-        if (chief.writing) { answer(CHIEF_WRITE_OK, NULL); }
-        if (!chief.writing) { settle(); }
-    }
-}
-
 /* A running cluster with two workers and 16 slices. */
 static int setup(void **state)
 {
@@ -30,15 +22,6 @@ static int setup(void **state)
     worker_ready(1);
     write_all();
     return 0;
-}
-
-static uint32_t owned_by(uint32_t worker)
-{
-    uint32_t count = 0;
-    for (uint32_t v = 0; v < chief.assignment.slice_count; v++) {
-        count += chief.assignment.worker[v] == worker;
-    }
-    return count;
 }
 
 /* Both workers report, again and again, for this time. Returns how often slices moved. */

@@ -15,24 +15,24 @@ static void it_is_released_after_its_slices(void **state)
     (void)state;
     leaves(1);
     write_all();
-    assert_int_equal(slices_of(1), 2);
+    assert_int_equal(owned_by(1), 2);
     assert_int_equal(chief.run.released_count, 0);
-    hear(0, 4);
-    assert_int_equal(slices_of(1), 0);
+    reports_again(0, 4);
+    assert_int_equal(owned_by(1), 0);
     assert_int_equal(chief.run.released_count, 0);
     owns_nothing(1, 4);
     assert_true(is_released(1));
     assert_int_equal(chief.run.released_count, 1);
     const uint64_t revision = chief.run.revision;
-    hear(0, 5);
+    reports_again(0, 5);
     assert_int_equal(chief.run.revision, revision); /* Nothing has changed. */
     member(ROLE_WORKER, 1, 0, NULL);
     write_all();
     joins(1);
-    holds(1, 6);
+    is_at(1, 6);
     write_all();
     assert_int_equal(chief.run.released_count, 0);
-    assert_int_equal(slices_of(1), 2);
+    assert_int_equal(owned_by(1), 2);
 }
 
 /* The other worker may have died: it has not been heard since. */
@@ -41,10 +41,10 @@ static void a_silent_worker_may_be_dead(void **state)
     (void)state;
     leaves(1);
     pass(CHIEF_DEPART_MS - 1);
-    holds(0, 4);
+    is_at(0, 4);
     write_all();
     assert_int_equal(chief.run.released_count, 0);
-    assert_int_equal(slices_of(1), 2);
+    assert_int_equal(owned_by(1), 2);
 }
 
 /* The other worker has started again without values: training continues with the one that leaves,
@@ -62,10 +62,10 @@ static void the_other_has_no_values_yet(void **state)
     report(ROLE_WORKER, 0);
     write_all();
     assert_int_equal(chief.run.released_count, 0);
-    assert_int_equal(slices_of(1), 4);
-    holds(0, 3);
+    assert_int_equal(owned_by(1), 4);
+    is_at(0, 3);
     write_all();
-    assert_int_equal(slices_of(0), 4);
+    assert_int_equal(owned_by(0), 4);
     owns_nothing(1, 3);
     assert_true(is_released(1));
 }
@@ -77,20 +77,20 @@ static void the_other_has_not_all_steps_yet(void **state)
     (void)state;
     leaves(1);
     owns_nothing(1, 4); /* As if it had not owned any before the last assignment. */
-    holds(1, 9);        /* Alone: the other one has just fetched step 4. */
-    hear(0, 4);
-    assert_int_equal(slices_of(1), 0);
+    is_at(1, 9);        /* Alone: the other one has just fetched step 4. */
+    reports_again(0, 4);
+    assert_int_equal(owned_by(1), 0);
     assert_int_equal(chief.run.released_count, 0);
     reports[1][1].leaving = LEAVING;
-    holds(1, 11);
+    is_at(1, 11);
     write_all();
     assert_int_equal(chief.run.released_count, 0);
     owns_nothing(1, 12);
-    holds(0, 11);
+    is_at(0, 11);
     write_all();
     assert_int_equal(chief.run.released_count, 0);
     owns_nothing(1, 13);
-    holds(0, 12);
+    is_at(0, 12);
     write_all();
     assert_true(is_released(1));
     owns_nothing(1, 14);
@@ -105,7 +105,7 @@ static void none_is_released_if_all_leave(void **state)
     leaves(1);
     write_all();
     assert_true(chief.run.gate > 0);
-    hear(0, 1);
+    reports_again(0, 1);
     assert_int_equal(chief.run.released_count, 0);
 }
 
@@ -114,7 +114,7 @@ static void a_release_is_withdrawn(void **state)
 {
     (void)state;
     leaves(1);
-    hear(0, 4);
+    reports_again(0, 4);
     owns_nothing(1, 4);
     assert_true(is_released(1));
     leaves(0);
@@ -129,7 +129,7 @@ static void a_new_chief_releases_again(void **state)
 {
     (void)state;
     leaves(1);
-    hear(0, 4);
+    reports_again(0, 4);
     owns_nothing(1, 4);
     const struct run run = chief.run;
     const struct assignment assignment = chief.assignment;
@@ -139,13 +139,13 @@ static void a_new_chief_releases_again(void **state)
     joins(1);
     leaves(1);
     reports[1][1].leaving = LEAVING_WITHOUT_SLICES;
-    holds(1, 4);
-    holds(0, 4);
+    is_at(1, 4);
+    is_at(0, 4);
     answer(CHIEF_WRITE_OK, NULL);
     assert_int_equal(chief.run.epoch, 2);
     assert_int_equal(chief.run.released_count, 0);
     write_all();
-    hear(0, 5);
+    reports_again(0, 5);
     assert_true(is_released(1));
 }
 
@@ -155,7 +155,7 @@ static void an_early_report_begins_the_departure(void **state)
 {
     (void)state;
     leaves(1);
-    hear(0, 4);
+    reports_again(0, 4);
     owns_nothing(1, 4);
     const struct run run = chief.run;
     const struct assignment assignment = chief.assignment;
@@ -163,17 +163,17 @@ static void an_early_report_begins_the_departure(void **state)
     elected(2, &run, &assignment, NULL, 0);
     answer(CHIEF_WRITE_OK, NULL);
     joins(0);
-    holds(0, 4);
+    is_at(0, 4);
     reports[1][1] = (struct report){.task = {ROLE_WORKER, 1},
                                     .incarnation = FIRST_INCARNATION + 1,
                                     .ready = 1,
                                     .leaving = LEAVING_WITHOUT_SLICES,
                                     .evaluation = {.step = STEP_NONE}};
-    holds(1, 4);
+    is_at(1, 4);
     member(ROLE_WORKER, 1, FIRST_INCARNATION + 1, NULL);
     write_all();
     assert_int_equal(chief.run.released_count, 0);
-    hear(0, 5);
+    reports_again(0, 5);
     assert_true(is_released(1));
 }
 
@@ -182,9 +182,9 @@ static void a_release_that_was_not_written_is_decided_again(void **state)
 {
     (void)state;
     leaves(1);
-    hear(0, 4);
+    reports_again(0, 4);
     reports[1][1].leaving = LEAVING_WITHOUT_SLICES;
-    holds(1, 4);
+    is_at(1, 4);
     assert_non_null(actions.write);
     assert_int_equal(actions.write->run.released_count, 1);
     const struct run before = chief.run;
@@ -194,7 +194,7 @@ static void a_release_that_was_not_written_is_decided_again(void **state)
     assert_int_equal(actions.write->run.released_count, 0);
     write_all();
     assert_int_equal(chief.run.released_count, 0);
-    hear(0, 5);
+    reports_again(0, 5);
     assert_true(is_released(1));
 }
 
@@ -204,13 +204,13 @@ static void an_attempt_that_came_late_counts(void **state)
 {
     (void)state;
     leaves(1);
-    hear(0, 4);
+    reports_again(0, 4);
     joins(2);
     write_all();
     request(2, REQUEST_CHECKPOINT);
-    holds(2, 4);
+    is_at(2, 4);
     reports[1][1].leaving = LEAVING_WITHOUT_SLICES;
-    holds(1, 4);
+    is_at(1, 4);
     answer(CHIEF_WRITE_OK, NULL);
     assert_non_null(actions.write);
     assert_true(actions.write->assigns);
@@ -222,7 +222,7 @@ static void an_attempt_that_came_late_counts(void **state)
     assert_true(actions.write->run.revision > first.revision);
     answer(CHIEF_WRITE_CONFLICT, &first);
     assert_true(is_released(1));
-    assert_int_equal(slices_of(2), 2);
+    assert_int_equal(owned_by(2), 2);
     assert_int_equal(chief.run.revision, first.revision);
 }
 
@@ -232,11 +232,11 @@ static void none_is_released_while_the_run_stops(void **state)
     (void)state;
     request(2, REQUEST_STOP);
     write_all();
-    holds(0, chief.run.until);
+    is_at(0, chief.run.until);
     write_all();
     assert_int_equal(chief.run.phase, RUN_STOPPING);
     leaves(1);
-    hear(0, chief.run.until);
+    reports_again(0, chief.run.until);
     assert_int_equal(chief.run.released_count, 0);
 }
 
@@ -254,7 +254,7 @@ static void an_unwanted_worker_is_released(void **state)
     write_all();
     assert_int_equal(chief.run.workers, 1);
     assert_int_equal(chief.run.released_count, 0);
-    hear(0, 4);
+    reports_again(0, 4);
     owns_nothing(1, 4);
     assert_true(is_released(1));
 }
@@ -269,7 +269,7 @@ static void with_ps_none_is_released(void **state)
     write_all();
     leaves(1);
     write_all();
-    assert_int_equal(slices_of(1), 0);
+    assert_int_equal(owned_by(1), 0);
     assert_int_equal(chief.run.released_count, 0);
 }
 
@@ -294,7 +294,7 @@ static void with_ps_an_unwanted_worker_keeps_its_slices(void **state)
     leaves(1);
     write_all();
     assert_int_equal(chief.run.workers, 1);
-    assert_int_equal(slices_of(1), 4);
+    assert_int_equal(owned_by(1), 4);
 }
 
 int main(void)

@@ -24,14 +24,6 @@ static int setup(void **state)
     return 0;
 }
 
-static void write_all(void)
-{
-    for (int i = 0; i < 10; i++) {
-        if (chief.writing) { answer(CHIEF_WRITE_OK, NULL); }
-        if (!chief.writing) { settle(); }
-    }
-}
-
 /* A chief with both ps and two ready workers that have these inputs. */
 static void begin_with(const struct inputs *first, const struct inputs *second,
                        const struct chief_checkpoint *checkpoint)

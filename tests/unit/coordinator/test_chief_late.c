@@ -14,7 +14,8 @@ enum { V = 8, LIMIT_MS = 200 };
 static uint32_t late_count, returned_count;
 static uint64_t returned_after_ms;
 
-static void write_all(void)
+/* Confirm the writes of the chief that it does not delay. */
+static void write_now(void)
 {
     for (int i = 0; i < 10; i++) {
         if (chief.writing) {
@@ -34,7 +35,7 @@ static void pass_and_write(uint64_t milliseconds)
 {
     for (uint64_t i = 0; i < milliseconds; i += 10) {
         pass(10);
-        write_all();
+        write_now();
     }
 }
 
@@ -48,19 +49,10 @@ static int setup(void **state)
     begin_running();
     member(ROLE_WORKER, 1, 21, NULL);
     worker_ready(1);
-    write_all();
+    write_now();
     pass_and_write(2000);
     late_count = returned_count = 0;
     return 0;
-}
-
-static uint32_t owned_by(uint32_t worker)
-{
-    uint32_t count = 0;
-    for (uint32_t v = 0; v < chief.assignment.slice_count; v++) {
-        count += chief.assignment.worker[v] == worker;
-    }
-    return count;
 }
 
 static struct slice_set slices_of(uint32_t worker)
@@ -80,7 +72,7 @@ static void ps_lacks(uint32_t index, uint64_t step, struct slice_set late)
     reports[0][index].late = late;
     reports[0][index].late_after_ms = slice_set_count(&late) > 0 ? LIMIT_MS : 0;
     ps_at(index, 1, step);
-    write_all();
+    write_now();
 }
 
 static void ps_goes_on(uint32_t index, uint64_t step)
@@ -91,7 +83,7 @@ static void ps_goes_on(uint32_t index, uint64_t step)
 static void worker_reports(uint32_t index)
 {
     report(ROLE_WORKER, index);
-    write_all();
+    write_now();
 }
 
 /* Worker 1 is late at step `step`, which the others complete. */
@@ -183,10 +175,10 @@ static void new_owner_has_time(void **state)
 {
     (void)state;
     member(ROLE_WORKER, 1, 0, "killed");
-    write_all();
+    write_now();
     member(ROLE_WORKER, 1, 22, NULL);
     worker_ready(1);
-    write_all();
+    write_now();
     assert_int_equal(owned_by(1), V / 2);
     ps_lacks(0, 5, slices_of(1));
     pass_and_write(LIMIT_MS - 20);
@@ -218,7 +210,7 @@ static void other_generations_do_not_count(void **state)
     reports[0][0].late = slices_of(1);
     reports[0][0].late_after_ms = LIMIT_MS;
     member(ROLE_PS, 1, 0, "killed");
-    write_all();
+    write_now();
     assert_int_equal(chief.run.phase, RUN_PAUSED);
     ps_at(0, 1, 5);
     pass_and_write(1000);
@@ -232,7 +224,7 @@ static uint32_t begin_evaluation(void)
     chief.run.evaluate_step = 10;
     ps_at(0, 1, 11);
     ps_at(1, 1, 11);
-    write_all();
+    write_now();
     return chief.assignment.worker[0];
 }
 
@@ -321,7 +313,7 @@ static void next_worker_has_time(void **state)
     chief.config.workers = 3;
     member(ROLE_WORKER, 2, 23, NULL);
     worker_ready(2);
-    write_all();
+    write_now();
     const uint32_t owner = begin_evaluation();
     pass_and_write(CHIEF_LATE_FIRST_MS);
     ps_lacks_slices_of(owner);
@@ -361,7 +353,7 @@ static void awaited_evaluation_is_late(void **state)
     chief.run.evaluate_step = 11;
     ps_at(0, 1, 11);
     ps_at(1, 1, 11);
-    write_all();
+    write_now();
     const uint32_t owner = chief.assignment.worker[0];
     assert_in_range(chief_deadline_ms(&chief), now_ms, now_ms + CHIEF_LATE_FIRST_MS);
     pass_and_write(CHIEF_LATE_FIRST_MS - 50);
@@ -376,7 +368,7 @@ static void only_worker_evaluates(void **state)
 {
     (void)state;
     member(ROLE_WORKER, 1, 0, "killed");
-    write_all();
+    write_now();
     chief.config.target_accuracy = 0.5;
     chief.run.until = 11;
     chief.run.evaluate_step = 11;
@@ -395,7 +387,7 @@ static void straggler_replaces_the_dead(void **state)
     worker_is_late(5);
     assert_int_equal(owned_by(0), V);
     member(ROLE_WORKER, 0, 0, "killed");
-    write_all();
+    write_now();
     assert_int_equal(owned_by(1), V);
 }
 

@@ -20,25 +20,6 @@ static int setup(void **state)
     return 0;
 }
 
-/* Let the chief write what it wants to. */
-static void write_all(void)
-{
-    for (int i = 0; i < 10; i++) {
-        if (chief.writing) { answer(CHIEF_WRITE_OK, NULL); }
-        if (!chief.writing) { settle(); }
-    }
-}
-
-static void holds(uint32_t worker, uint64_t generation, uint64_t step)
-{
-    struct report *it = &reports[1][worker];
-    it->generation = generation;
-    it->step = step;
-    it->order_epoch = chief.run.epoch;
-    it->order_revision = chief.run.revision;
-    report(ROLE_WORKER, worker);
-}
-
 /* Both workers hold generation 1 at step 0, and each owns two of four slices. */
 static void begin_replicas(void)
 {
@@ -58,23 +39,16 @@ static void begin_replicas(void)
     write_all();
 }
 
-static uint32_t slices_of(uint32_t worker)
-{
-    uint32_t count = 0;
-    for (uint32_t v = 0; v < 4; v++) { count += chief.assignment.worker[v] == worker; }
-    return count;
-}
-
 /* Only workers that reported the values are named (M2). */
 static void slices_go_to_holders(void **state)
 {
     (void)state;
     begin_replicas();
-    assert_int_equal(slices_of(0), 2);
-    assert_int_equal(slices_of(1), 2);
+    assert_int_equal(owned_by(0), 2);
+    assert_int_equal(owned_by(1), 2);
     holds(1, 0, 0);
     write_all();
-    assert_int_equal(slices_of(0), 4);
+    assert_int_equal(owned_by(0), 4);
     assert_int_equal(chief.run.phase, RUN_RUNNING);
 }
 
@@ -101,7 +75,7 @@ static void a_survivor_trains_on(void **state)
     assert_int_equal(actions.write->run.phase, RUN_RUNNING);
     assert_int_equal(actions.write->run.generation, 1);
     write_all();
-    assert_int_equal(slices_of(0), 4);
+    assert_int_equal(owned_by(0), 4);
     pass(1000);
     assert_null(actions.write);
 }

@@ -11,7 +11,8 @@
 
 enum { V = 4, LIMIT_MS = 200 };
 
-static void write_all(void)
+/* Confirm the writes of the chief that it does not delay. */
+static void write_now(void)
 {
     for (int i = 0; i < 10; i++) {
         if (chief.writing) { answer(CHIEF_WRITE_OK, NULL); }
@@ -23,15 +24,8 @@ static void pass_and_write(uint64_t milliseconds)
 {
     for (uint64_t i = 0; i < milliseconds; i += 10) {
         pass(10);
-        write_all();
+        write_now();
     }
-}
-
-static uint32_t owned_by(uint32_t worker)
-{
-    uint32_t count = 0;
-    for (uint32_t v = 0; v < V; v++) { count += chief.assignment.worker[v] == worker; }
-    return count;
 }
 
 static void is_at(uint32_t worker, uint64_t step)
@@ -42,7 +36,7 @@ static void is_at(uint32_t worker, uint64_t step)
     it->late = (struct slice_set){0};
     it->late_after_ms = it->late_periods = 0;
     report(ROLE_WORKER, worker);
-    write_all();
+    write_now();
 }
 
 /* Worker `judge`, at `step`, waits for all slices of `other`. */
@@ -59,7 +53,7 @@ static void waits(uint32_t judge, uint64_t step, uint32_t other)
     it->late_after_ms = LIMIT_MS;
     it->late_periods++;
     report(ROLE_WORKER, judge);
-    write_all();
+    write_now();
 }
 
 /* The workers share four slices, and are at step 5. */
@@ -80,7 +74,7 @@ static void begin_with(uint32_t workers)
         member(ROLE_WORKER, i, 20 + i, NULL);
         worker_ready(i);
     }
-    write_all();
+    write_now();
     for (uint32_t i = 0; i < workers; i++) { is_at(i, 0); }
     assert_int_equal(chief.run.phase, RUN_RUNNING);
     pass_and_write(1000);
@@ -201,7 +195,7 @@ static void a_late_worker_writes_no_checkpoint(void **state)
     waits(1, 5, 0);
     assert_int_equal(chief.strategy->choose_writer(&chief, &chief.run), 1);
     member(ROLE_WORKER, 1, 0, "killed");
-    write_all();
+    write_now();
     assert_int_equal(chief.strategy->choose_writer(&chief, &chief.run), 0);
     assert_int_equal(owned_by(0), V);
 }
@@ -233,7 +227,7 @@ static void a_restarted_worker_is_not_late(void **state)
     (void)state;
     waits(0, 5, 1);
     member(ROLE_WORKER, 1, 0, "killed");
-    write_all();
+    write_now();
     member(ROLE_WORKER, 1, 31, NULL);
     worker_ready(1);
     is_at(1, 5);

@@ -8,37 +8,12 @@
 
 #include "tests/unit/coordinator/chief_scene.h"
 
-static void write_all(void)
-{
-    for (int i = 0; i < 10; i++) {
-        if (chief.writing) { answer(CHIEF_WRITE_OK, NULL); }
-        if (!chief.writing) { settle(); }
-    }
-}
-
-static void holds(uint32_t worker, uint64_t generation, uint64_t step)
-{
-    struct report *it = &reports[1][worker];
-    it->generation = generation;
-    it->step = step;
-    it->order_epoch = chief.run.epoch;
-    it->order_revision = chief.run.revision;
-    report(ROLE_WORKER, worker);
-}
-
 static void scale_to(uint64_t id, uint64_t workers)
 {
     feed((struct chief_event){
         .type = CHIEF_EV_REQUEST,
         .request = {.id = id, .kind = REQUEST_SCALE, .by = "operator", .step = workers}});
     write_all();
-}
-
-static uint32_t slices_of(uint32_t worker)
-{
-    uint32_t count = 0;
-    for (uint32_t v = 0; v < 4; v++) { count += chief.assignment.worker[v] == worker; }
-    return count;
 }
 
 /* Without ps; the run has both workers of the range "1-2", and each owns two of four slices. */
@@ -67,7 +42,7 @@ static int setup(void **state)
     write_all();
     assert_int_equal(chief.run.workers, 2);
     assert_int_equal(chief.run.phase, RUN_RUNNING);
-    assert_int_equal(slices_of(0), 2);
+    assert_int_equal(owned_by(0), 2);
     return 0;
 }
 
@@ -81,11 +56,11 @@ static void an_unwanted_worker_leaves_without_a_recovery(void **state)
     reports[1][1].leaving = 1;
     report(ROLE_WORKER, 1);
     write_all();
-    assert_int_equal(slices_of(0), 2);
+    assert_int_equal(owned_by(0), 2);
     pass(CHIEF_DEPART_MS);
     holds(0, 1, 4);
     write_all();
-    assert_int_equal(slices_of(0), 4);
+    assert_int_equal(owned_by(0), 4);
     member(ROLE_WORKER, 1, 0, NULL);
     assert_non_null(actions.write);
     for (uint32_t i = 0; i < actions.write->history_count; i++) {
@@ -99,7 +74,7 @@ static void an_unwanted_worker_leaves_without_a_recovery(void **state)
     worker_ready(1);
     holds(1, 1, 5);
     write_all();
-    assert_int_equal(slices_of(1), 2);
+    assert_int_equal(owned_by(1), 2);
     member(ROLE_WORKER, 1, 0, "signal 9 (Killed)");
     assert_non_null(actions.write);
     const struct history_entry *last = &actions.write->history[actions.write->history_count - 1];
@@ -114,13 +89,13 @@ static void an_unwanted_worker_gets_no_slices(void **state)
     pass(CHIEF_DEPART_MS);
     holds(0, 1, 4);
     write_all();
-    assert_int_equal(slices_of(0), 4);
+    assert_int_equal(owned_by(0), 4);
     member(ROLE_WORKER, 1, 0, NULL);
     member(ROLE_WORKER, 1, 22, NULL);
     worker_ready(1);
     holds(1, 1, 5);
     write_all();
-    assert_int_equal(slices_of(1), 0);
+    assert_int_equal(owned_by(1), 0);
 }
 
 /* While the worker that stays has no values, the others keep their slices, also when they leave;
@@ -130,19 +105,19 @@ static void the_last_holder_is_awaited(void **state)
     (void)state;
     member(ROLE_WORKER, 0, 0, "signal 9 (Killed)");
     write_all();
-    assert_int_equal(slices_of(1), 4);
+    assert_int_equal(owned_by(1), 4);
     scale_to(2, 1);
     reports[1][1].leaving = 1;
     report(ROLE_WORKER, 1);
     write_all();
-    assert_int_equal(slices_of(1), 4);
+    assert_int_equal(owned_by(1), 4);
     member(ROLE_WORKER, 0, 23, NULL);
     worker_ready(0);
     write_all();
-    assert_int_equal(slices_of(1), 4);
+    assert_int_equal(owned_by(1), 4);
     holds(0, 1, 3);
     write_all();
-    assert_int_equal(slices_of(0), 4);
+    assert_int_equal(owned_by(0), 4);
     assert_int_equal(chief.run.generation, 1);
     assert_int_equal(chief.run.phase, RUN_RUNNING);
 }
@@ -160,7 +135,7 @@ static void all_leave_at_a_gate(void **state)
     const uint64_t gate = chief.run.gate;
     assert_true(gate > 0);
     assert_int_equal(chief.run.save_step, gate);
-    assert_int_equal(slices_of(0) + slices_of(1), 4);
+    assert_int_equal(owned_by(0) + owned_by(1), 4);
     reports[1][chief.run.save_writer].saved_checkpoint = chief.run.save_checkpoint;
     reports[1][chief.run.save_writer].saved_step = gate;
     holds(0, 1, gate);
@@ -193,7 +168,7 @@ static void one_is_lost_before_the_gate(void **state)
     member(ROLE_WORKER, 0, 0, "signal 9 (Killed)");
     write_all();
     assert_true(chief.run.gate > 0);
-    assert_int_equal(slices_of(1), 4);
+    assert_int_equal(owned_by(1), 4);
 }
 
 /* C24: a run that stops has no gate; workers that all leave keep their slices, and end it. */
@@ -212,10 +187,10 @@ static void all_leave_while_the_run_stops(void **state)
         report(ROLE_WORKER, i);
     }
     write_all();
-    assert_int_equal(slices_of(0) + slices_of(1), 4);
+    assert_int_equal(owned_by(0) + owned_by(1), 4);
     member(ROLE_WORKER, 0, 0, "signal 9 (Killed)");
     write_all();
-    assert_int_equal(slices_of(1), 4);
+    assert_int_equal(owned_by(1), 4);
 }
 
 /* Numbers outside the range change nothing, and the request is answered; so it is with a job that

@@ -13,8 +13,8 @@ static void pause_at(uint64_t step_of_0, uint64_t step_of_1)
 {
     request(2, REQUEST_PAUSE);
     write_all();
-    holds(0, step_of_0);
-    holds(1, step_of_1);
+    is_at(0, step_of_0);
+    is_at(1, step_of_1);
     write_all();
     assert_int_equal(chief.run.phase, RUN_PAUSED);
 }
@@ -45,7 +45,7 @@ static void write_soon(void)
 static void confirms(uint32_t worker)
 {
     reports[1][worker].gate = chief.run.gate;
-    holds(worker, chief.run.gate);
+    is_at(worker, chief.run.gate);
     write_soon();
 }
 
@@ -124,7 +124,7 @@ static void all_that_stay_reach_the_gate(void **state)
     (void)state;
     joins(2);
     pause_at(5, 6);
-    holds(2, 4);
+    is_at(2, 4);
     leaves(1);
     write_soon();
     assert_int_equal(chief.run.gate, 6);
@@ -132,10 +132,10 @@ static void all_that_stay_reach_the_gate(void **state)
     confirms(0);
     confirms(1);
     reports[1][2].gate = chief.run.gate;
-    holds(2, 5);
+    is_at(2, 5);
     write_soon();
     assert_int_equal(chief.run.phase, RUN_RUNNING);
-    holds(2, 6);
+    is_at(2, 6);
     write_soon();
     assert_int_equal(chief.run.phase, RUN_PAUSED);
 }
@@ -146,7 +146,7 @@ static void a_worker_is_released_in_a_pause(void **state)
     (void)state;
     pause_at(4, 4);
     leaves(1);
-    hear(0, 4);
+    reports_again(0, 4);
     assert_int_equal(chief.run.phase, RUN_PAUSED);
     assert_int_equal(chief.run.gate, 0);
     owns_nothing(1, 4);
@@ -202,7 +202,7 @@ static void a_resume_ends_the_gate_of_a_pause(void **state)
     assert_int_equal(chief.run.gate, 0);
     assert_int_equal(chief.run.phase, RUN_RUNNING);
     assert_int_equal(chief.run.recovery.kind, RECOVERY_NONE);
-    hear(0, 6);
+    reports_again(0, 6);
     owns_nothing(1, 6);
     assert_true(is_released(1));
 }
@@ -212,8 +212,8 @@ static void all_heads_leave_at_a_gate(void **state)
 {
     (void)state;
     reports[1][1].ready = 0;
-    holds(1, 4);
-    holds(0, 4);
+    is_at(1, 4);
+    is_at(0, 4);
     write_all();
     leaves(0);
     write_all();
@@ -233,16 +233,16 @@ static void a_member_is_released_while_its_head_waits(void **state)
     (void)state;
     joins(2);
     reports[1][2].ready = 0;
-    holds(2, 4);
+    is_at(2, 4);
     for (uint32_t i = 0; i < 2; i++) {
         reports[1][i].ready = 0;
-        holds(i, 4);
+        is_at(i, 4);
     }
     write_all();
     reports[1][2].leaving = LEAVING_WITHOUT_SLICES;
     report(ROLE_WORKER, 2);
-    hear(1, 4);
-    hear(0, 4);
+    reports_again(1, 4);
+    reports_again(0, 4);
     assert_int_equal(chief.run.gate, 0);
     assert_true(is_released(2));
 }
@@ -279,8 +279,8 @@ static void a_late_worker_gets_no_slices_of_one_that_leaves(void **state)
         .is_late = true, .since_ms = now_ms, .until_ms = now_ms + CHIEF_LATE_MAX_MS};
     leaves(1);
     write_all();
-    assert_int_equal(slices_of(1), config.slices);
-    assert_int_equal(slices_of(0), 0);
+    assert_int_equal(owned_by(1), config.slices);
+    assert_int_equal(owned_by(0), 0);
 }
 
 /* A late worker may remain late for longer than one that leaves has time. */
