@@ -1,7 +1,5 @@
 /* The ps core in sync mode, and its orders: events and the actions they must cause. Async mode is
  * in test_step_async.c. */
-#include "ps/step.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,20 +7,9 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/ps/step_scene.h"
+
 enum { V = 4 };
-
-static struct ps_step s;
-static struct ps_actions out;
-
-static void handle(struct ps_event event)
-{
-    ps_step_handle(&s, &event, &out);
-}
-
-static void order(struct run run)
-{
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
-}
 
 static void push(uint64_t conn, uint64_t generation, uint64_t step, uint32_t first, uint32_t count)
 {
@@ -38,21 +25,6 @@ static void pull(uint64_t conn, uint64_t generation, uint64_t step)
 {
     handle((struct ps_event){
         .type = PS_EV_PULL, .conn = {conn}, .generation = generation, .step = step});
-}
-
-static const struct ps_action *find(enum ps_action_type type, uint32_t nth)
-{
-    for (uint32_t i = 0; i < out.count; i++) {
-        if (out.items[i].type == type && nth-- == 0) { return &out.items[i]; }
-    }
-    return NULL;
-}
-
-static uint32_t number_of(enum ps_action_type type)
-{
-    uint32_t number = 0;
-    while (find(type, number) != NULL) { number++; }
-    return number;
 }
 
 static void expect_answer(uint32_t nth, uint64_t conn, uint64_t step, bool previous)
@@ -91,7 +63,7 @@ static void step_once(void)
 {
     push(9, s.generation, s.step, 0, V);
     assert_int_equal(number_of(PS_DO_APPLY), 1);
-    handle((struct ps_event){.type = PS_EV_APPLIED});
+    applied();
 }
 
 /* Serves generation 1 at `step`; every 10th step is evaluated and saved, and all of them up to
@@ -129,7 +101,7 @@ static void test_step_is_applied_when_all_slices_arrived(void **state)
     assert_int_equal(out.part_count, 3);
     assert_int_equal(out.parts[0].count, 2);
     assert_int_equal(number_of(PS_DO_ANSWER), 0);
-    handle((struct ps_event){.type = PS_EV_APPLIED});
+    applied();
     assert_int_equal(number_of(PS_DO_ANSWER), 2);
     expect_answer(0, 1, 1, false);
     expect_answer(1, 2, 1, false);
@@ -147,7 +119,7 @@ static void test_duplicate_counts_once_and_is_answered(void **state)
     push(2, 1, 0, 1, 1);
     assert_int_equal(number_of(PS_DO_DROP), 1);
     push(3, 1, 0, 2, 2);
-    handle((struct ps_event){.type = PS_EV_APPLIED});
+    applied();
     assert_int_equal(number_of(PS_DO_ANSWER), 3);
 }
 
@@ -245,7 +217,7 @@ static void test_pull_cancels_an_earlier_wait(void **state)
     pull(1, 1, STEP_LATEST);
     expect_answer(0, 1, 0, false);
     push(2, 1, 0, 2, V - 2);
-    handle((struct ps_event){.type = PS_EV_APPLIED});
+    applied();
     assert_int_equal(number_of(PS_DO_ANSWER), 1);
     push(1, 1, 0, 0, 4);
     expect_answer(0, 1, 1, false);
@@ -331,7 +303,7 @@ static void test_push_of_a_closed_connection_counts(void **state)
     handle((struct ps_event){.type = PS_EV_CONN_CLOSED, .conn = {1}});
     push(2, 1, 0, 2, 2);
     assert_int_equal(number_of(PS_DO_APPLY), 1);
-    handle((struct ps_event){.type = PS_EV_APPLIED});
+    applied();
     assert_int_equal(number_of(PS_DO_ANSWER), 1);
     expect_answer(0, 2, 1, false);
 }

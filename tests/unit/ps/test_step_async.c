@@ -1,6 +1,4 @@
 /* The ps core in async mode: slice clocks, staleness, and the barrier of a checkpoint. */
-#include "ps/step.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,22 +6,9 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/ps/step_scene.h"
+
 enum { V = 2 };
-
-static struct ps_step s;
-static struct ps_actions out;
-
-static void handle(struct ps_event event)
-{
-    ps_step_handle(&s, &event, &out);
-}
-
-static uint32_t number_of(enum ps_action_type type)
-{
-    uint32_t number = 0;
-    for (uint32_t i = 0; i < out.count; i++) { number += out.items[i].type == type; }
-    return number;
-}
 
 /* Whether the push was applied at once. */
 static bool push(uint64_t conn, uint64_t step, uint32_t slice)
@@ -35,11 +20,6 @@ static bool push(uint64_t conn, uint64_t step, uint32_t slice)
                              .first = slice,
                              .count = 1});
     return number_of(PS_DO_APPLY) == 1;
-}
-
-static void applied(void)
-{
-    handle((struct ps_event){.type = PS_EV_APPLIED});
 }
 
 static void push_applied(uint64_t conn, uint64_t step, uint32_t slice)
@@ -64,10 +44,10 @@ static void serve(uint64_t max_staleness, uint64_t load_step, const uint64_t *cl
                                               .max_staleness = max_staleness});
     struct run run = {
         .phase = RUN_LOADING, .generation = 1, .load_step = load_step, .until = UINT64_MAX};
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    order(run);
     handle((struct ps_event){.type = PS_EV_LOADED, .clocks = clocks});
     run.phase = RUN_RUNNING;
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    order(run);
 }
 
 static void order_save(uint64_t id, uint64_t step)
@@ -77,7 +57,7 @@ static void order_save(uint64_t id, uint64_t step)
                       .until = UINT64_MAX,
                       .save_checkpoint = id,
                       .save_step = step};
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    order(run);
 }
 
 /* Each push is an update; the step of the shard is that of the slowest slice. */
@@ -179,7 +159,7 @@ static void test_pull_of_the_last_step_waits_for_all_slices(void **state)
     (void)state;
     serve(STALENESS_FREE, 0, NULL);
     struct run run = {.phase = RUN_RUNNING, .generation = 1, .until = 1};
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    order(run);
     push_applied(1, 0, 0);
     assert_false(pull(1, 1));
     assert_true(push(2, 0, 1));
@@ -217,7 +197,7 @@ static bool pull_beyond(uint64_t revision, uint64_t until)
     push_applied(1, 0, 0);
     push_applied(2, 0, 1);
     push_applied(1, 1, 0);
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    order(run);
     handle((struct ps_event){
         .type = PS_EV_PULL, .conn = {1}, .generation = 1, .step = until + 1, .revision = 3});
     return number_of(PS_DO_ANSWER) == 1;
@@ -230,7 +210,7 @@ static void test_pull_by_a_newer_order_waits_for_it(void **state)
     serve(STALENESS_FREE, 0, NULL);
     assert_false(pull_beyond(2, 1));
     struct run run = {.phase = RUN_RUNNING, .generation = 1, .until = 2, .revision = 3};
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    order(run);
     assert_int_equal(number_of(PS_DO_ANSWER), 0);
     push_applied(2, 1, 1);
     assert_int_equal(number_of(PS_DO_ANSWER), 1);
@@ -252,7 +232,7 @@ static void test_push_beyond_the_end_waits(void **state)
     serve(STALENESS_FREE, 0, NULL);
     struct run run = {.phase = RUN_STOPPING, .generation = 1, .until = 1};
     run.save_checkpoint = 4, run.save_step = 1;
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    order(run);
     push_applied(1, 0, 0);
     assert_true(push(2, 0, 1));
     applied();
@@ -262,7 +242,7 @@ static void test_push_beyond_the_end_waits(void **state)
     assert_true(pull(1, 1));
     assert_int_equal(s.clock[1], 1);
     run.until = 2;
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    order(run);
     assert_int_equal(number_of(PS_DO_APPLY), 1);
     applied();
     assert_int_equal(s.clock[1], 2);
@@ -293,13 +273,13 @@ static void test_contributions_wait_for_the_order_of_a_multiple(void **state)
     (void)state;
     serve(STALENESS_FREE, 0, NULL);
     struct run run = {.phase = RUN_RUNNING, .generation = 1, .until = 9, .save_due = 1};
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    order(run);
     push_applied(1, 0, 0);
     assert_false(push(1, 1, 0));
     push_applied(2, 0, 1);
     assert_int_equal(s.waits_for_checkpoint, 1);
     run.save_checkpoint = 4, run.save_step = 1, run.save_due = 2;
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    order(run);
     assert_int_equal(number_of(PS_DO_SAVE), 1);
     assert_int_equal(number_of(PS_DO_APPLY), 1);
     applied();

@@ -1,6 +1,4 @@
 /* The ps core and pushes that arrive in chunks. */
-#include "ps/step.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,27 +6,19 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/ps/step_scene.h"
+
 enum { V = 4, CONN = 9 };
-
-static struct ps_step s;
-static struct ps_actions out;
-
-static void handle(struct ps_event event)
-{
-    ps_step_handle(&s, &event, &out);
-}
 
 static void load(uint64_t generation)
 {
-    struct run run = {.phase = RUN_LOADING, .generation = generation};
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    order((struct run){.phase = RUN_LOADING, .generation = generation});
 }
 
 static void loaded(void)
 {
     handle((struct ps_event){.type = PS_EV_LOADED});
-    struct run run = {.phase = RUN_RUNNING, .generation = s.generation};
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    order((struct run){.phase = RUN_RUNNING, .generation = s.generation});
 }
 
 static int serve(void **state)
@@ -51,27 +41,19 @@ static void push(uint64_t conn, uint64_t generation, uint32_t chunk)
                              .more = chunk < 2});
 }
 
-static const struct ps_action *find(enum ps_action_type type)
-{
-    for (uint32_t i = 0; i < out.count; i++) {
-        if (out.items[i].type == type) { return &out.items[i]; }
-    }
-    return NULL;
-}
-
 static void expect_collected(uint64_t conn)
 {
     assert_int_equal(out.count, 1);
-    assert_non_null(find(PS_DO_COLLECT));
-    assert_int_equal(find(PS_DO_COLLECT)->conn.v, conn);
+    assert_non_null(find(PS_DO_COLLECT, 0));
+    assert_int_equal(find(PS_DO_COLLECT, 0)->conn.v, conn);
 }
 
 static void expect_refused(enum refusal why)
 {
-    assert_non_null(find(PS_DO_DROP));
-    assert_non_null(find(PS_DO_REFUSE));
-    assert_int_equal(find(PS_DO_REFUSE)->refusal, why);
-    assert_null(find(PS_DO_HOLD));
+    assert_non_null(find(PS_DO_DROP, 0));
+    assert_non_null(find(PS_DO_REFUSE, 0));
+    assert_int_equal(find(PS_DO_REFUSE, 0)->refusal, why);
+    assert_null(find(PS_DO_HOLD, 0));
 }
 
 /* The push counts with its last chunk, and only once. Those of two connections do not mix. */
@@ -85,13 +67,13 @@ static void test_push_counts_with_its_last_chunk(void **state)
         expect_collected(CONN + 1);
     }
     push(CONN, 1, 2);
-    assert_non_null(find(PS_DO_HOLD));
-    assert_int_equal(find(PS_DO_HOLD)->conn.v, CONN);
-    assert_non_null(find(PS_DO_APPLY));
+    assert_non_null(find(PS_DO_HOLD, 0));
+    assert_int_equal(find(PS_DO_HOLD, 0)->conn.v, CONN);
+    assert_non_null(find(PS_DO_APPLY, 0));
     push(CONN + 1, 1, 2);
-    assert_null(find(PS_DO_HOLD));
-    assert_non_null(find(PS_DO_DROP));
-    assert_int_equal(find(PS_DO_DROP)->conn.v, CONN + 1);
+    assert_null(find(PS_DO_HOLD, 0));
+    assert_non_null(find(PS_DO_DROP, 0));
+    assert_int_equal(find(PS_DO_DROP, 0)->conn.v, CONN + 1);
 }
 
 /* Chunks of another generation are not kept; the last one is refused. */
@@ -113,7 +95,7 @@ static void test_generation_may_end_within_a_push(void **state)
     push(CONN, 1, 0);
     expect_collected(CONN);
     load(2);
-    assert_non_null(find(PS_DO_RELEASE_ALL));
+    assert_non_null(find(PS_DO_RELEASE_ALL, 0));
     push(CONN, 1, 1);
     assert_int_equal(out.count, 0);
     loaded();
@@ -124,7 +106,7 @@ static void test_generation_may_end_within_a_push(void **state)
         expect_collected(CONN);
     }
     push(CONN, 2, 2);
-    assert_non_null(find(PS_DO_HOLD));
+    assert_non_null(find(PS_DO_HOLD, 0));
 }
 
 /* A push that began before its generation was loaded is incomplete: the worker sends it again. */
@@ -162,7 +144,7 @@ static void test_push_gets_the_place_of_the_previous_values(void **state)
     s.has_previous = true;
     s.step = 5;
     push(CONN, 1, 0); /* For step 0. */
-    assert_null(find(PS_DO_PLACE));
+    assert_null(find(PS_DO_PLACE, 0));
     assert_true(s.has_previous);
     s.step = 0;
     push(CONN + 1, 1, 0);
@@ -175,7 +157,7 @@ static void test_push_gets_the_place_of_the_previous_values(void **state)
     expect_collected(CONN + 1);
     slice_set_add(&s.covered, (struct slice_node){0, V});
     push(CONN + 2, 1, 0);
-    assert_null(find(PS_DO_PLACE));
+    assert_null(find(PS_DO_PLACE, 0));
     s.covered = (struct slice_set){0};
     s.applying = false;
     s.begun = true;

@@ -5,25 +5,9 @@
 
 #include <cmocka.h>
 
-#include "ps/step.h"
+#include "tests/unit/ps/step_scene.h"
 
 enum { V = 4 };
-
-static struct ps_step s;
-static struct ps_actions out;
-static uint64_t now_ms;
-
-static void handle(struct ps_event event)
-{
-    event.now_ms = now_ms;
-    ps_step_handle(&s, &event, &out);
-}
-
-static void order(enum run_phase phase, uint64_t generation)
-{
-    const struct run run = {.phase = phase, .generation = generation};
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
-}
 
 static void push(uint32_t first, uint32_t count)
 {
@@ -35,17 +19,11 @@ static void push(uint32_t first, uint32_t count)
                              .count = count});
 }
 
-static void applied(void)
-{
-    assert_true(s.applying);
-    handle((struct ps_event){.type = PS_EV_APPLIED});
-}
-
 static void load(uint64_t generation)
 {
-    order(RUN_LOADING, generation);
+    order((struct run){.phase = RUN_LOADING, .generation = generation});
     handle((struct ps_event){.type = PS_EV_LOADED});
-    order(RUN_RUNNING, generation);
+    order((struct run){.phase = RUN_RUNNING, .generation = generation});
 }
 
 /* Serves generation 1, and has applied a step. */
@@ -106,10 +84,10 @@ static void nothing_is_late_in_a_pause(void **state)
 {
     (void)state;
     push(0, 2);
-    order(RUN_PAUSED, 1);
+    order((struct run){.phase = RUN_PAUSED, .generation = 1});
     now_ms += 60000;
     assert_false(is_any_late());
-    order(RUN_RUNNING, 1);
+    order((struct run){.phase = RUN_RUNNING, .generation = 1});
     push(2, 1);
     now_ms += 60000;
     assert_false(is_any_late());

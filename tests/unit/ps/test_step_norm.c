@@ -6,37 +6,9 @@
 
 #include <cmocka.h>
 
-#include "ps/step.h"
+#include "tests/unit/ps/step_scene.h"
 
 enum { V = 2, PS = 3, OWN = 1 };
-
-static struct ps_step s;
-static struct ps_actions out;
-
-static void handle(struct ps_event event)
-{
-    ps_step_handle(&s, &event, &out);
-}
-
-static const struct ps_action *find(enum ps_action_type type, uint32_t nth)
-{
-    for (uint32_t i = 0; i < out.count; i++) {
-        if (out.items[i].type == type && nth-- == 0) { return &out.items[i]; }
-    }
-    return NULL;
-}
-
-static uint32_t number_of(enum ps_action_type type)
-{
-    uint32_t number = 0;
-    while (find(type, number) != NULL) { number++; }
-    return number;
-}
-
-static void order(struct run run)
-{
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
-}
 
 static void load(uint64_t generation, uint64_t step)
 {
@@ -88,7 +60,7 @@ static void step_once(void)
     part(0, s.generation, s.step);
     part(2, s.generation, s.step);
     assert_int_equal(number_of(PS_DO_APPLY), 1);
-    handle((struct ps_event){.type = PS_EV_APPLIED});
+    applied();
 }
 
 /* The pushes are measured once, the part goes to the other ps, and the last part that arrives
@@ -112,7 +84,7 @@ static void step_waits_for_all_parts(void **state)
     part(0, 1, 0);
     assert_int_equal(number_of(PS_DO_APPLY), 1);
     assert_int_equal(out.part_count, 1);
-    handle((struct ps_event){.type = PS_EV_APPLIED});
+    applied();
     assert_int_equal(s.step, 1);
     assert_int_equal(ps_step_awaited_parts(&s), 0);
     assert_int_equal(number_of(PS_DO_ANSWER), 1);

@@ -1,6 +1,4 @@
 /* The ps core and updates that follow the chunks of pushes (P17). */
-#include "ps/step.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,21 +6,11 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/ps/step_scene.h"
+
 enum { V = 4, CHUNKS = 4 };
 
-static struct ps_step s;
-static struct ps_actions out;
 static bool by_lane;
-
-static void handle(struct ps_event event)
-{
-    ps_step_handle(&s, &event, &out);
-}
-
-static void order(struct run run)
-{
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
-}
 
 static struct run running(void)
 {
@@ -66,11 +54,6 @@ static void push(uint64_t conn, uint32_t first, uint32_t count, uint32_t chunk)
                              .by_lane = by_lane});
 }
 
-static void applied(void)
-{
-    handle((struct ps_event){.type = PS_EV_APPLIED});
-}
-
 /* Several of them. The updates between them are made, as they are before the next event. */
 static void push_all(uint64_t conn, uint32_t first, uint32_t count, uint32_t from, uint32_t to)
 {
@@ -80,18 +63,10 @@ static void push_all(uint64_t conn, uint32_t first, uint32_t count, uint32_t fro
     }
 }
 
-static const struct ps_action *find(enum ps_action_type type)
-{
-    for (uint32_t i = 0; i < out.count; i++) {
-        if (out.items[i].type == type) { return &out.items[i]; }
-    }
-    return NULL;
-}
-
 /* The last event made the last `chunks` chunks ready. */
 static void expect_apply(uint32_t chunks, uint32_t parts)
 {
-    const struct ps_action *action = find(PS_DO_APPLY_CHUNKS);
+    const struct ps_action *action = find(PS_DO_APPLY_CHUNKS, 0);
     assert_non_null(action);
     assert_ptr_equal(action, &out.items[out.count - 1]);
     assert_int_equal(action->count, chunks);
@@ -124,7 +99,7 @@ static void test_update_follows_the_slowest_push(void **state)
 {
     (void)state;
     push_all(1, 0, 2, 0, 3);
-    assert_null(find(PS_DO_APPLY_CHUNKS));
+    assert_null(find(PS_DO_APPLY_CHUNKS, 0));
     push(2, 2, 2, 0);
     expect_apply(1, 2);
     expect_part(0, 1, 0, 2);
@@ -135,8 +110,8 @@ static void test_update_follows_the_slowest_push(void **state)
     expect_chunks(1, 2, 0, 1, 1);
     assert_int_equal(s.step, 0);
     push(1, 0, 2, 3);
-    assert_non_null(find(PS_DO_HOLD));
-    assert_null(find(PS_DO_APPLY_CHUNKS)); /* Nothing more is ready. */
+    assert_non_null(find(PS_DO_HOLD, 0));
+    assert_null(find(PS_DO_APPLY_CHUNKS, 0)); /* Nothing more is ready. */
     push(2, 2, 2, 1);
     expect_apply(2, 2);
     expect_part(0, 0, 0, 2); /* Held by now. */
@@ -145,7 +120,7 @@ static void test_update_follows_the_slowest_push(void **state)
     push(2, 2, 2, 2);
     applied();
     push(2, 2, 2, 3);
-    assert_non_null(find(PS_DO_APPLY));
+    assert_non_null(find(PS_DO_APPLY, 0));
     assert_int_equal(out.part_count, 2);
     applied();
     assert_int_equal(s.step, 1);
@@ -169,7 +144,7 @@ static void test_a_broken_push_takes_nothing_back(void **state)
     push_all(2, 0, 2, 0, 3);
     push(3, 2, 2, 0);
     push(3, 2, 2, 1);
-    assert_null(find(PS_DO_APPLY_CHUNKS));
+    assert_null(find(PS_DO_APPLY_CHUNKS, 0));
     push(3, 2, 2, 2);
     expect_apply(3, 2);
     expect_part(0, 2, 0, 2);
@@ -209,8 +184,8 @@ static void test_a_pull_ends_a_growing_answer(void **state)
     assert_int_equal(out.count, 2);
     handle((struct ps_event){
         .type = PS_EV_PULL, .conn = {1}, .generation = 1, .step = STEP_LATEST, .round = 7});
-    assert_non_null(find(PS_DO_ANSWER));
-    assert_int_equal(find(PS_DO_ANSWER)->step, 0);
+    assert_non_null(find(PS_DO_ANSWER, 0));
+    assert_int_equal(find(PS_DO_ANSWER, 0)->step, 0);
     push(2, 2, 2, 1);
     applied();
     assert_int_equal(out.count, 1);
@@ -232,7 +207,7 @@ static void test_lanes_get_whole_answers(void **state)
     by_lane = true;
     push_all(1, 0, 2, 0, 3);
     push_all(2, 2, 2, 0, 3);
-    assert_null(find(PS_DO_APPLY_CHUNKS));
+    assert_null(find(PS_DO_APPLY_CHUNKS, 0));
     by_lane = false;
     push(3, 2, 2, 0);
     expect_apply(3, 2);
@@ -280,7 +255,7 @@ static void test_begun_updates_count_as_passed(void **state)
     assert_int_equal(s.step, 1);
     assert_false(ps_step_is_beyond(&s));
     push(1, 0, 4, 0);
-    assert_null(find(PS_DO_APPLY_CHUNKS));
+    assert_null(find(PS_DO_APPLY_CHUNKS, 0));
     assert_int_equal(ps_step_gate(&s), 1);
     order(running());
     expect_apply(1, 1);
@@ -304,18 +279,18 @@ static void test_multiples_are_kept_before_the_first_chunk(void **state)
     order(run);
     for (uint32_t step = 0; step < 2; step++) {
         push_all(1, 0, 4, 0, 2);
-        assert_null(find(PS_DO_KEEP));
+        assert_null(find(PS_DO_KEEP, 0));
         applied();
         push_all(1, 0, 4, 2, CHUNKS);
         applied();
     }
     push(1, 0, 4, 0);
-    assert_non_null(find(PS_DO_KEEP));
-    assert_int_equal(find(PS_DO_KEEP)->values, VALUES_CHECKPOINT);
-    assert_non_null(find(PS_DO_APPLY_CHUNKS));
+    assert_non_null(find(PS_DO_KEEP, 0));
+    assert_int_equal(find(PS_DO_KEEP, 0)->values, VALUES_CHECKPOINT);
+    assert_non_null(find(PS_DO_APPLY_CHUNKS, 0));
     applied();
     push(1, 0, 4, 1);
-    assert_null(find(PS_DO_KEEP));
+    assert_null(find(PS_DO_KEEP, 0));
     applied();
     push_all(1, 0, 4, 2, CHUNKS);
     applied();
@@ -323,7 +298,7 @@ static void test_multiples_are_kept_before_the_first_chunk(void **state)
     applied();
     assert_int_equal(s.step, 4);
     push(1, 0, 4, 0);
-    assert_null(find(PS_DO_APPLY_CHUNKS));
+    assert_null(find(PS_DO_APPLY_CHUNKS, 0));
     push_all(1, 0, 4, 1, CHUNKS);
     assert_int_equal(s.waits_for_checkpoint, 2);
 }

@@ -7,28 +7,19 @@
 
 #include <cmocka.h>
 
-#include "ps/step.h"
+#include "tests/unit/ps/step_scene.h"
 
 enum { V = 2, GENERATION = 3, STEP = 40, RUN_MS = 1000 };
 
-static struct ps_step s;
-static struct ps_actions out;
-
-static void handle(struct ps_event event)
+static void order_save(enum run_phase phase, uint64_t generation, uint64_t run_ms, uint64_t save)
 {
-    ps_step_handle(&s, &event, &out);
-}
-
-static void order(enum run_phase phase, uint64_t generation, uint64_t run_ms, uint64_t save)
-{
-    const struct run run = {.phase = phase,
-                            .generation = generation,
-                            .until = 1000,
-                            .evaluate_step = STEP_NONE,
-                            .started_wall_ms = run_ms,
-                            .save_checkpoint = save,
-                            .save_step = STEP};
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
+    order((struct run){.phase = phase,
+                       .generation = generation,
+                       .until = 1000,
+                       .evaluate_step = STEP_NONE,
+                       .started_wall_ms = run_ms,
+                       .save_checkpoint = save,
+                       .save_step = STEP});
 }
 
 static void push(uint32_t first)
@@ -39,14 +30,6 @@ static void push(uint32_t first)
                              .step = STEP,
                              .first = first,
                              .count = 1});
-}
-
-static const struct ps_action *find(enum ps_action_type type)
-{
-    for (uint32_t i = 0; i < out.count; i++) {
-        if (out.items[i].type == type) { return &out.items[i]; }
-    }
-    return NULL;
 }
 
 static void init(bool best)
@@ -75,17 +58,17 @@ static void test_training_continues(void **state)
 {
     (void)state;
     recover((struct ps_memory){.has_previous = true});
-    order(RUN_PAUSED, GENERATION, RUN_MS, 0);
-    assert_null(find(PS_DO_LOAD));
+    order_save(RUN_PAUSED, GENERATION, RUN_MS, 0);
+    assert_null(find(PS_DO_LOAD, 0));
     assert_int_equal(s.generation, GENERATION);
     handle((struct ps_event){
         .type = PS_EV_PULL, .conn = {8}, .generation = GENERATION, .step = STEP - 1});
-    assert_int_equal(find(PS_DO_ANSWER)->values, VALUES_PREVIOUS);
+    assert_int_equal(find(PS_DO_ANSWER, 0)->values, VALUES_PREVIOUS);
     push(0);
     push(1);
-    assert_non_null(find(PS_DO_APPLY));
-    handle((struct ps_event){.type = PS_EV_APPLIED});
-    assert_int_equal(find(PS_DO_ANSWER)->step, STEP + 1);
+    assert_non_null(find(PS_DO_APPLY, 0));
+    applied();
+    assert_int_equal(find(PS_DO_ANSWER, 0)->step, STEP + 1);
 }
 
 /* The state is partly that of the next step: it is too late to save this one. */
@@ -93,13 +76,13 @@ static void test_begun_step_is_not_saved(void **state)
 {
     (void)state;
     recover((struct ps_memory){.begun = true});
-    order(RUN_RUNNING, GENERATION, RUN_MS, 5);
-    assert_null(find(PS_DO_SAVE));
+    order_save(RUN_RUNNING, GENERATION, RUN_MS, 5);
+    assert_null(find(PS_DO_SAVE, 0));
     assert_int_equal(s.missed_checkpoint, 5);
     assert_int_equal(s.late_checkpoint, 5);
     push(0);
     push(1);
-    handle((struct ps_event){.type = PS_EV_APPLIED});
+    applied();
     assert_false(s.begun);
 }
 
@@ -108,8 +91,8 @@ static void test_whole_step_is_saved(void **state)
     (void)state;
     recover((struct ps_memory){.save_handled = 4, .saved_checkpoint = 4, .saved_step = 30});
     assert_int_equal(s.missed_checkpoint, 0);
-    order(RUN_RUNNING, GENERATION, RUN_MS, 5);
-    assert_int_equal(find(PS_DO_SAVE)->checkpoint, 5);
+    order_save(RUN_RUNNING, GENERATION, RUN_MS, 5);
+    assert_int_equal(find(PS_DO_SAVE, 0)->checkpoint, 5);
 }
 
 /* The arrays are those of the step, whether training has passed it or not. */
@@ -117,14 +100,14 @@ static void test_interrupted_save_is_repeated(void **state)
 {
     (void)state;
     recover((struct ps_memory){.save_handled = 5, .saved_checkpoint = 4, .saved_step = 30});
-    order(RUN_RUNNING, GENERATION, RUN_MS, 5);
-    assert_int_equal(find(PS_DO_SAVE)->checkpoint, 5);
-    assert_int_equal(find(PS_DO_SAVE)->values, VALUES_CURRENT);
+    order_save(RUN_RUNNING, GENERATION, RUN_MS, 5);
+    assert_int_equal(find(PS_DO_SAVE, 0)->checkpoint, 5);
+    assert_int_equal(find(PS_DO_SAVE, 0)->values, VALUES_CURRENT);
     recover((struct ps_memory){
         .begun = true, .kept_checkpoint = STEP, .save_handled = 5, .saved_checkpoint = 4});
-    order(RUN_RUNNING, GENERATION, RUN_MS, 5);
-    assert_int_equal(find(PS_DO_SAVE)->checkpoint, 5);
-    assert_int_equal(find(PS_DO_SAVE)->values, VALUES_CHECKPOINT);
+    order_save(RUN_RUNNING, GENERATION, RUN_MS, 5);
+    assert_int_equal(find(PS_DO_SAVE, 0)->checkpoint, 5);
+    assert_int_equal(find(PS_DO_SAVE, 0)->values, VALUES_CHECKPOINT);
     assert_int_equal(s.missed_checkpoint, 0);
 }
 
@@ -133,8 +116,8 @@ static void test_interrupted_save_without_arrays_is_missed(void **state)
 {
     (void)state;
     recover((struct ps_memory){.begun = true, .save_handled = 5, .saved_checkpoint = 4});
-    order(RUN_RUNNING, GENERATION, RUN_MS, 5);
-    assert_null(find(PS_DO_SAVE));
+    order_save(RUN_RUNNING, GENERATION, RUN_MS, 5);
+    assert_null(find(PS_DO_SAVE, 0));
     assert_int_equal(s.missed_checkpoint, 5);
     assert_int_equal(s.late_checkpoint, 0);
 }
@@ -161,21 +144,21 @@ static void test_arrays_are_kept_while_they_are_saved(void **state)
         init(best != 0);
         ps_step_recover(
             &s, &(struct ps_memory){.generation = GENERATION, .run_ms = RUN_MS, .step = STEP});
-        order(RUN_RUNNING, GENERATION, RUN_MS, 5);
-        assert_int_equal(find(PS_DO_SAVE)->checkpoint, 5);
+        order_save(RUN_RUNNING, GENERATION, RUN_MS, 5);
+        assert_int_equal(find(PS_DO_SAVE, 0)->checkpoint, 5);
         train(STEP);
-        assert_int_equal(find(PS_DO_KEEP) != NULL, best);
-        handle((struct ps_event){.type = PS_EV_APPLIED});
+        assert_int_equal(find(PS_DO_KEEP, 0) != NULL, best);
+        applied();
         for (uint64_t step = STEP + 1; step < 2 * (uint64_t)STEP; step++) {
             train(step);
-            assert_non_null(find(PS_DO_APPLY));
-            handle((struct ps_event){.type = PS_EV_APPLIED});
+            assert_non_null(find(PS_DO_APPLY, 0));
+            applied();
         }
         train(2 * (uint64_t)STEP);
-        assert_int_equal(find(PS_DO_APPLY) == NULL, best);
+        assert_int_equal(find(PS_DO_APPLY, 0) == NULL, best);
         handle((struct ps_event){.type = PS_EV_SAVED, .checkpoint = 5});
-        assert_int_equal(find(PS_DO_UNKEEP) != NULL, best);
-        assert_int_equal(find(PS_DO_APPLY) != NULL, best);
+        assert_int_equal(find(PS_DO_UNKEEP, 0) != NULL, best);
+        assert_int_equal(find(PS_DO_APPLY, 0) != NULL, best);
     }
 }
 
@@ -183,9 +166,9 @@ static void test_order_to_load_is_obeyed(void **state)
 {
     (void)state;
     recover((struct ps_memory){.has_previous = true});
-    order(RUN_LOADING, GENERATION + 1, RUN_MS, 0);
-    assert_non_null(find(PS_DO_FORGET));
-    assert_non_null(find(PS_DO_LOAD));
+    order_save(RUN_LOADING, GENERATION + 1, RUN_MS, 0);
+    assert_non_null(find(PS_DO_FORGET, 0));
+    assert_non_null(find(PS_DO_LOAD, 0));
     assert_int_equal(s.generation, 0);
 }
 
@@ -194,8 +177,8 @@ static void test_generation_of_another_run_is_forgotten(void **state)
 {
     (void)state;
     recover((struct ps_memory){.has_previous = true});
-    order(RUN_RUNNING, GENERATION, RUN_MS + 1, 0);
-    assert_non_null(find(PS_DO_FORGET));
+    order_save(RUN_RUNNING, GENERATION, RUN_MS + 1, 0);
+    assert_non_null(find(PS_DO_FORGET, 0));
     assert_int_equal(s.generation, 0);
 }
 

@@ -1,7 +1,5 @@
 /* The ps core with tables of rows: lookups, pushes whose rows come before their chunks, and
  * saves. */
-#include "ps/step.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,28 +7,14 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/ps/step_scene.h"
+
 enum { V = 2, CONN = 9 };
 
-static struct ps_step s;
-static struct ps_actions out;
-
-static void handle(struct ps_event event)
+static void from_worker(struct ps_event event)
 {
     event.conn = (conn_id){CONN};
-    ps_step_handle(&s, &event, &out);
-}
-
-static void order(struct run run)
-{
-    handle((struct ps_event){.type = PS_EV_RUN, .run = &run});
-}
-
-static const struct ps_action *find(enum ps_action_type type)
-{
-    for (uint32_t i = 0; i < out.count; i++) {
-        if (out.items[i].type == type) { return &out.items[i]; }
-    }
-    return NULL;
+    handle(event);
 }
 
 /* Generation 1 from initial values; every 10th step is evaluated and saved. */
@@ -49,45 +33,45 @@ static void serve(void)
 /* A frame of a push: its rows, or its one chunk. */
 static void push(uint32_t number, bool more)
 {
-    handle((struct ps_event){.type = PS_EV_PUSH,
-                             .generation = 1,
-                             .step = s.step,
-                             .count = V,
-                             .chunk = number,
-                             .more = more});
+    from_worker((struct ps_event){.type = PS_EV_PUSH,
+                                  .generation = 1,
+                                  .step = s.step,
+                                  .count = V,
+                                  .chunk = number,
+                                  .more = more});
 }
 
 static void train_to(uint64_t step)
 {
     while (s.step < step) {
         push(0, false);
-        assert_non_null(find(PS_DO_APPLY));
-        handle((struct ps_event){.type = PS_EV_APPLIED});
+        assert_non_null(find(PS_DO_APPLY, 0));
+        applied();
     }
 }
 
 static void look_up(uint64_t generation, uint64_t step)
 {
-    handle((struct ps_event){
+    from_worker((struct ps_event){
         .type = PS_EV_LOOKUP, .generation = generation, .step = step, .round = 5, .first = 77});
 }
 
 static void expect_rows(uint64_t step)
 {
-    const struct ps_action *action = find(PS_DO_ANSWER_LOOKUP);
+    const struct ps_action *action = find(PS_DO_ANSWER_LOOKUP, 0);
     assert_non_null(action);
     assert_int_equal(action->step, step);
     assert_int_equal(action->round, 5);
     assert_int_equal(action->first, 77);
     assert_int_equal(action->generation, 1);
-    assert_null(find(PS_DO_REFUSE));
+    assert_null(find(PS_DO_REFUSE, 0));
 }
 
 static void expect_refusal(enum refusal why)
 {
-    assert_non_null(find(PS_DO_REFUSE));
-    assert_int_equal(find(PS_DO_REFUSE)->refusal, why);
-    assert_null(find(PS_DO_ANSWER_LOOKUP));
+    assert_non_null(find(PS_DO_REFUSE, 0));
+    assert_int_equal(find(PS_DO_REFUSE, 0)->refusal, why);
+    assert_null(find(PS_DO_ANSWER_LOOKUP, 0));
 }
 
 /* The present step and the one before are answered at once, earlier and later ones refused. */
@@ -117,14 +101,14 @@ static void test_rows_of_the_next_step_are_sent_then(void **state)
     serve();
     train_to(4);
     look_up(1, 5);
-    assert_non_null(find(PS_DO_KEEP_LOOKUP));
-    assert_null(find(PS_DO_REFUSE));
-    assert_null(find(PS_DO_ANSWER_LOOKUP));
+    assert_non_null(find(PS_DO_KEEP_LOOKUP, 0));
+    assert_null(find(PS_DO_REFUSE, 0));
+    assert_null(find(PS_DO_ANSWER_LOOKUP, 0));
     train_to(5);
     expect_rows(5);
-    assert_true(find(PS_DO_ANSWER_LOOKUP)->waiting);
+    assert_true(find(PS_DO_ANSWER_LOOKUP, 0)->waiting);
     train_to(6);
-    assert_null(find(PS_DO_ANSWER_LOOKUP));
+    assert_null(find(PS_DO_ANSWER_LOOKUP, 0));
 }
 
 /* One lookup of a connection waits: another one replaces it, also if it is answered at once. */
@@ -136,9 +120,9 @@ static void test_a_lookup_replaces_the_one_that_waits(void **state)
     look_up(1, 5);
     look_up(1, 4);
     expect_rows(4);
-    assert_false(find(PS_DO_ANSWER_LOOKUP)->waiting);
+    assert_false(find(PS_DO_ANSWER_LOOKUP, 0)->waiting);
     train_to(5);
-    assert_null(find(PS_DO_ANSWER_LOOKUP));
+    assert_null(find(PS_DO_ANSWER_LOOKUP, 0));
 }
 
 /* It ends with its generation, by one refusal for all questions, and with its connection. */
@@ -148,13 +132,13 @@ static void test_a_waiting_lookup_ends(void **state)
     serve();
     look_up(1, 1);
     order((struct run){.phase = RUN_LOADING, .generation = 2});
-    assert_int_equal(find(PS_DO_REFUSE)->refusal, REFUSAL_NOT_RUNNING);
+    assert_int_equal(find(PS_DO_REFUSE, 0)->refusal, REFUSAL_NOT_RUNNING);
     handle((struct ps_event){.type = PS_EV_LOADED});
     serve();
     look_up(1, 1);
-    handle((struct ps_event){.type = PS_EV_CONN_CLOSED});
+    from_worker((struct ps_event){.type = PS_EV_CONN_CLOSED});
     train_to(1);
-    assert_null(find(PS_DO_ANSWER_LOOKUP));
+    assert_null(find(PS_DO_ANSWER_LOOKUP, 0));
 }
 
 /* The rows of a step stay until its evaluation is known. */
@@ -192,18 +176,18 @@ static void test_a_push_is_whole_or_absent(void **state)
     (void)state;
     serve();
     push(0, true);
-    assert_non_null(find(PS_DO_COLLECT));
+    assert_non_null(find(PS_DO_COLLECT, 0));
     push(1, true);
     push(2, false);
-    assert_non_null(find(PS_DO_HOLD));
-    assert_non_null(find(PS_DO_APPLY));
-    handle((struct ps_event){.type = PS_EV_APPLIED});
+    assert_non_null(find(PS_DO_HOLD, 0));
+    assert_non_null(find(PS_DO_APPLY, 0));
+    applied();
     push(1, true);
-    assert_null(find(PS_DO_COLLECT));
+    assert_null(find(PS_DO_COLLECT, 0));
     push(2, false);
-    assert_non_null(find(PS_DO_DROP));
-    assert_non_null(find(PS_DO_REFUSE));
-    assert_null(find(PS_DO_HOLD));
+    assert_non_null(find(PS_DO_DROP, 0));
+    assert_non_null(find(PS_DO_REFUSE, 0));
+    assert_null(find(PS_DO_HOLD, 0));
 }
 
 /* The tables have one save at a time: another one is missed, and ordered again by the chief. */
@@ -213,16 +197,16 @@ static void test_one_save_is_in_progress(void **state)
     serve();
     order(
         (struct run){.phase = RUN_RUNNING, .generation = 1, .save_checkpoint = 1, .save_step = 0});
-    assert_non_null(find(PS_DO_SAVE));
+    assert_non_null(find(PS_DO_SAVE, 0));
     order(
         (struct run){.phase = RUN_RUNNING, .generation = 1, .save_checkpoint = 2, .save_step = 0});
-    assert_null(find(PS_DO_SAVE));
+    assert_null(find(PS_DO_SAVE, 0));
     assert_int_equal(s.missed_checkpoint, 2);
     assert_int_equal(s.late_checkpoint, 0);
     handle((struct ps_event){.type = PS_EV_SAVED, .checkpoint = 1});
     order(
         (struct run){.phase = RUN_RUNNING, .generation = 1, .save_checkpoint = 3, .save_step = 0});
-    assert_non_null(find(PS_DO_SAVE));
+    assert_non_null(find(PS_DO_SAVE, 0));
 }
 
 int main(void)
