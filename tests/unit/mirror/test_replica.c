@@ -1,5 +1,6 @@
-/* One replica: each test feeds events, and compares what it asks for as text. The whole protocol is
- * tested by tests/sim/replicas. */
+/* One replica: each test feeds events, and compares what it asks for as text. It is worker 0 of
+ * three, with two ranges, of the workers 0 and 1, and four slices. tests/sim/replicas tests the
+ * whole protocol. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,15 +11,8 @@
 
 #include <cmocka.h>
 
-#include "mirror/replica.h"
+#include "tests/unit/mirror/replica_scene.h"
 
-/* Worker 0 of three; two ranges, of the workers 0 and 1; four slices. */
-static struct replica replica;
-static struct replica_actions actions;
-static struct run run;
-static struct assignment assignment;
-static uint16_t writers[RANGES_MAX];
-static uint64_t now_ms;
 static char text[2000];
 
 static const char *const names[] = {
@@ -85,8 +79,7 @@ static void append_action(const struct replica_action *a)
 /* The actions that the replica asks for after the event. */
 static const char *feed(struct replica_event event)
 {
-    event.now_ms = now_ms;
-    replica_handle(&replica, &event, &actions);
+    handle(event);
     text[0] = '\0';
     for (uint32_t i = 0; i < actions.count; i++) { append_action(&actions.items[i]); }
     return text;
@@ -94,14 +87,12 @@ static const char *feed(struct replica_event event)
 
 static const char *order(void)
 {
-    run.revision++;
-    return feed((struct replica_event){.type = REPLICA_EV_RUN, .run = &run, .writers = writers});
+    return feed(next_order());
 }
 
 static const char *assign(uint16_t a, uint16_t b, uint16_t c, uint16_t d)
 {
-    assignment = (struct assignment){.slice_count = 4, .worker = {a, b, c, d}};
-    return feed((struct replica_event){.type = REPLICA_EV_ASSIGNMENT, .assignment = &assignment});
+    return feed(owners(a, b, c, d));
 }
 
 /* From worker 1 on connection 11, and so on. */

@@ -1,4 +1,6 @@
-/* A replica whose group computes its gradients, and may be unable to (M13). */
+/* A replica whose group computes its gradients, and may be unable to (M13). It is worker 0 of two
+ * groups of two, whose heads are the workers 0 and 2, with one range or two, and four slices. Range
+ * 1 is that of worker 2. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,16 +10,7 @@
 
 #include <cmocka.h>
 
-#include "mirror/replica.h"
-
-/* Worker 0 of two groups of two, whose heads are the workers 0 and 2; one range or two; four
- * slices. Range 1 is that of worker 2. */
-static struct replica replica;
-static struct replica_actions actions;
-static struct run run;
-static struct assignment assignment;
-static uint16_t writers[RANGES_MAX];
-static uint64_t now_ms;
+#include "tests/unit/mirror/replica_scene.h"
 
 /* The actions that the replica asks for after the event, as letters. */
 static const char *feed(struct replica_event event)
@@ -29,8 +22,7 @@ static const char *feed(struct replica_event event)
         [REPLICA_DO_PULL_VALUES] = 'V',
     };
     static char text[64];
-    event.now_ms = now_ms;
-    replica_handle(&replica, &event, &actions);
+    handle(event);
     memset(text, 0, sizeof text);
     for (uint32_t i = 0; i < actions.count; i++) {
         const size_t type = actions.items[i].type;
@@ -57,14 +49,12 @@ static const char *from(uint32_t peer, enum replica_event_type type, uint64_t st
 
 static const char *order(void)
 {
-    run.revision++;
-    return feed((struct replica_event){.type = REPLICA_EV_RUN, .run = &run, .writers = writers});
+    return feed(next_order());
 }
 
 static const char *assign(uint16_t a, uint16_t b, uint16_t c, uint16_t d)
 {
-    assignment = (struct assignment){.slice_count = 4, .worker = {a, b, c, d}};
-    return feed((struct replica_event){.type = REPLICA_EV_ASSIGNMENT, .assignment = &assignment});
+    return feed(owners(a, b, c, d));
 }
 
 /* Whole, at step 0, running; both heads are connected. */

@@ -1,4 +1,6 @@
-/* Which worker evaluates without ps, and when another one takes the evaluation over (M9, M12). */
+/* Which worker evaluates without ps, and when another one takes the evaluation over (M9, M12).
+ * There is one range. Slices 0 and 3 are worker 2's, slice 1 is worker 0's, slice 2 is worker 1's;
+ * worker 3 owns no slice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,41 +9,20 @@
 
 #include <cmocka.h>
 
-#include "mirror/replica.h"
+#include "tests/unit/mirror/replica_scene.h"
 
 enum { V = 4, WORKERS = 4, STEP = 7, EVALUATION_MS = 300 };
-
-/* One range. Slices 0 and 3 are worker 2's, slice 1 is worker 0's, slice 2 is worker 1's; worker 3
- * owns none. */
-static struct replica replica;
-static struct replica_actions actions;
-static struct run run;
-static uint16_t writers[RANGES_MAX];
-static uint64_t now_ms;
-
-static void feed(struct replica_event event)
-{
-    event.now_ms = now_ms;
-    replica_handle(&replica, &event, &actions);
-}
 
 static void order(enum run_phase phase)
 {
     run.phase = phase;
-    run.revision++;
-    feed((struct replica_event){.type = REPLICA_EV_RUN, .run = &run, .writers = writers});
-}
-
-static void assign(uint16_t a, uint16_t b, uint16_t c, uint16_t d)
-{
-    struct assignment assignment = {.slice_count = V, .worker = {a, b, c, d}};
-    feed((struct replica_event){.type = REPLICA_EV_ASSIGNMENT, .assignment = &assignment});
+    handle(next_order());
 }
 
 static void link(uint32_t peer, bool up)
 {
-    feed((struct replica_event){.type = up ? REPLICA_EV_LINK_UP : REPLICA_EV_LINK_DOWN,
-                                .peer = peer});
+    handle((struct replica_event){.type = up ? REPLICA_EV_LINK_UP : REPLICA_EV_LINK_DOWN,
+                                  .peer = peer});
 }
 
 /* Whether the last event began an evaluation of STEP. */
@@ -61,7 +42,7 @@ static bool begins(void)
 static bool begins_after(uint64_t ms)
 {
     now_ms += ms;
-    feed((struct replica_event){.type = REPLICA_EV_TICK});
+    handle((struct replica_event){.type = REPLICA_EV_TICK});
     return begins();
 }
 
@@ -79,8 +60,8 @@ static void wait_at_step(uint32_t index)
         if (peer != index) { link(peer, true); }
     }
     order(RUN_LOADING);
-    feed((struct replica_event){.type = REPLICA_EV_LOADED, .generation = 1, .step = STEP});
-    assign(2, 0, 1, 2);
+    handle((struct replica_event){.type = REPLICA_EV_LOADED, .generation = 1, .step = STEP});
+    handle(owners(2, 0, 1, 2));
     order(RUN_RUNNING);
 }
 
@@ -90,7 +71,7 @@ static void first_one_evaluates_at_once(void **state)
     (void)state;
     wait_at_step(2);
     assert_true(begins());
-    feed((struct replica_event){.type = REPLICA_EV_EVALUATED});
+    handle((struct replica_event){.type = REPLICA_EV_EVALUATED});
     assert_false(begins());
     assert_false(begins_after(60000));
     assert_int_equal(replica_deadline_ms(&replica), UINT64_MAX);
@@ -116,7 +97,7 @@ static void long_evaluation_is_waited_for(void **state)
 {
     (void)state;
     wait_at_step(0);
-    feed((struct replica_event){.type = REPLICA_EV_COMPUTED, .evaluation_ms = EVALUATION_MS});
+    handle((struct replica_event){.type = REPLICA_EV_COMPUTED, .evaluation_ms = EVALUATION_MS});
     assert_false(begins_after(LATENESS_FACTOR * EVALUATION_MS - 1));
     assert_true(begins_after(1));
 }
@@ -130,7 +111,7 @@ static void known_result_ends_the_wait(void **state)
     run.evaluate_step = STEP + 5;
     order(RUN_RUNNING);
     assert_true(replica.computing);
-    feed((struct replica_event){.type = REPLICA_EV_COMPUTED});
+    handle((struct replica_event){.type = REPLICA_EV_COMPUTED});
     assert_false(begins_after(60000));
 }
 
@@ -164,7 +145,7 @@ static void new_owner_of_the_first_slice_evaluates(void **state)
     (void)state;
     wait_at_step(0);
     assert_false(begins());
-    assign(0, 0, 1, 1);
+    handle(owners(0, 0, 1, 1));
     assert_true(begins());
 }
 
@@ -178,7 +159,7 @@ static void worker_without_slices_evaluates_when_no_owner_is_connected(void **st
     assert_false(begins_after(60000));
     link(1, false);
     assert_true(begins());
-    feed((struct replica_event){.type = REPLICA_EV_EVALUATED});
+    handle((struct replica_event){.type = REPLICA_EV_EVALUATED});
     assert_false(begins_after(60000));
 }
 
@@ -187,7 +168,7 @@ static void workers_without_slices_evaluate_in_turn(void **state)
 {
     (void)state;
     wait_at_step(3);
-    assign(0, 0, 0, 0);
+    handle(owners(0, 0, 0, 0));
     assert_false(begins_after(60000));
     link(0, false);
     assert_int_equal(replica_deadline_ms(&replica), now_ms + UINT64_C(2) * LATENESS_LEAST_MS);
@@ -200,7 +181,7 @@ static void owner_that_returns_takes_the_evaluation_back(void **state)
 {
     (void)state;
     wait_at_step(3);
-    assign(0, 0, 0, 0);
+    handle(owners(0, 0, 0, 0));
     link(0, false);
     assert_false(begins_after(LATENESS_LEAST_MS - 1));
     link(0, true);

@@ -1,4 +1,6 @@
-/* Backup work without ps (M12): which slices a worker reports as late, and when. */
+/* Backup work without ps (M12): which slices a worker reports as late, and when. Slice 0 is worker
+ * 0's, slices 1 and 2 are worker 1's, slice 3 is worker 2's. The workers 0 and 1 own a range each.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,52 +9,31 @@
 
 #include <cmocka.h>
 
-#include "mirror/replica.h"
+#include "tests/unit/mirror/replica_scene.h"
 
 enum { V = 4, WORKERS = 3, RANGES = 2, STEP_MS = 10 };
 
-/* Slice 0 is worker 0's, slices 1 and 2 are worker 1's, slice 3 is worker 2's. The workers 0 and 1
- * own a range each. */
-static struct replica replica;
-static struct replica_actions actions;
-static struct run run;
-static uint16_t writers[RANGES_MAX];
-static uint64_t now_ms;
-
-static void feed(struct replica_event event)
-{
-    event.now_ms = now_ms;
-    replica_handle(&replica, &event, &actions);
-}
-
 static void happens(enum replica_event_type type, uint32_t peer)
 {
-    feed((struct replica_event){.type = type, .peer = peer});
+    handle((struct replica_event){.type = type, .peer = peer});
 }
 
 static void order(enum run_phase phase)
 {
     run.phase = phase;
-    run.revision++;
-    feed((struct replica_event){.type = REPLICA_EV_RUN, .run = &run, .writers = writers});
-}
-
-static void assign(uint16_t a, uint16_t b, uint16_t c, uint16_t d)
-{
-    struct assignment assignment = {.slice_count = V, .worker = {a, b, c, d}};
-    feed((struct replica_event){.type = REPLICA_EV_ASSIGNMENT, .assignment = &assignment});
+    handle(next_order());
 }
 
 static void frame(enum replica_event_type type, uint32_t peer, uint32_t range, uint32_t first,
                   uint32_t count)
 {
-    feed((struct replica_event){.type = type,
-                                .conn = 10 + peer,
-                                .peer = peer,
-                                .generation = 1,
-                                .step = replica.step,
-                                .range = range,
-                                .node = {first, count}});
+    handle((struct replica_event){.type = type,
+                                  .conn = 10 + peer,
+                                  .peer = peer,
+                                  .generation = 1,
+                                  .step = replica.step,
+                                  .range = range,
+                                  .node = {first, count}});
 }
 
 /* Its own slices are computed at once; those of the others arrive STEP_MS later, with their
@@ -88,9 +69,9 @@ static void train(uint32_t index)
         if (peer != index) { happens(REPLICA_EV_LINK_UP, peer); }
     }
     order(RUN_LOADING);
-    feed((struct replica_event){.type = REPLICA_EV_LOADED, .generation = 1});
+    handle((struct replica_event){.type = REPLICA_EV_LOADED, .generation = 1});
     order(RUN_RUNNING);
-    assign(0, 1, 1, 2);
+    handle(owners(0, 1, 1, 2));
 }
 
 /* Worker 0 has made some steps, and has computed its slice of the next one. */
@@ -207,7 +188,7 @@ static void one_that_computes_does_not_judge(void **state)
 {
     (void)state;
     now_ms += LATENESS_LEAST_MS;
-    assign(0, 0, 1, 2);
+    handle(owners(0, 0, 1, 2));
     assert_true(replica.computing);
     now_ms += 60000;
     assert_false(is_any_late());
@@ -222,16 +203,16 @@ static void one_that_is_behind_does_not_judge(void **state)
     (void)state;
     now_ms += LATENESS_LEAST_MS;
     assert_true(is_any_late());
-    assign(1, 1, 1, 2);
+    handle(owners(1, 1, 1, 2));
     assert_false(is_any_late());
     (void)set_up(state);
     now_ms += LATENESS_LEAST_MS;
-    feed((struct replica_event){.type = REPLICA_EV_REFUSED,
-                                .peer = 1,
-                                .generation = 1,
-                                .step = replica.step + 9,
-                                .range = 1,
-                                .refusal = REPLICA_GONE});
+    handle((struct replica_event){.type = REPLICA_EV_REFUSED,
+                                  .peer = 1,
+                                  .generation = 1,
+                                  .step = replica.step + 9,
+                                  .range = 1,
+                                  .refusal = REPLICA_GONE});
     assert_false(is_any_late());
 }
 
