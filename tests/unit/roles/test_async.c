@@ -153,19 +153,11 @@ static void test_dying_ps_loses_no_contribution(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         begin_lock_step(seed);
-        run.save_checkpoint = 1;
-        run.save_step = 4;
-        order();
+        order_checkpoint();
         until(all_saved);
-        commit(1, 4);
+        commit(1, CHECKPOINT_STEP);
         order();
-        pass(seed * 5);
-        world_kill(&w, seed % PS);
-        run.phase = RUN_PAUSED;
-        order();
-        pass(seed * 3 % 30);
-        world_begin(&w, seed % PS);
-        load(2, 1, 4);
+        lose_ps_and_load(seed);
         until(at_the_end);
         expect_reference_bits(reference);
         free_world();

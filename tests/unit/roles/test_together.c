@@ -136,19 +136,11 @@ static void test_dying_ps_changes_no_bits(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         begin(seed, sync_settings, "00110");
-        run.save_checkpoint = 1;
-        run.save_step = 4;
-        order();
+        order_checkpoint();
         until(all_saved);
-        commit(1, 4);
+        commit(1, CHECKPOINT_STEP);
         if (seed % 2 == 0) { order(); }
-        pass(seed * 5);
-        world_kill(&w, seed % PS);
-        run.phase = RUN_PAUSED;
-        order();
-        pass(seed * 3 % 30);
-        world_begin(&w, seed % PS);
-        load(2, 1, 4);
+        lose_ps_and_load(seed);
         until(at_the_end);
         expect_reference_bits(reference);
         assert_int_equal(w.nodes[PS].report.generation, 2);
@@ -162,22 +154,14 @@ static void test_norms_have_the_same_bits(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         begin(seed, norm_settings, "01101");
-        run.save_checkpoint = 1;
-        run.save_step = 4;
-        order();
+        order_checkpoint();
         for (int i = 0; i < 15 && !all_saved(); i++) {
             pass(40);
             world_close_connection(&w, 1 + random_below(&w.random, w.next_conn));
         }
         until(all_saved);
-        commit(1, 4);
-        pass(seed * 5);
-        world_kill(&w, seed % PS);
-        run.phase = RUN_PAUSED;
-        order();
-        pass(seed * 3 % 30);
-        world_begin(&w, seed % PS);
-        load(2, 1, 4);
+        commit(1, CHECKPOINT_STEP);
+        lose_ps_and_load(seed);
         until(at_the_end);
         expect_reference_bits(reference);
         free_world();
@@ -195,11 +179,9 @@ static void test_damaged_checkpoint_is_reported(void **state)
 {
     (void)state;
     begin(3, sync_settings, "00110");
-    run.save_checkpoint = 1;
-    run.save_step = 4;
-    order();
+    order_checkpoint();
     until(all_saved);
-    commit(1, 4);
+    commit(1, CHECKPOINT_STEP);
     w.nodes[0].store.broken = w.nodes[1].store.broken = true;
     run.phase = RUN_LOADING;
     run.generation = 2;

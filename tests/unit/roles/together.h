@@ -155,6 +155,28 @@ static inline void commit(uint64_t id, uint64_t step)
     run.committed_step = step;
 }
 
+enum { CHECKPOINT_STEP = 4 };
+
+static inline void order_checkpoint(void)
+{
+    run.save_checkpoint = 1;
+    run.save_step = CHECKPOINT_STEP;
+    order();
+}
+
+/* After some steps of the world a ps dies; the run pauses, the ps starts again, and all ps load the
+ * checkpoint as generation 2. */
+static inline void lose_ps_and_load(uint64_t seed)
+{
+    pass(seed * 5);
+    world_kill(&w, seed % PS);
+    run.phase = RUN_PAUSED;
+    order();
+    pass(seed * 3 % 30);
+    world_begin(&w, seed % PS);
+    load(2, 1, CHECKPOINT_STEP);
+}
+
 /* Every ps is at the last step, and holds its range of the values that `reference` computes. */
 static inline void expect_reference_bits(void (*reference)(float *values))
 {
