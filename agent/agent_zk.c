@@ -79,9 +79,8 @@ static void watch_cluster(struct agent *agent)
 {
     const struct job *job = agent->config->job;
     assert(!agent->observing);
-    observer_start(agent->observer, job->name, job->cluster.coordinators, job->cluster.ps,
-                   job->cluster.workers, job->cluster.evaluators, OPS_OBSERVER, &agent->port,
-                   agent->now_ms);
+    const struct task_counts tasks = job_tasks(job);
+    observer_start(agent->observer, job->name, &tasks, OPS_OBSERVER, &agent->port, agent->now_ms);
     candidates_start(&agent->candidates, job->name, OPS_CANDIDATES, &agent->port, agent->now_ms);
     watch_requests(agent);
     spares_init(&agent->spares, job->name, OPS_SPARES);

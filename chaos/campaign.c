@@ -89,8 +89,8 @@ static enum tn_status read_job(struct campaign *campaign, struct error *error)
                          "strategy.type is local: the job runs in one process, which has no nodes "
                          "to attack: give --set strategy.type=ps, or mirror");
     }
-    const uint32_t nodes = job->cluster.coordinators + job->cluster.ps + job->cluster.workers +
-                           job->cluster.evaluators;
+    const struct task_counts tasks = job_tasks(job);
+    const uint32_t nodes = task_counts_sum(&tasks);
     if (nodes + job->zookeeper.servers > FAULT_CONTROL_SLOTS) {
         return error_set(error, TN_EINVAL, "the job has %u tasks: a campaign can attack at most %u",
                          nodes, FAULT_CONTROL_SLOTS - job->zookeeper.servers);

@@ -319,8 +319,11 @@ static void start(struct coordinator *c)
 {
     assert(!c->roster_started);
     c->roster_started = true;
-    roster_start(&c->roster, c->identity.cluster, c->config.chief.ps, c->config.chief.workers,
-                 c->config.chief.evaluators, &c->ports->zk, &c->membership.next_op, c->now_ms);
+    const struct task_counts tasks = {.of = {[ROLE_PS] = c->config.chief.ps,
+                                             [ROLE_WORKER] = c->config.chief.workers,
+                                             [ROLE_EVALUATOR] = c->config.chief.evaluators}};
+    roster_start(&c->roster, c->identity.cluster, &tasks, &c->ports->zk, &c->membership.next_op,
+                 c->now_ms);
     leadership_start_election(c);
 }
 

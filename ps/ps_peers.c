@@ -20,8 +20,9 @@ static void follow(struct ps_peers *peers, struct membership *membership, uint64
 {
     if (membership->session == 0) { return; }
     peers->is_following = true;
-    roster_start(&peers->roster, membership->identity.cluster, peers->links.count, 0, 0,
-                 &membership->ports->zk, &membership->next_op, now_ms);
+    const struct task_counts tasks = {.of = {[ROLE_PS] = peers->links.count}};
+    roster_start(&peers->roster, membership->identity.cluster, &tasks, &membership->ports->zk,
+                 &membership->next_op, now_ms);
 }
 
 void ps_peers_handle_zk(struct ps_peers *peers, const struct zk_event *event,

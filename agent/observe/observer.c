@@ -19,7 +19,7 @@ static void add_tasks(struct observer *observer, enum role role, uint32_t count)
     }
 }
 
-static void start_mirrors(struct observer *observer, const struct zk_port *zk, uint64_t now_ms)
+static void start_watches(struct observer *observer, const struct zk_port *zk, uint64_t now_ms)
 {
     char path[256];
     assert(observer->cluster[0] != '\0');
@@ -39,9 +39,8 @@ static void start_mirrors(struct observer *observer, const struct zk_port *zk, u
     observer->waiting_count = 0;
 }
 
-void observer_start(struct observer *observer, const char *cluster, uint32_t coordinators,
-                    uint32_t ps, uint32_t workers, uint32_t evaluators, uint64_t next_op,
-                    const struct zk_port *zk, uint64_t now_ms)
+void observer_start(struct observer *observer, const char *cluster, const struct task_counts *tasks,
+                    uint64_t next_op, const struct zk_port *zk, uint64_t now_ms)
 {
     assert(cluster != NULL);
     memset(observer, 0, sizeof *observer);
@@ -49,16 +48,15 @@ void observer_start(struct observer *observer, const char *cluster, uint32_t coo
     observer->next_op = next_op;
     observer->reported = observer->old_until = -1;
     observer->retry_at_ms = UINT64_MAX;
-    add_tasks(observer, ROLE_COORDINATOR, coordinators);
-    add_tasks(observer, ROLE_PS, ps);
-    add_tasks(observer, ROLE_WORKER, workers);
-    add_tasks(observer, ROLE_EVALUATOR, evaluators);
-    start_mirrors(observer, zk, now_ms);
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        add_tasks(observer, (enum role)role, tasks->of[role]);
+    }
+    start_watches(observer, zk, now_ms);
 }
 
 void observer_restart(struct observer *observer, const struct zk_port *zk, uint64_t now_ms)
 {
-    start_mirrors(observer, zk, now_ms);
+    start_watches(observer, zk, now_ms);
 }
 
 /* The roles follow each other: add_tasks(). */
@@ -84,7 +82,7 @@ void observer_change(struct observer *observer, uint32_t ps, uint32_t workers,
 {
     change_tasks(observer, ROLE_PS, ps);
     change_tasks(observer, ROLE_WORKER, workers);
-    start_mirrors(observer, zk, now_ms);
+    start_watches(observer, zk, now_ms);
 }
 
 /* ------------------------------------------------------------- znodes */

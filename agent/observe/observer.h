@@ -59,9 +59,8 @@ struct observer {
 
 /* Start to observe a cluster with these numbers of tasks. Uses request numbers from `next_op` to
  * next_op + 2^32. */
-void observer_start(struct observer *observer, const char *cluster, uint32_t coordinators,
-                    uint32_t ps, uint32_t workers, uint32_t evaluators, uint64_t next_op,
-                    const struct zk_port *zk, uint64_t now_ms);
+void observer_start(struct observer *observer, const char *cluster, const struct task_counts *tasks,
+                    uint64_t next_op, const struct zk_port *zk, uint64_t now_ms);
 
 /* Continue with a new session: all znodes are read again, and no entry is reported twice. */
 void observer_restart(struct observer *observer, const struct zk_port *zk, uint64_t now_ms);

@@ -20,8 +20,7 @@ static struct component *add(struct target_cluster *cluster)
 void target_cluster_init(struct target_cluster *cluster, const struct job *job)
 {
     assert(job != NULL);
-    const uint32_t counts[ROLE_COUNT] = {job->cluster.coordinators, job->cluster.ps,
-                                         job->cluster.workers, job->cluster.evaluators};
+    const struct task_counts counts = job_tasks(job);
     *cluster = (struct target_cluster){.job = job};
     snprintf(add(cluster)->name, COMPONENT_NAME_MAX, "agent");
     for (uint32_t i = 1; i <= job->zookeeper.servers; i++) {
@@ -30,7 +29,7 @@ void target_cluster_init(struct target_cluster *cluster, const struct job *job)
         snprintf(component->name, sizeof component->name, "zookeeper:%u", i);
     }
     for (int role = 0; role < ROLE_COUNT; role++) {
-        for (uint32_t i = 0; i < counts[role]; i++) {
+        for (uint32_t i = 0; i < counts.of[role]; i++) {
             struct component *component = add(cluster);
             component->is_node = true;
             component->task = (struct task){.role = (enum role)role, .index = i};

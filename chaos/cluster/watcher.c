@@ -328,8 +328,9 @@ static enum tn_status connect_to(struct watcher *watcher, const struct run_note 
     status = step_poller_open(spec.key, &watcher->steps, error);
     if (status == TN_OK) { status = open_zk(watcher, error); }
     if (status != TN_OK) { return status; }
-    observer_start(watcher->observer, note->cluster, spec.coordinators, spec.ps, spec.workers,
-                   spec.evaluators, 0, &watcher->port, clock_monotonic_ms());
+    const struct task_counts tasks = spec_tasks(&spec);
+    observer_start(watcher->observer, note->cluster, &tasks, 0, &watcher->port,
+                   clock_monotonic_ms());
     return TN_OK;
 }
 

@@ -189,8 +189,8 @@ void verdict_check_znodes(json_t *checks, const struct judgement *judgement, con
     assert(judgement != NULL);
     assert(job != NULL);
     const struct judge_census *census = &judgement->census;
-    uint64_t tasks = job->cluster.coordinators + job->cluster.ps + job->cluster.workers +
-                     job->cluster.evaluators;
+    const struct task_counts counts = job_tasks(job);
+    const uint64_t tasks = task_counts_sum(&counts);
     uint64_t before = (uint64_t)json_integer_value(json_object_get(baseline, "znodes"));
     if (before == 0) {
         verdict_add(checks, "znodes", false, "the znodes of the baseline run were not counted");

@@ -62,8 +62,9 @@ static enum tn_status begin(struct live_cluster *live, struct error *error)
     discard_events(live);
     status = open_zk(live, error);
     if (status == TN_OK) {
-        observer_start(live->observer, live->target.cluster, spec.coordinators, spec.ps,
-                       spec.workers, spec.evaluators, 0, &live->port, clock_monotonic_ms());
+        const struct task_counts tasks = spec_tasks(&spec);
+        observer_start(live->observer, live->target.cluster, &tasks, 0, &live->port,
+                       clock_monotonic_ms());
     }
     return status;
 }

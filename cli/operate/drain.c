@@ -67,11 +67,10 @@ static enum tn_status add_members(struct zk_sync *sync, const char *cluster, enu
 static enum tn_status find_host(struct zk_sync *sync, const char *cluster, const struct spec *spec,
                                 struct host *host, struct error *error)
 {
-    const uint32_t counts[ROLE_COUNT] = {spec->coordinators, spec->ps, spec->workers,
-                                         spec->evaluators};
+    const struct task_counts counts = spec_tasks(spec);
     for (int role = 0; role < ROLE_COUNT; role++) {
         enum tn_status status =
-            add_members(sync, cluster, (enum role)role, counts[role], host, error);
+            add_members(sync, cluster, (enum role)role, counts.of[role], host, error);
         if (status != TN_OK) { return status; }
     }
     if (host->count > 0) { return TN_OK; }

@@ -25,14 +25,13 @@ struct agent_options {
 static enum tn_status add_task(struct local_run *run, struct task task, struct error *error)
 {
     assert(task.role < ROLE_COUNT);
-    const uint32_t counts[ROLE_COUNT] = {run->job.cluster.coordinators, run->job.cluster.ps,
-                                         run->job.cluster.workers, run->job.cluster.evaluators};
+    const uint32_t count = job_tasks(&run->job).of[task.role];
     char name[TASK_NAME_MAX];
     task_format(task, ':', name, sizeof name);
-    if (task.index >= counts[task.role]) {
+    if (task.index >= count) {
         return error_set(error, TN_EINVAL,
                          "--tasks: the job has no %s; it has %u of that role, numbered from 0",
-                         name, counts[task.role]);
+                         name, count);
     }
     for (uint32_t i = 0; i < run->task_count; i++) {
         if (task_equal(run->tasks[i], task)) {

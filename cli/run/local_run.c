@@ -67,10 +67,9 @@ void local_run_note_step(const struct local_run *run, uint64_t step)
 static void all_tasks(struct local_run *run)
 {
     assert(run->task_count == 0);
-    const uint32_t counts[ROLE_COUNT] = {run->job.cluster.coordinators, run->job.cluster.ps,
-                                         run->job.cluster.workers, run->job.cluster.evaluators};
+    const struct task_counts counts = job_tasks(&run->job);
     for (int role = 0; role < ROLE_COUNT; role++) {
-        for (uint32_t i = 0; i < counts[role]; i++) {
+        for (uint32_t i = 0; i < counts.of[role]; i++) {
             run->tasks[run->task_count++] = (struct task){.role = (enum role)role, .index = i};
         }
     }
@@ -293,9 +292,8 @@ static enum tn_status restore(void *ctx, struct error *error)
  * its probe, and one that is about to close; commands and agents have the rest. */
 static uint32_t connections_of(const struct job *job)
 {
-    const uint32_t tasks = job->cluster.coordinators + job->cluster.ps + job->cluster.workers +
-                           job->cluster.evaluators;
-    return CONNECTIONS_PER_TASK * tasks + CONNECTIONS_OF_COMMANDS;
+    const struct task_counts tasks = job_tasks(job);
+    return CONNECTIONS_PER_TASK * task_counts_sum(&tasks) + CONNECTIONS_OF_COMMANDS;
 }
 
 /* The servers keep the limit that they were started with: connections_of(). */

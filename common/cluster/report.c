@@ -258,8 +258,6 @@ enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
                              struct error *error)
 {
     assert(bytes != NULL && out != NULL);
-    static const uint32_t limits[ROLE_COUNT] = {COORDINATORS_MAX, PS_MAX, WORKERS_MAX,
-                                                EVALUATORS_MAX};
     if (size != REPORT_BYTES) {
         return error_set(error, TN_EPROTO, "report has %zu bytes, expected %d", size, REPORT_BYTES);
     }
@@ -275,10 +273,11 @@ enum tn_status report_decode(const void *bytes, size_t size, struct report *out,
     if (role >= ROLE_COUNT) {
         return error_set(error, TN_EPROTO, "report has the unknown role %" PRIu64, role);
     }
-    if (index >= limits[role]) {
+    const uint32_t limit = role_limit((enum role)role);
+    if (index >= limit) {
         return error_set(error, TN_EPROTO,
                          "report of %s:%" PRIu64 ": the index is at most %" PRIu32,
-                         role_name((enum role)role), index, limits[role] - 1);
+                         role_name((enum role)role), index, limit - 1);
     }
     out->task = (struct task){.role = (enum role)role, .index = (uint32_t)index};
     fields(&cursor, out);

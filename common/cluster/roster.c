@@ -14,15 +14,14 @@ static void add_entries(struct roster *roster, enum role role, uint32_t count)
     }
 }
 
-void roster_start(struct roster *roster, const char *cluster, uint32_t ps, uint32_t workers,
-                  uint32_t evaluators, const struct zk_port *zk, uint64_t *next_op, uint64_t now_ms)
+void roster_start(struct roster *roster, const char *cluster, const struct task_counts *tasks,
+                  const struct zk_port *zk, uint64_t *next_op, uint64_t now_ms)
 {
-    assert(ps <= PS_MAX && workers <= WORKERS_MAX);
-    assert(evaluators <= EVALUATORS_MAX);
     roster->count = 0;
-    add_entries(roster, ROLE_PS, ps);
-    add_entries(roster, ROLE_WORKER, workers);
-    add_entries(roster, ROLE_EVALUATOR, evaluators);
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        assert(tasks->of[role] <= role_limit((enum role)role));
+        add_entries(roster, (enum role)role, tasks->of[role]);
+    }
     for (uint32_t i = 0; i < roster->count; i++) {
         char path[256];
         znode_member_path(path, cluster, roster->entries[i].task);

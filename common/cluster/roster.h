@@ -21,10 +21,9 @@ struct roster {
     struct roster_entry entries[TASKS_MAX];
 };
 
-/* Follow `ps` parameter servers, `workers` workers and `evaluators` evaluators (each may be 0). */
-void roster_start(struct roster *roster, const char *cluster, uint32_t ps, uint32_t workers,
-                  uint32_t evaluators, const struct zk_port *zk, uint64_t *next_op,
-                  uint64_t now_ms);
+/* Follow this number of tasks of each role. */
+void roster_start(struct roster *roster, const char *cluster, const struct task_counts *tasks,
+                  const struct zk_port *zk, uint64_t *next_op, uint64_t now_ms);
 
 /* The index of the entry that appeared, disappeared or has a new incarnation; -1: none. */
 int roster_handle(struct roster *roster, const struct zk_event *event, const struct zk_port *zk,

@@ -18,6 +18,12 @@ const char *role_name(enum role role)
     return roles[role].name;
 }
 
+uint32_t role_limit(enum role role)
+{
+    assert(role < ROLE_COUNT);
+    return roles[role].limit;
+}
+
 bool role_parse(const char *text, enum role *out)
 {
     assert(text != NULL);

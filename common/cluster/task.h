@@ -33,9 +33,25 @@ struct task {
     uint32_t index;
 };
 
+/* The number of tasks of each role in a cluster. */
+struct task_counts {
+    uint32_t of[ROLE_COUNT];
+};
+
+/* The tasks of all roles together. */
+static inline uint32_t task_counts_sum(const struct task_counts *counts)
+{
+    uint32_t sum = 0;
+    for (int role = 0; role < ROLE_COUNT; role++) { sum += counts->of[role]; }
+    return sum;
+}
+
 /* "coordinator", "ps", "worker", "evaluator". Static storage. */
 const char *role_name(enum role role);
+/* False: `text` is not a name of a role; `*out` is unchanged. */
 bool role_parse(const char *text, enum role *out);
+/* Tasks of the role have indexes below this: PS_MAX, WORKERS_MAX, ... */
+uint32_t role_limit(enum role role);
 
 bool task_equal(struct task a, struct task b);
 /* "ps:1" for display, "ps-1" for znodes. */

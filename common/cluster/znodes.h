@@ -69,6 +69,14 @@ struct spec {
     char *job_json;  /* The job file as given, for display. Owned; free(). May be NULL. */
 };
 
+static inline struct task_counts spec_tasks(const struct spec *spec)
+{
+    return (struct task_counts){.of = {[ROLE_COORDINATOR] = spec->coordinators,
+                                       [ROLE_PS] = spec->ps,
+                                       [ROLE_WORKER] = spec->workers,
+                                       [ROLE_EVALUATOR] = spec->evaluators}};
+}
+
 struct chief_record {
     uint64_t epoch;
     struct task task;

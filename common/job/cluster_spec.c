@@ -9,9 +9,6 @@
 
 #include "common/base/text.h"
 
-static const uint32_t role_limit[ROLE_COUNT] = {COORDINATORS_MAX, PS_MAX, WORKERS_MAX,
-                                                EVALUATORS_MAX};
-
 void cluster_spec_init(struct cluster_spec *spec)
 {
     memset(spec, 0, sizeof *spec);
@@ -20,9 +17,9 @@ void cluster_spec_init(struct cluster_spec *spec)
 uint32_t cluster_spec_index(struct task task)
 {
     assert(task.role < ROLE_COUNT);
-    assert(task.index < role_limit[task.role]);
+    assert(task.index < role_limit(task.role));
     uint32_t first = 0;
-    for (int role = 0; role < (int)task.role; role++) { first += role_limit[role]; }
+    for (int role = 0; role < (int)task.role; role++) { first += role_limit((enum role)role); }
     return first + task.index;
 }
 
@@ -57,9 +54,9 @@ static enum tn_status set_address(struct cluster_spec *spec, struct task task, c
     if (strlen(address) >= TRANSPORT_ADDRESS_MAX - sizeof "tcp://") {
         return error_set(error, TN_EINVAL, "%s: the address is too long", name);
     }
-    if (task.index >= role_limit[task.role]) {
+    if (task.index >= role_limit(task.role)) {
         return error_set(error, TN_EINVAL, "%s: the index is at most %" PRIu32, name,
-                         role_limit[task.role] - 1);
+                         role_limit(task.role) - 1);
     }
     memcpy(spec->address[cluster_spec_index(task)], address, strlen(address) + 1);
     if (spec->count[task.role] <= task.index) { spec->count[task.role] = task.index + 1; }
@@ -71,7 +68,7 @@ static void clear_role(struct cluster_spec *spec, enum role role)
     assert(role < ROLE_COUNT);
     struct task first = {.role = role};
     memset(spec->address[cluster_spec_index(first)], 0,
-           (size_t)role_limit[role] * sizeof spec->address[0]);
+           (size_t)role_limit(role) * sizeof spec->address[0]);
     spec->count[role] = 0;
 }
 
@@ -134,8 +131,8 @@ static struct task task_at(uint32_t index)
 {
     struct task task = {.role = ROLE_COORDINATOR, .index = index};
     assert(index < TASKS_MAX);
-    while (task.index >= role_limit[task.role]) {
-        task.index -= role_limit[task.role];
+    while (task.index >= role_limit(task.role)) {
+        task.index -= role_limit(task.role);
         task.role = (enum role)(task.role + 1);
     }
     return task;
@@ -235,10 +232,10 @@ enum tn_status cluster_spec_set_task(struct cluster_spec *spec, const char *job_
         if (status != TN_OK) { return status; }
     }
     if (task_index != NULL &&
-        (!parse_index(task_index, &task.index) || task.index >= role_limit[task.role])) {
+        (!parse_index(task_index, &task.index) || task.index >= role_limit(task.role))) {
         return error_set(error, TN_EINVAL,
                          "task index \"%s\": give a whole number from 0 to %" PRIu32, task_index,
-                         role_limit[task.role] - 1);
+                         role_limit(task.role) - 1);
     }
     spec->task = task;
     spec->has_task = true;

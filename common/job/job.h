@@ -355,6 +355,14 @@ static inline uint64_t job_evaluate_every(const struct job *job)
     return job->cluster.evaluators > 0 ? 0 : job->evaluate.every_steps;
 }
 
+static inline struct task_counts job_tasks(const struct job *job)
+{
+    return (struct task_counts){.of = {[ROLE_COORDINATOR] = job->cluster.coordinators,
+                                       [ROLE_PS] = job->cluster.ps,
+                                       [ROLE_WORKER] = job->cluster.workers,
+                                       [ROLE_EVALUATOR] = job->cluster.evaluators}};
+}
+
 /* Check conditions on several keys: batch and slices, workers and min_workers, ... Call it last. */
 MUST_CHECK enum tn_status job_check(const struct job *job, struct error *error);
 

@@ -38,9 +38,9 @@ static void start(struct worker_watch *watch, uint64_t now_ms)
     const uint32_t count = watch->links->count;
     char path[256];
     watch->is_following = true;
-    roster_start(&watch->roster, cluster, watch->role == ROLE_PS ? count : 0,
-                 watch->role == ROLE_WORKER ? count : watch->workers, 0, zk, &membership->next_op,
-                 now_ms);
+    struct task_counts tasks = {.of = {[ROLE_WORKER] = watch->workers}};
+    tasks.of[watch->role] = count;
+    roster_start(&watch->roster, cluster, &tasks, zk, &membership->next_op, now_ms);
     znode_path(path, cluster, "assignment");
     znode_watch_start(&watch->assignment_watch, WATCH_DATA, path, zk, &membership->next_op, now_ms);
 }

@@ -271,9 +271,8 @@ static void observe(struct sim_cluster *cluster)
         observer_restart(&changer->observer, &changer->port, now_ms);
         job_change_restart(&changer->core, &changer->port, now_ms);
     } else {
-        observer_start(&changer->observer, job->name, job->cluster.coordinators, job->cluster.ps,
-                       job->cluster.workers, job->cluster.evaluators, OPS_OBSERVER, &changer->port,
-                       now_ms);
+        const struct task_counts tasks = job_tasks(job);
+        observer_start(&changer->observer, job->name, &tasks, OPS_OBSERVER, &changer->port, now_ms);
         job_change_start(&changer->core, job->name, cluster->next_incarnation++, OPS_CHANGE,
                          &changer->port, now_ms);
     }

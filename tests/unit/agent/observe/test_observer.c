@@ -49,7 +49,7 @@ static int setup(void **state)
 {
     (void)state;
     memset(&asked, 0, sizeof asked);
-    observer_start(&observer, "c", 0, 1, 0, 0, 0, &port, 0);
+    observer_start(&observer, "c", &(struct task_counts){.of = {[ROLE_PS] = 1}}, 0, &port, 0);
     assert_int_equal(asked.count, 4);
     return 0;
 }
@@ -99,7 +99,9 @@ static void number_of_ps_changes(void **state)
     const struct member member = {.task = {ROLE_WORKER, 0}, .incarnation = 8};
     const uint32_t numbers[] = {3, 0, 1};
     memset(&asked, 0, sizeof asked);
-    observer_start(&observer, "c", 1, 2, 1, 0, 0, &port, 0);
+    const struct task_counts tasks = {
+        .of = {[ROLE_COORDINATOR] = 1, [ROLE_PS] = 2, [ROLE_WORKER] = 1}};
+    observer_start(&observer, "c", &tasks, 0, &port, 0);
     (void)member_encode(&member, text);
     assert_int_equal(feed(answer("read /tanist/c/members/worker-0", text)), OBSERVER_MEMBER);
     assert_int_equal(feed(answer("read /tanist/c/members/ps-1", json_member_text(1, 5))),

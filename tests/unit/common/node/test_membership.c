@@ -380,7 +380,8 @@ static void roster_sees_changes(void **state)
     (void)state;
     static struct roster roster;
     uint64_t op = 500;
-    roster_start(&roster, "c", 2, 1, 0, &ports.zk, &op, now);
+    roster_start(&roster, "c", &(struct task_counts){.of = {[ROLE_PS] = 2, [ROLE_WORKER] = 1}},
+                 &ports.zk, &op, now);
     assert_int_equal(roster.count, 3);
     const uint64_t incarnations[] = {0, 8, 8, 9, 0};
     const int changed[] = {-1, 2, -1, 2, 2};
