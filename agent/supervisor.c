@@ -383,13 +383,31 @@ void supervisor_set_stage(struct supervisor *supervisor, uint32_t child, enum ro
     supervisor->children[child].stage = stages[role];
 }
 
-void supervisor_step(struct supervisor *supervisor, const struct supervisor_event *event,
-                     struct supervisor_actions *out)
+static void member_changed(struct supervised *child, const struct supervisor_event *event)
 {
-    assert(event->child < supervisor->count || supervisor->count == 0);
+    const uint64_t now_ms = event->now_ms;
+    switch (event->type) {
+    case SUPERVISOR_MEMBER_SEEN:
+        child->member_seen = supervised_runs(child);
+        child->member_lost_ms = 0;
+        break;
+    case SUPERVISOR_MEMBER_LOST:
+        if (child->member_seen && child->member_lost_ms == 0) { child->member_lost_ms = now_ms; }
+        if (child->spare && child->restart_at_ms == UINT64_MAX) {
+            child->restart_at_ms = now_ms + SUPERVISOR_SPARE_MS;
+        }
+        break;
+    default:
+        assert(event->type == SUPERVISOR_MEMBER_TAKEN);
+        if (child->spare) { child->restart_at_ms = UINT64_MAX; }
+    }
+}
+
+static void apply(struct supervisor *supervisor, const struct supervisor_event *event,
+                  struct supervisor_actions *out)
+{
     struct supervised *child = &supervisor->children[event->child];
     const bool working = supervisor->phase == SUPERVISOR_WORKING;
-    out->count = 0;
     switch (event->type) {
     case SUPERVISOR_START_SERVERS:
         if (working) { supervisor_start(supervisor, CHILD_SERVER, out); }
@@ -406,20 +424,8 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
     case SUPERVISOR_NOT_SPAWNED:
     case SUPERVISOR_EXITED: ended(supervisor, event, out); break;
     case SUPERVISOR_MEMBER_SEEN:
-        child->member_seen = supervised_runs(child);
-        child->member_lost_ms = 0;
-        break;
     case SUPERVISOR_MEMBER_LOST:
-        if (child->member_seen && child->member_lost_ms == 0) {
-            child->member_lost_ms = event->now_ms;
-        }
-        if (child->spare && child->restart_at_ms == UINT64_MAX) {
-            child->restart_at_ms = event->now_ms + SUPERVISOR_SPARE_MS;
-        }
-        break;
-    case SUPERVISOR_MEMBER_TAKEN:
-        if (child->spare) { child->restart_at_ms = UINT64_MAX; }
-        break;
+    case SUPERVISOR_MEMBER_TAKEN: member_changed(child, event); break;
     case SUPERVISOR_WANTED: want(supervisor, event->child, out); break;
     case SUPERVISOR_UNWANTED:
         assert(child->kind == CHILD_NODE);
@@ -446,6 +452,14 @@ void supervisor_step(struct supervisor *supervisor, const struct supervisor_even
         break;
     case SUPERVISOR_TICK: kill_frozen(supervisor, event->now_ms, out); break;
     }
+}
+
+void supervisor_step(struct supervisor *supervisor, const struct supervisor_event *event,
+                     struct supervisor_actions *out)
+{
+    assert(event->child < supervisor->count || supervisor->count == 0);
+    out->count = 0;
+    apply(supervisor, event, out);
     release_unwanted(supervisor, event->now_ms, out);
     drain(supervisor, event->now_ms, out);
     restart_due(supervisor, event->now_ms, out);
