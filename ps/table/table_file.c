@@ -234,19 +234,25 @@ size_t table_file_extent(const void *bytes, size_t size)
     return extent <= size ? (size_t)extent : 0;
 }
 
+static struct table_file_info info_of(const struct header *header)
+{
+    const bool full = header->since == FULL;
+    return (struct table_file_info){
+        .full = full,
+        .step = header->step,
+        .since = full ? 0 : header->since,
+        .rows = header->rows,
+        .counts = header->format == FORMAT_COUNTS,
+    };
+}
+
 size_t table_file_peek(const void *bytes, size_t size, struct table_file_info *info)
 {
     struct header header;
     const size_t extent = table_file_extent(bytes, size);
     if (extent == 0) { return 0; }
     memcpy(&header, bytes, sizeof header);
-    *info = (struct table_file_info){
-        .full = header.since == FULL,
-        .step = header.step,
-        .since = header.since == FULL ? 0 : header.since,
-        .rows = header.rows,
-        .counts = header.format == FORMAT_COUNTS,
-    };
+    *info = info_of(&header);
     return extent;
 }
 
@@ -309,13 +315,7 @@ enum tn_status table_file_decode(const void *bytes, size_t size, const char *pat
         status = decode_chunk(at, rows, header, path, table, load, &least, error);
         at += content_bytes(header, rows) + DIGEST_BYTES;
     }
-    *info = (struct table_file_info){
-        .full = header->since == FULL,
-        .step = header->step,
-        .since = header->since == FULL ? 0 : header->since,
-        .rows = header->rows,
-        .counts = header->format == FORMAT_COUNTS,
-    };
+    *info = info_of(header);
     return status;
 }
 
