@@ -19,13 +19,36 @@ static double scaled(const struct feature *feature, uint32_t k, double number)
     return (number - from) / (range > 0 ? range : 1);
 }
 
-/* Number `k` of a cell, or the one that stands for a missing value. */
-static enum tn_status number_of(const struct feature *feature, const struct source *source,
-                                uint64_t i, const struct source_cell *cell, uint32_t k,
-                                double *number, struct error *error)
+/* The hashes of texts of one row, by slot of their columns. */
+struct row_hashes {
+    uint64_t known; /* A bit for each slot. */
+    uint64_t of[HASH_SLOTS];
+};
+
+static_assert(HASH_SLOTS == 64, "a bit for each slot");
+
+/* The row to which the columns are applied. */
+struct applied_row {
+    const struct columns *columns;
+    const struct source *source;
+    uint64_t number; /* In the source; for errors. */
+    const struct source_cell *cells;
+    struct row_hashes hashes;
+};
+
+static enum tn_status refuse_missing(const struct applied_row *row, const struct feature *feature,
+                                     struct error *error)
 {
-    if (!value_is_missing(source, feature->column, cell)) {
-        return value_number(source, i, feature->column, cell, k, number, error);
+    return value_refuse_missing(row->source, row->number, feature->column, error);
+}
+
+/* Number `k` of a feature's cell, or the one that stands for a missing value. */
+static enum tn_status number_of(const struct applied_row *row, const struct feature *feature,
+                                uint32_t k, double *number, struct error *error)
+{
+    const struct source_cell *cell = &row->cells[feature->column];
+    if (!value_is_missing(row->source, feature->column, cell)) {
+        return value_number(row->source, row->number, feature->column, cell, k, number, error);
     }
     switch (feature->missing) {
     case MISSING_NUMBER: *number = feature->missing_number; return TN_OK;
@@ -36,17 +59,16 @@ static enum tn_status number_of(const struct feature *feature, const struct sour
     case MISSING_ERROR:
     case MISSING_TEXT: break;
     }
-    return value_refuse_missing(source, i, feature->column, error);
+    return refuse_missing(row, feature, error);
 }
 
-static enum tn_status apply_numbers(const struct feature *feature, const struct source *source,
-                                    uint64_t i, const struct source_cell *cell, float *out,
-                                    struct error *error)
+static enum tn_status apply_numbers(const struct applied_row *row, const struct feature *feature,
+                                    float *out, struct error *error)
 {
     assert(out != NULL);
     for (uint32_t k = 0; k < feature->width; k++) {
         double number = 0;
-        enum tn_status status = number_of(feature, source, i, cell, k, &number, error);
+        enum tn_status status = number_of(row, feature, k, &number, error);
         if (status != TN_OK) { return status; }
         out[k] = feature->kind == FEATURE_PIXELS ? (float)number / 255.0F
                                                  : (float)scaled(feature, k, number);
@@ -54,12 +76,11 @@ static enum tn_status apply_numbers(const struct feature *feature, const struct 
     return TN_OK;
 }
 
-static enum tn_status bucket_of(const struct feature *feature, const struct source *source,
-                                uint64_t i, const struct source_cell *cell, uint64_t *id,
-                                struct error *error)
+static enum tn_status bucket_of(const struct applied_row *row, const struct feature *feature,
+                                uint64_t *id, struct error *error)
 {
     double number = 0;
-    enum tn_status status = number_of(feature, source, i, cell, 0, &number, error);
+    enum tn_status status = number_of(row, feature, 0, &number, error);
     if (status != TN_OK) { return status; }
     *id = 0;
     while (*id < feature->edge_count && number >= feature->edges[*id]) { (*id)++; }
@@ -77,14 +98,6 @@ static uint64_t hashed(const void *bytes, size_t size, uint32_t count)
     return id_of_hash(XXH64(bytes, size, 0), count);
 }
 
-/* The hashes of texts of one row, by slot of their columns. */
-struct row_hashes {
-    uint64_t known; /* A bit for each slot. */
-    uint64_t of[HASH_SLOTS];
-};
-
-static_assert(HASH_SLOTS == 64, "a bit for each slot");
-
 static bool has_keys(const struct feature *feature)
 {
     return feature->table && feature->vocabulary == NULL && feature->hash == 0 &&
@@ -92,24 +105,22 @@ static bool has_keys(const struct feature *feature)
 }
 
 /* The id of a text that was not hashed yet. */
-static enum tn_status id_of_text(const struct feature *feature, const struct source *source,
-                                 uint64_t i, const struct source_cell *cell,
-                                 struct row_hashes *hashes, uint64_t *id, struct error *error)
+static enum tn_status id_of_text(struct applied_row *row, const struct feature *feature,
+                                 uint64_t *id, struct error *error)
 {
     char room[32];
-    struct value_text text = value_text(source, feature->column, cell, room);
+    const struct source_cell *cell = &row->cells[feature->column];
+    struct value_text text = value_text(row->source, feature->column, cell, room);
     if (cell->missing) {
-        if (feature->missing != MISSING_TEXT) {
-            return value_refuse_missing(source, i, feature->column, error);
-        }
+        if (feature->missing != MISSING_TEXT) { return refuse_missing(row, feature, error); }
         text = (struct value_text){feature->missing_text, strlen(feature->missing_text)};
     }
     if (feature->vocabulary == NULL) {
         const uint64_t hash = XXH64(text.at, text.size, 0);
         *id = id_of_hash(hash, feature->hash);
         if (feature->hash_slot < HASH_SLOTS && !cell->missing) {
-            hashes->of[feature->hash_slot] = hash;
-            hashes->known |= UINT64_C(1) << feature->hash_slot;
+            row->hashes.of[feature->hash_slot] = hash;
+            row->hashes.known |= UINT64_C(1) << feature->hash_slot;
         }
         return TN_OK;
     }
@@ -117,46 +128,39 @@ static enum tn_status id_of_text(const struct feature *feature, const struct sou
     *id = found;
     if (found != VOCABULARY_NONE) { return TN_OK; }
     if (feature->unknown == 0) {
-        return value_refuse(source, i, feature->column, cell,
+        return value_refuse(row->source, row->number, feature->column, cell,
                             "is not in the vocabulary: add it, or give \"unknown\": 1", error);
     }
     *id = vocabulary_count(feature->vocabulary) + hashed(text.at, text.size, feature->unknown);
     return TN_OK;
 }
 
-static enum tn_status category_of(const struct feature *feature, const struct source *source,
-                                  uint64_t i, const struct source_cell *cell,
-                                  struct row_hashes *hashes, uint64_t *id, struct error *error)
+static enum tn_status category_of(struct applied_row *row, const struct feature *feature,
+                                  uint64_t *id, struct error *error)
 {
     const uint32_t slot = feature->hash_slot;
-    if (slot < HASH_SLOTS && (hashes->known >> slot & 1) != 0) {
-        *id = id_of_hash(hashes->of[slot], feature->hash);
+    if (slot < HASH_SLOTS && (row->hashes.known >> slot & 1) != 0) {
+        *id = id_of_hash(row->hashes.of[slot], feature->hash);
         return TN_OK;
     }
-    return id_of_text(feature, source, i, cell, hashes, id, error);
+    return id_of_text(row, feature, id, error);
 }
 
 /* The id of a category, a bucket or a cross; or its key. A cross is the hash of those of its parts,
  * ids as 4 bytes and keys as 8. */
-static enum tn_status id_of(const struct columns *columns, const struct feature *feature,
-                            const struct source *source, uint64_t i, const struct source_row *row,
-                            struct row_hashes *hashes, uint64_t *id, struct error *error)
+static enum tn_status id_of(struct applied_row *row, const struct feature *feature, uint64_t *id,
+                            struct error *error)
 {
     uint8_t parts[PARTS_MAX * sizeof *id];
     size_t size = 0;
-    const struct source_cell *cell = &row->cells[feature->column];
-    if (feature->kind == FEATURE_BUCKET) { return bucket_of(feature, source, i, cell, id, error); }
-    if (feature->kind == FEATURE_CATEGORY) {
-        return category_of(feature, source, i, cell, hashes, id, error);
-    }
+    if (feature->kind == FEATURE_BUCKET) { return bucket_of(row, feature, id, error); }
+    if (feature->kind == FEATURE_CATEGORY) { return category_of(row, feature, id, error); }
     assert(feature->kind == FEATURE_CROSS);
     for (uint32_t p = 0; p < feature->part_count; p++) {
-        const struct feature *part = &columns->features[feature->parts[p]];
-        const struct source_cell *value = &row->cells[part->column];
+        const struct feature *part = &row->columns->features[feature->parts[p]];
         uint64_t key = 0;
-        enum tn_status status = part->kind == FEATURE_BUCKET
-                                    ? bucket_of(part, source, i, value, &key, error)
-                                    : category_of(part, source, i, value, hashes, &key, error);
+        enum tn_status status = part->kind == FEATURE_BUCKET ? bucket_of(row, part, &key, error)
+                                                             : category_of(row, part, &key, error);
         if (status != TN_OK) { return status; }
         const uint32_t number = (uint32_t)key;
         const bool whole = has_keys(part);
@@ -169,13 +173,11 @@ static enum tn_status id_of(const struct columns *columns, const struct feature 
 }
 
 /* The inputs of an id, and its key. */
-static enum tn_status apply_id(const struct columns *columns, const struct feature *feature,
-                               const struct source *source, uint64_t i,
-                               const struct source_row *row, struct row_hashes *hashes, float *out,
+static enum tn_status apply_id(struct applied_row *row, const struct feature *feature, float *out,
                                int64_t *keys, struct error *error)
 {
     uint64_t id = 0;
-    enum tn_status status = id_of(columns, feature, source, i, row, hashes, &id, error);
+    enum tn_status status = id_of(row, feature, &id, error);
     if (status != TN_OK) { return status; }
     if (feature->table) {
         if (out != NULL) { *out = 0; }
@@ -189,12 +191,12 @@ static enum tn_status apply_id(const struct columns *columns, const struct featu
     return TN_OK;
 }
 
-static enum tn_status apply_pixels(const struct feature *feature, const struct source *source,
-                                   uint64_t i, const struct source_cell *cell,
+static enum tn_status apply_pixels(const struct applied_row *row, const struct feature *feature,
                                    const struct columns_draw *draw, float *out, struct error *error)
 {
+    const struct source_cell *cell = &row->cells[feature->column];
     const struct augment *augment = &feature->augment;
-    if (cell->missing) { return value_refuse_missing(source, i, feature->column, error); }
+    if (cell->missing) { return refuse_missing(row, feature, error); }
     const struct augment_choice choice =
         draw != NULL ? augment_choose(augment, draw->seed, draw->epoch, draw->example)
                      : augment_middle(augment);
@@ -207,21 +209,24 @@ enum tn_status columns_apply(const struct columns *columns, const struct source 
                              const struct source_row *row, const struct columns_draw *draw,
                              float *out, int64_t *keys, struct error *error)
 {
-    struct row_hashes hashes;
+    struct applied_row applied;
     assert(columns->fitted && columns->inputs > 0);
-    hashes.known = 0;
+    applied.columns = columns;
+    applied.source = source;
+    applied.number = i;
+    applied.cells = row->cells;
+    applied.hashes.known = 0; /* `of` needs no value, and is large. */
     for (uint32_t f = 0; f < columns->count; f++) {
         const struct feature *feature = &columns->features[f];
         float *at = out != NULL ? out + feature->at : NULL;
         enum tn_status status;
         if (out == NULL && !feature->table) { continue; }
         if (feature->augmented) {
-            const struct source_cell *cell = &row->cells[feature->column];
-            status = apply_pixels(feature, source, i, cell, draw, at, error);
+            status = apply_pixels(&applied, feature, draw, at, error);
         } else if (feature->kind == FEATURE_NUMBER || feature->kind == FEATURE_PIXELS) {
-            status = apply_numbers(feature, source, i, &row->cells[feature->column], at, error);
+            status = apply_numbers(&applied, feature, at, error);
         } else {
-            status = apply_id(columns, feature, source, i, row, &hashes, at, keys, error);
+            status = apply_id(&applied, feature, at, keys, error);
         }
         if (status != TN_OK) { return status; }
     }
