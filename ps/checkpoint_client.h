@@ -59,7 +59,7 @@ struct checkpoint_client {
     uint64_t highest_id;       /* The highest id on this disk since the start, of checkpoints that
                                 * are committed, not committed or being written. */
     uint32_t saves;            /* In progress. */
-    bool hurried;              /* All of them are. */
+    bool hurried;              /* All saves in progress are hurried. */
     uint64_t event_checkpoint; /* In the last SAVED or SAVE_FAILED. */
     uint64_t saved_checkpoint; /* The newest one saved, with its file's ... */
     struct digest saved_digest;
@@ -102,7 +102,7 @@ struct checkpoint_client {
         uint64_t wanted, current, done; /* Ids of committed checkpoints. */
         uint64_t copying;               /* The manifest being copied: `current`, or a gap. */
         uint64_t tried;                 /* The highest gap that was tried. */
-        bool filled;                    /* Gaps were, since the last listing. */
+        bool filled;                    /* A gap was filled since the last listing. */
         uint64_t held[RETENTION_HELD];  /* 0: none. */
         enum {
             RETENTION_IDLE,
@@ -153,8 +153,8 @@ void checkpoint_client_load(struct checkpoint_client *client, uint64_t checkpoin
  * CHECKPOINT_SAVED or CHECKPOINT_SAVE_FAILED follows. */
 bool checkpoint_client_save(struct checkpoint_client *client, const struct checkpoint_save *save);
 
-/* The saves in progress, if any, are awaited: they continue at full speed. Call it as long as this
- * is so. */
+/* Continue the saves in progress, if any, at full speed, because they are awaited. Call it for as
+ * long as they are. */
 void checkpoint_client_hurry(struct checkpoint_client *client);
 
 /* `run` changed: copy the manifest of the committed checkpoint, then remove checkpoints older than

@@ -13,7 +13,7 @@
  * Sets the moves of the client for its load. */
 bool checkpoint_fits(struct checkpoint_client *client, const struct manifest *manifest);
 
-/* Whether it has the variables of the client's job. */
+/* Whether the checkpoint has the variables of the client's job. */
 bool checkpoint_is_ours(const struct checkpoint_client *client, const struct manifest *manifest);
 
 #endif

@@ -18,8 +18,8 @@ const struct manifest *checkpoint_copy_of(const struct checkpoint_client *client
 /* Publish the copy of a manifest. The answer of ZooKeeper arrives at checkpoint_published(). */
 void checkpoint_publish(struct checkpoint_client *client, uint64_t checkpoint);
 
-/* It is time to repeat a publication that failed. That of a checkpoint that is not loaded any
- * longer is given up: the chief may have deleted its manifest on purpose. */
+/* Repeat a publication that failed, when it is due. If the checkpoint is no longer being loaded,
+ * give up: the chief may have deleted its manifest on purpose. */
 void checkpoint_publish_again(struct checkpoint_client *client);
 
 /* The answer to the last publication. */

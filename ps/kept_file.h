@@ -19,7 +19,7 @@
 void *kept_file_map(int fd, size_t bytes, struct error *error);
 void kept_file_unmap(void *memory, size_t bytes);
 
-/* An arena that all rows fit in that this machine has memory for. */
+/* The size of an arena for as many rows as fit in the memory of this machine. */
 struct cell_arena_size kept_file_rows(void);
 
 #endif

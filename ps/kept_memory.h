@@ -60,7 +60,7 @@ struct kept_record {
     uint64_t saved_checkpoint, saved_step;     /* The newest that is durable, */
     uint64_t saved_digest[2], saved_bytes;     /* and its shard. */
     uint32_t current[OPTIMIZER_ARRAYS_MAX];    /* Values and state. */
-    uint32_t next[OPTIMIZER_ARRAYS_MAX];       /* Those that the update writes. */
+    uint32_t next[OPTIMIZER_ARRAYS_MAX];       /* The arrays that the update writes. */
     uint32_t saves[OPTIMIZER_ARRAYS_MAX];      /* The arrays of step `checkpoint_step`. */
     uint32_t answer, next_answer, previous, evaluation; /* Bodies of answers. */
     struct kept_rows rows;
@@ -114,7 +114,7 @@ float *kept_memory_block(const struct kept_memory *kept, uint32_t array);
 void kept_memory_note_block(struct kept_memory *kept, uint64_t done, uint32_t count);
 /* The floats of a block that is noted and not copied; 0: there is none. */
 uint32_t kept_memory_noted(const struct kept_memory *kept);
-/* Copy the noted block to those of `arrays` that are not NULL: then it is done. Nothing, if no
+/* Copy the noted block to those of `arrays` that are not NULL: then it is done. Does nothing if no
  * block is noted. */
 void kept_memory_copy_block(struct kept_memory *kept,
                             float *const arrays[static OPTIMIZER_ARRAYS_MAX]);

@@ -27,7 +27,7 @@ enum { OBSERVER_SILENT_MS = 2000 }; /* An observer that asked within this time i
 
 /* The last request of an observer. */
 struct losses_observer {
-    uint64_t wanted;   /* It lacks the losses from this step on. */
+    uint64_t wanted;   /* The observer lacks the losses from this step on. */
     uint64_t asked_ms; /* 0: there was no request. */
 };
 

@@ -38,7 +38,7 @@ void norms_close(struct norms *norms);
 /* The size of the part of ps `ps` in bytes. */
 size_t norms_part_bytes(const struct norms *norms, uint32_t ps);
 
-/* Why `bytes` bytes are not the part of another ps called `ps`, or NULL. */
+/* The reason why `bytes` bytes cannot be the part of another ps, number `ps`; NULL: they can. */
 const char *norms_fault(const struct norms *norms, uint32_t ps, size_t bytes);
 /* Keep a part without a fault. */
 void norms_hold(struct norms *norms, uint32_t ps, const void *bytes);

@@ -40,7 +40,7 @@ struct ps_clients {
 
 /* The client of `conn`, or NULL. Valid until a connection is removed. */
 struct ps_client *ps_clients_find(struct ps_clients *clients, conn_id conn);
-/* The same; adds it if it is new. NULL: there are already as many as connections. */
+/* The client of `conn`, added if it is new. NULL: there are already as many as connections. */
 struct ps_client *ps_clients_find_or_add(struct ps_clients *clients, conn_id conn);
 /* The connection has closed. */
 void ps_clients_remove(struct ps_clients *clients, conn_id conn);

@@ -84,7 +84,7 @@ void ps_send(struct ps *ps, conn_id conn, struct frame_header header, struct buf
 
 /* The node leaves with the first code. */
 void ps_finish(struct ps *ps, int exit_code);
-/* It leaves because memory ran out, or the GPU of its shard failed. */
+/* The node leaves because memory ran out, or the GPU of its shard failed. */
 void ps_shard_failed(struct ps *ps);
 
 /* `*body` is that of the event that the core has handled; NULL afterwards if the shard holds it. */

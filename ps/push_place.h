@@ -21,7 +21,8 @@
 /* Smaller pushes fit the slots of a lane. */
 enum { PUSH_PLACE_CHUNKS = SLOTS };
 
-/* Whether it does: `count` parameters, in more than `chunks` chunks of `chunk_bytes`. */
+/* Whether a ps with `count` parameters does that: they must have more than `chunks` chunks of
+ * `chunk_bytes`. */
 bool push_place_exists(const struct job *job, const struct variable_table *variables,
                        uint64_t count, uint32_t chunks, uint32_t chunk_bytes);
 

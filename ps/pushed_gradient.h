@@ -16,14 +16,14 @@ struct pushed_gradient {
     uint32_t count, capacity;
     struct buffer *array;    /* Has the chunks, in their order; NULL: `chunks` has them. */
     uint32_t chunk_bytes;    /* In the array, of all chunks but the last. */
-    bool ended;              /* It has no chunks any longer, and needs none. */
+    bool ended;              /* The chunks were released, and none is needed. */
     struct buffer *chunks[]; /* [capacity]; the last `count` have arrived. One reference each. */
 };
 
 /* Room for `capacity` chunks. NULL: out of memory. */
 struct pushed_gradient *pushed_gradient_create(uint32_t capacity);
-/* The same, but the chunks, of `chunk_bytes`, are copied to `array`, of which it holds a reference:
- * nothing else is written there meanwhile. */
+/* As pushed_gradient_create(), but the chunks, of `chunk_bytes`, are copied to `array`, of which
+ * the gradient holds a reference: nothing else is written there meanwhile. */
 struct pushed_gradient *pushed_gradient_create_in(uint32_t capacity, struct buffer *array,
                                                   uint32_t chunk_bytes);
 /* Put the next chunk in front of those that have arrived (T9). Takes one reference. */

@@ -78,8 +78,9 @@ struct shard {
     /* The previous values, if they were retired: a push waits for their memory. Or NULL. */
     struct buffer *former;
     struct shard_update next;
-    struct pushed_gradient *slots[SLICES_MAX];         /* Pushed sums, by first slice. Owned. */
-    const struct pushed_gradient *sources[SLICES_MAX]; /* Those that are being added up. */
+    struct pushed_gradient *slots[SLICES_MAX]; /* Pushed sums, by first slice. Owned. */
+    /* The pushed sums that are being added up. */
+    const struct pushed_gradient *sources[SLICES_MAX];
     /* One block of the gradient, and of each new array that is streamed (shard.c). */
     float *sum, *blocks[OPTIMIZER_ARRAYS_MAX];
 };
@@ -106,8 +107,9 @@ void shard_release(struct shard *shard, uint32_t first);
 
 /* Release the previous answer. Returns false if there was none. */
 bool shard_release_previous(struct shard *shard);
-/* The same, but shard_begin_push() takes no other memory than that of this answer, which it does
- * once nothing else has a reference. If the answer is kept, it is released. */
+/* Release the previous answer for a push: shard_begin_push() then takes only the memory of this
+ * answer, once nothing else has a reference to it. Returns false if there was no previous answer.
+ * If the answer is kept, it is released. */
 bool shard_retire_previous(struct shard *shard);
 /* Room for a push of the present step, which shard_hold() may get, where the update will write the
  * values: the previous answer, whose memory that is, was released or retired. NULL: another push
@@ -124,13 +126,13 @@ MUST_CHECK bool shard_measure(struct shard *shard, const struct slice_node *part
  * before. False: out of memory; only that answer is lost. */
 bool shard_begin_update(struct shard *shard);
 
-/* Apply one update, which may have begun, by the sum of `parts`: disjoint nodes that together
- * are one node of the tree, in their slots, which are released. False: as above, or the GPU
+/* Apply one update, which may have begun, by the sum of `parts`: disjoint nodes that together are
+ * one node of the tree, in their slots, which are released. False: out of memory, or the GPU
  * failed. */
 bool shard_apply(struct shard *shard, const struct slice_node *parts, uint32_t part_count);
-/* The same for no more than the last `chunks` chunks of the shard: then the update stays begun. The
- * sum of `parts[i]` is `sums[i]` or, if that is NULL, in its slot; it has these chunks. No slot is
- * released. */
+/* As shard_apply(), for no more than the last `chunks` chunks of the shard: then the update stays
+ * begun. The sum of `parts[i]` is `sums[i]` or, if that is NULL, in its slot; it has these chunks.
+ * No slot is released. */
 bool shard_apply_chunks(struct shard *shard, const struct slice_node *parts,
                         const struct pushed_gradient *const *sums, uint32_t part_count,
                         uint32_t chunks);
@@ -155,15 +157,15 @@ MUST_CHECK bool shard_apply_gradient(struct shard *shard, const struct shard_gra
  * False: out of memory, then none of it is copied; or the GPU failed (`failure`). */
 MUST_CHECK bool shard_copy_state(struct shard *shard);
 /* Keep the current answer, or with `arrays` all current arrays, in place of those kept before.
- * False: as above; no arrays are kept. */
+ * False: out of memory, or the GPU failed; then no arrays are kept. */
 MUST_CHECK bool shard_keep(struct shard *shard, bool arrays);
 void shard_unkeep(struct shard *shard, bool arrays);
 
 /* The arrays that the begun update changes in place; NULL: it does not change this one in place. */
 void shard_in_place(const struct shard *shard, float *arrays[static OPTIMIZER_ARRAYS_MAX]);
 /* Fill in the positions in the kept memory: the fields of `record` that name slots, and the counts
- * of updates. False: a part of the shard is not in the kept memory, or was not when the update
- * began that is not at its beginning any longer. */
+ * of updates. False: a part of the shard is not in the kept memory, or was not in it when an update
+ * began that has changed blocks since. */
 bool shard_describe(const struct shard *shard, struct kept_record *record);
 /* Take over the state of a former process from the valid record of the memory, and
  * complete the block that the process was changing. The shard must be empty. */

@@ -24,7 +24,7 @@
 
 enum { SHARD_GPU_PIECE = 1 << 20 /* Floats. */ };
 
-/* A GPU, which was opened. */
+/* An open GPU. */
 struct shard_gpu_place {
     const struct cuda_library *library; /* NULL: none, the CPU. Outlives the shard. */
     uint32_t number;

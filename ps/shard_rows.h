@@ -34,14 +34,14 @@ struct shard_rows {
     const struct job *job;
     const struct variable_table *variables; /* NULL: without tables. */
     struct row_part part;                   /* The rows of this ps. */
-    struct cell_arena *arena;               /* Has the rows, as far as they fit; NULL. */
-    struct row_set *current, *incoming;     /* Owned; NULL: none. */
+    struct cell_arena *arena;           /* Memory for the rows, as far as they fit; NULL: none. */
+    struct row_set *current, *incoming; /* Owned; NULL: none. */
     struct row_set *saving; /* The rows of a save: the current set, or one that was forgotten. */
     struct row_sums slots[SLICES_MAX]; /* Pushed sums, by first slice. */
     struct row_sums spare;
     struct row_hits *hits; /* By table; owned. */
     uint64_t *loads;       /* The rows of each bucket that were looked up; owned. */
-    uint64_t updates;      /* That were applied, since `loads` count. */
+    uint64_t updates;      /* Updates that were applied since `loads` was zeroed. */
 };
 
 /* The rows of ps `index`. `job`, `variables` and `arena`, which may be NULL, outlive it.

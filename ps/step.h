@@ -130,8 +130,8 @@ enum ps_action_type {
     PS_DO_SEND_PART,    /* Send it, or with `previous` that of the step before, to ps `first`. */
     PS_DO_HOLD_PART,    /* Keep the event's body as the part of ps `first`. */
     PS_DO_APPLY,        /* Update the values by the sum of `parts`; release their slots. */
-    PS_DO_APPLY_CHUNKS, /* The same for no more than the last `count` chunks, and nothing is
-                           released; begin the update, or continue it. Answered by APPLIED. */
+    PS_DO_APPLY_CHUNKS, /* Update no more than the last `count` chunks, and release nothing; begin
+                           the update, or continue it. Answered by APPLIED. */
     PS_DO_KEEP, /* Keep the current arrays, of `step`, as `kept`, in place of those kept before. */
     PS_DO_UNKEEP,        /* Release the arrays kept as `kept`. */
     PS_DO_ANSWER,        /* Send values to `conn` as those of `step`: which ones is in `values`. */
@@ -220,7 +220,8 @@ struct ps_step {
     uint64_t saved_checkpoint, saved_step;
     uint64_t missed_checkpoint;    /* The newest that was not saved. */
     uint64_t late_checkpoint;      /* The newest whose order arrived after its step. */
-    uint64_t waits_for_checkpoint; /* Training waits until this step is ordered or skipped; 0. */
+    uint64_t waits_for_checkpoint; /* Training waits until this step is ordered or skipped; 0: for
+                                      none. */
     uint64_t failed_load, failed_load_generation;
     enum load_missing failed_load_missing;
     uint64_t loading_generation; /* 0: no load is in progress. */

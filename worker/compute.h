@@ -59,7 +59,7 @@ struct compute_config {
     bool fewer_threads;
     /* The reader of the first member of a team; NULL: this compute opens its own. */
     struct read_ahead *reader;
-    /* It computes no gradients, so it needs no memory for them. */
+    /* No gradients are computed, so they need no memory. */
     bool evaluates_only;
     /* The run's folder, for what evaluations give besides loss and accuracy:
      * worker/evaluation_details.h. NULL: nothing is written. */
@@ -148,12 +148,12 @@ MUST_CHECK enum tn_status compute_node_into(struct compute *compute, const float
                                             uint64_t step, struct slice_node node, float *sum,
                                             const struct compute_watch *watch, struct error *error);
 
-/* For worker/compute_team.c: the same for the values and the step that are set, with no watch; with
- * `sums`, the sum is in the memory of the GPU, and `sum` is NULL. */
+/* For worker/compute_team.c: compute_node_into() for the values and the step that are set, with no
+ * watch; with `sums`, the sum is in the memory of the GPU, and `sum` is NULL. */
 MUST_CHECK enum tn_status compute_part(struct compute *compute, struct slice_node node, float *sum,
                                        struct error *error);
 
-/* Likewise, into memory of its own, valid until the next call. NULL: an error. */
+/* As compute_node_into(), to memory of its own, valid until the next call. NULL: an error. */
 const float *compute_node(struct compute *compute, const float *values, uint64_t step,
                           struct slice_node node, struct error *error);
 
@@ -164,7 +164,7 @@ double compute_node_loss(const struct compute *compute);
 /* The gradients of rows of tables of the last node, until the next call. The model has tables. */
 const struct row_sums *compute_node_rows(const struct compute *compute);
 
-/* Likewise, moved to `out`, whose memory is used for the next node. It is zeroed, or was taken
+/* Move these gradients to `out`, whose memory is used for the next node. It is zeroed, or was taken
  * before. */
 void compute_take_node_rows(struct compute *compute, struct row_sums *out);
 

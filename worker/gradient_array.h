@@ -55,7 +55,7 @@ struct gradient_array {
 void gradient_array_open(struct gradient_array *array, const struct memory_port *port,
                          const struct gradient_places *places, const struct placement *shards,
                          uint32_t ps, uint32_t number);
-void gradient_array_close(struct gradient_array *array); /* Also of an array that is all zero. */
+void gradient_array_close(struct gradient_array *array); /* An array that is all zero is allowed. */
 
 /* Memory for a gradient of all parameters, with undefined contents and one reference. NULL: the
  * array is closed, the gradient before is still in use, or some ps has no place. */

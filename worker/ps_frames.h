@@ -15,7 +15,7 @@ struct frame_header ps_frames_pull(const struct loop_action *action);
 /* LOOP_DO_PUSH, for one of its nodes: the whole gradient, without a loss. */
 struct frame_header ps_frames_push(const struct training_loop *loop,
                                    const struct loop_action *action, uint32_t node);
-/* Whether it has values, in either order of chunks. */
+/* Whether the frame has values, in either order of chunks. */
 bool ps_frames_are_values(const struct frame_header *header);
 /* VALUES, as one chunk, or REFUSED of a ps. */
 struct loop_event ps_frames_answer(uint32_t ps, const struct frame_header *header);

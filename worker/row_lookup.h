@@ -37,7 +37,7 @@ struct row_lookup_config {
  * frame. */
 MUST_CHECK enum tn_status row_lookup_open(const struct row_lookup_config *config,
                                           struct row_lookup **out, struct error *error);
-/* It leaves its sharing. NULL is allowed. */
+/* The lookup leaves its sharing. NULL is allowed. */
 void row_lookup_close(struct row_lookup *lookup);
 
 /* Begin another lookup, of rows of this step: those of the one before are forgotten. */
@@ -61,7 +61,7 @@ void row_lookup_abandon(struct row_lookup *lookup, uint32_t ps);
 
 enum row_lookup_state {
     ROWS_COMPLETE, /* All rows of this ps have arrived. */
-    ROWS_ASKED,    /* Those that are missing were asked for, by this member or by others. */
+    ROWS_ASKED,    /* The missing rows were asked for, by this member or by others. */
     ROWS_MISSING,  /* Some have to be asked for. */
 };
 /* The lookup is settled. The state may change with the wake() of the member. */

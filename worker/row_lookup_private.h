@@ -13,7 +13,7 @@
 /* The asker of a row: the place of the member that has asked for it, or one of these. */
 enum {
     ROW_FREE = UINT8_MAX - 1, /* No member has asked yet. */
-    ROW_HERE = UINT8_MAX,     /* It has arrived. */
+    ROW_HERE = UINT8_MAX,     /* The row has arrived. */
 };
 
 /* The rows of one table. */
@@ -45,13 +45,13 @@ struct row_lookup {
     size_t frame_bytes;
     struct row_member member;
     uint64_t generation, step;
-    bool settled; /* It has its keys. */
+    bool settled; /* The lookup has its keys. */
     bool woken;   /* Another member has changed something in it, and has not called wake() yet. */
     struct row_sink sink;
     struct row_source source;
     struct row_cursor begin[PS_MAX], end[PS_MAX]; /* The piece that was asked for. */
     size_t asked_floats[PS_MAX];
-    bool has_asked[PS_MAX];      /* It is the asker of some rows. */
+    bool has_asked[PS_MAX];      /* The member has asked this ps for some rows. */
     uint64_t missing[PS_MAX];    /* The rows of each ps that have not arrived. */
     uint64_t free[PS_MAX];       /* The missing rows that no member has asked for. */
     uint8_t owners[ROW_BUCKETS]; /* The ps of each bucket. */
@@ -101,8 +101,8 @@ void row_sharing_find(struct row_lookup *lookup);
 
 enum row_news {
     ROW_NEWS_ASKED,     /* The lookup has asked for them: others wait. */
-    ROW_NEWS_ARRIVED,   /* They have arrived: others get them. */
-    ROW_NEWS_ABANDONED, /* They will not arrive: those that wait for them ask. */
+    ROW_NEWS_ARRIVED,   /* The rows have arrived: others get them. */
+    ROW_NEWS_ABANDONED, /* The rows will not arrive: the members that wait for them ask. */
 };
 /* Announce to the others the rows of `ps` from one cursor to another that this lookup has asked
  * for. */

@@ -151,7 +151,7 @@ struct loop_ps {
     uint32_t taken;     /* Not held: chunks of `held_step` that were taken, in their order. */
     bool asked;         /* GATHER: a pull is in progress on this connection. */
     uint32_t sent;      /* WHOLE: nodes sent on this connection, or being computed and sent. */
-    bool looked_up;     /* It has answered with all rows of the lookup, or has none of them. */
+    bool looked_up;     /* The ps has answered with all rows of the lookup, or has none of them. */
     bool lookup_sent;   /* A piece of it is asked for on this connection. */
     uint64_t retry_at_ms;
 };

@@ -42,7 +42,7 @@ enum value_sharing {
 
 /* The last body of a range, or the answer of a ps. */
 struct value_range {
-    struct buffer *held; /* It is used where it is; NULL: it may change. */
+    struct buffer *held; /* The body, if it is used where it is; NULL: its memory may change. */
     uint64_t memory;     /* Whose pages are in the array; 0: its own. */
     const void *from;
     size_t offset, bytes;
@@ -62,7 +62,7 @@ struct value_array {
 MUST_CHECK bool value_array_open(struct value_array *array, const struct memory_port *port,
                                  enum value_sharing sharing, size_t bytes,
                                  struct buffer_pool *pool);
-void value_array_close(struct value_array *array); /* Also of an array that is all zero. */
+void value_array_close(struct value_array *array); /* An array that is all zero is allowed. */
 
 /* Body number `number` of the answer of `ps` is for `offset`, in bytes; its offset and size are
  * always the same. An answer begins with body 0, and the others follow in order. The body is only
@@ -71,12 +71,13 @@ void value_array_close(struct value_array *array); /* Also of an array that is a
 MUST_CHECK bool value_array_take(struct value_array *array, uint32_t ps, uint32_t number,
                                  size_t offset, struct buffer *body);
 
-/* The same for a body of an answer whose bodies come in any order, which `first` begins: it is
- * copied, wherever it is. */
+/* As value_array_take(), but the bodies of the answer come in any order, `first` being the first
+ * one, and are always copied. */
 MUST_CHECK bool value_array_copy(struct value_array *array, uint32_t ps, uint32_t number,
                                  bool first, size_t offset, const struct buffer *body);
 
-/* All answers were taken, and are to be read now. False: as above. */
+/* All answers were taken, and are to be read now. False: out of memory, and the array is of no
+ * further use. */
 MUST_CHECK bool value_array_complete(struct value_array *array);
 
 /* Nothing that the array contains is used any longer, complete or not: all bodies are returned. */

@@ -18,10 +18,11 @@
 struct save_pace {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool can_be_idle;  /* The kernel lets a thread return from it. */
-    atomic_int idle;   /* The number of the writer while its priority is idle; 0. */
+    bool can_be_idle;  /* The kernel lets a thread return from the idle priority. */
+    atomic_int idle;   /* The thread id of the writer while its priority is idle; else 0. */
     bool hurried;      /* Under the mutex. */
-    uint64_t began_ms; /* The writer's, as all below: of the last save; 0: none. */
+    uint64_t began_ms; /* When the last save began; 0: there was none. Only the writer uses this and
+                          the rest. */
     uint64_t asked, waited_ms;
     struct save_rate rate;
 };
@@ -35,7 +36,7 @@ void save_pace_begin(struct save_pace *pace, uint64_t bytes, uint64_t spread_ms,
 /* `bytes` more were written. Returns when the next ones may be. */
 void save_pace_wrote(struct save_pace *pace, uint64_t bytes);
 
-/* Whether it is, or has no rate to keep. */
+/* Whether the save is hurried, or has no rate to keep. */
 bool save_pace_is_hurried(struct save_pace *pace);
 
 /* Normal priority until the next bytes: for work that is short, and of which others may wait. */

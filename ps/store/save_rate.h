@@ -14,7 +14,7 @@
 enum {
     SAVE_BLOCK_BYTES = 4 << 20,         /* The writer asks for advice after each. */
     SAVE_INTERVAL_DEFAULT_MS = 2000,    /* Until an interval is known. */
-    SAVE_BYTES_PER_MS_LEAST = 32 << 10, /* A small save does not last long for nothing. */
+    SAVE_BYTES_PER_MS_LEAST = 32 << 10, /* Small saves are written at this rate at least. */
 };
 
 /* A save in progress. */
@@ -22,7 +22,7 @@ struct save_rate {
     uint64_t bytes, written;
     uint64_t spread_ms;  /* save_rate_spread_ms() */
     uint64_t elapsed_ms; /* Since it began. */
-    bool hurried;        /* It is awaited. */
+    bool hurried;        /* The save is awaited. */
 };
 
 struct save_advice {
@@ -36,7 +36,7 @@ struct save_advice {
  */
 uint64_t save_rate_spread_ms(uint64_t bytes, uint64_t configured_ms, uint64_t seen_ms);
 
-/* Before the next block is written. */
+/* The advice before the next block is written. */
 struct save_advice save_rate_advise(const struct save_rate *save);
 
 #endif

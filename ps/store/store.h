@@ -41,7 +41,7 @@ MUST_CHECK enum tn_status store_write(const char *dir, const struct store_write_
                                       const atomic_bool *cancelled, struct save_pace *pace,
                                       struct digest *digest, uint64_t *bytes, struct error *error);
 
-/* The bytes that it writes, with the rows of tables. */
+/* The bytes that store_write() writes for this request, rows of tables included. */
 uint64_t store_write_bytes(const struct store_write_request *request);
 
 /*

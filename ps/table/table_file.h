@@ -25,7 +25,7 @@ struct table_file_info {
     uint64_t step;  /* The rows are those of this step. */
     uint64_t since; /* The step of the file before; of a full file 0. */
     uint64_t rows;
-    bool counts; /* They are counts of keys, not rows of the model. */
+    bool counts; /* The rows are counts of keys, not rows of the model. */
 };
 
 /* This receives the number of bytes while a file is written, on the thread that writes it. */
@@ -73,7 +73,7 @@ uint64_t table_file_bytes(const struct row_table *table, const struct table_file
  * checked for this; 0: they are not whole. */
 size_t table_file_extent(const void *bytes, size_t size);
 
-/* The same, and what the header has, which is not checked. */
+/* As table_file_extent(); also gets the contents of the header, which are not checked. */
 size_t table_file_peek(const void *bytes, size_t size, struct table_file_info *info);
 
 /* TN_ECORRUPT: a file is not the one that follows `last` in a chain; NULL: it is not a full one. */
