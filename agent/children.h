@@ -25,7 +25,7 @@ struct child {
     const struct ensemble_server *server; /* NULL: a node. */
     struct task task;                     /* The first one, if the process has several workers. */
     uint32_t task_count; /* Tasks of a node, with consecutive indexes; 1 except for workers. */
-    /* Those whose member znode of this process exists, by place. */
+    /* By place: the member znode of this process exists. */
     bool registered[WORKERS_MAX];
     const struct network *network; /* Borrowed from the configuration; NULL: the agent's. */
     uint64_t incarnation;          /* The present process, or the last one. */

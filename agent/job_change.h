@@ -52,7 +52,7 @@ struct job_change {
  * next_op + 2^32. */
 void job_change_start(struct job_change *change, const char *cluster, uint64_t agent,
                       uint64_t next_op, const struct zk_port *zk, uint64_t now_ms);
-/* The same with a new session. */
+/* Continue with a new session, in which all znodes are read again. */
 void job_change_restart(struct job_change *change, const struct zk_port *zk, uint64_t now_ms);
 
 /* Pass every ZooKeeper event. */

@@ -34,7 +34,7 @@ void kill_requests_start(struct kill_requests *requests, const char *cluster,
                          const struct task *tasks, uint32_t count, uint64_t next_op,
                          const struct zk_port *zk, uint64_t now_ms);
 
-/* Follow those for one more task, which it does not follow yet. */
+/* Follow the requests for one more task, which must not be followed yet. */
 void kill_requests_add(struct kill_requests *requests, const char *cluster, struct task task,
                        const struct zk_port *zk, uint64_t now_ms);
 

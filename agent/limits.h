@@ -18,7 +18,7 @@
 MUST_CHECK enum tn_status limits_check(uint32_t children, bool has_servers, struct error *error);
 
 /* For every process of the program: without it, a thread whose stack is full ends the process by
- * SIGSEGV. TN_EINVAL as above. */
+ * SIGSEGV. TN_EINVAL: the limit of the stack is too low; the error names it and the remedy. */
 MUST_CHECK enum tn_status limits_check_stack(struct error *error);
 
 #endif

@@ -86,7 +86,7 @@ enum supervisor_event_type {
     SUPERVISOR_EXITED,          /* `exit_code`, or `signal` if it is not 0. */
     SUPERVISOR_MEMBER_SEEN,     /* The member znode of the child's present process exists. */
     SUPERVISOR_MEMBER_LOST,     /* The child's member znode does not exist. */
-    SUPERVISOR_MEMBER_TAKEN,    /* It is that of a process on another host. */
+    SUPERVISOR_MEMBER_TAKEN,    /* The member znode is that of a process on another host. */
     SUPERVISOR_JOB_CONTINUES,   /* /run was read: the job has not ended. */
     SUPERVISOR_JOB_ENDED,       /* /run was read: the job is done or has failed. */
     SUPERVISOR_SESSIONS_CLOSED, /* Answers DO_CLOSE_SESSIONS. */

@@ -26,7 +26,7 @@ struct attack_config {
     uint64_t step;    /* That training has reached: the plan's progress is that of the rest. */
     void (*log)(void *ctx, const char *text);
     void *ctx;
-    const volatile int *stop; /* Not 0: the user wants to stop. */
+    const volatile int *stop; /* Not 0: a signal asks to stop. */
 };
 
 /* TN_OK also when a check failed. TN_EUNHEALTHY: the cluster does not train; others: the harness

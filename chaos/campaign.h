@@ -39,7 +39,7 @@ struct campaign_config {
     /* A line for people; `level` 0: a round's outcome, 1: what happens in it. */
     void (*log)(void *ctx, int level, const char *text);
     void *ctx;
-    const volatile int *stop; /* Not 0: the user wants to stop. */
+    const volatile int *stop; /* Not 0: a signal asks to stop. */
 };
 
 struct campaign;

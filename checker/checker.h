@@ -96,7 +96,8 @@ struct checker_config {
     const struct variable_table *variables; /* The model's; used where values are checked. */
     bool exact_steps; /* Sync, or async with one slice whose worker does not die (A8): each step's
                          values are those of the undisturbed run. */
-    bool exact_cuts;  /* The same for checkpoints and the end. */
+    bool exact_cuts;  /* The steps of checkpoints and of the end are those of the undisturbed run,
+                         too. */
     /* The tree with every transaction that the checker has seen applied; used where the disks can
      * be seen. */
     const struct zk_tree *tree;
@@ -130,11 +131,12 @@ struct checker {
     struct best_seen best;
     bool best_lost; /* With /run its best evaluation was lost: the run may stop later (C8). */
     bool foreign;   /* Another program changed znodes: manifests may be missing, and come back. */
-    bool chief_lost, run_lost; /* It deleted or damaged these, and they were not written since. */
-    bool newest_lost;          /* It deleted the newest manifest; until the next commit. */
-    bool paused;               /* Transactions are ignored: they are those of another program. */
-    bool loss_accepted;        /* An operator asked for it; until the next commit. */
-    bool stop_requested;       /* By an operator. */
+    /* That program deleted or damaged the znode, and it was not written since. */
+    bool chief_lost, run_lost;
+    bool newest_lost;    /* It deleted the newest manifest; until the next commit. */
+    bool paused;         /* Transactions are ignored: they are those of another program. */
+    bool loss_accepted;  /* An operator asked for it; until the next commit. */
+    bool stop_requested; /* By an operator. */
     bool done;
 };
 

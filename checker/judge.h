@@ -32,7 +32,7 @@ struct judge_input {
 /* The numbers of znodes at the end of a run, by kind. */
 struct judge_census {
     uint64_t members, candidates, exits, checkpoints, history, requests;
-    uint64_t others; /* Those whose number is fixed: folders, /spec, /chief, /run, /assignment. */
+    uint64_t others; /* Their number is fixed: folders, /spec, /chief, /run, /assignment. */
 };
 
 struct judgement {
@@ -41,7 +41,7 @@ struct judgement {
     uint64_t transactions, elections, loads, restores, commits;
     uint64_t missing;           /* Transactions that are in no log. */
     uint64_t znodes;            /* At the end of the last ensemble, without the root. */
-    struct judge_census census; /* Those znodes by kind. */
+    struct judge_census census; /* The number of znodes of each kind. */
     uint32_t servers;           /* Servers of the last ensemble whose logs were read. */
     bool has_run;
     struct run run; /* The last order. */

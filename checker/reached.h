@@ -18,7 +18,7 @@
 
 struct reached {
     uint64_t all;                       /* The highest step whose values any node sent. */
-    uint64_t ps;                        /* The same of the ps. */
+    uint64_t ps;                        /* The highest step whose values a ps sent. */
     uint64_t incarnations[WORKERS_MAX]; /* The registered workers; 0: none. */
     uint64_t workers[WORKERS_MAX];      /* Their steps. */
 };

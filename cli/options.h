@@ -52,7 +52,7 @@ struct option {
     enum option_type type;
     union {
         bool *flag;
-        const char **text; /* Also of a choice. */
+        const char **text; /* The value of a text or of a choice. */
         struct option_texts *texts;
         struct option_number *number;
     } value;

@@ -44,11 +44,11 @@ bool run_folder_is_local(const char *dir);
 struct run_folder {
     char dir[RUN_PATH_MAX]; /* Absolute. */
     int lock;               /* Descriptor, -1: none. */
-    bool is_new;            /* It held no file of a run when it was opened, logs excepted. */
+    bool is_new;            /* The folder had no file of a run, except logs, when it was opened. */
     /* Which of run_folder_created[] it held then; those may be the user's. `zookeeper` does not
      * count with nothing but logs, which remain of a run that has trained nothing. */
     bool held[RUN_FOLDER_CREATED];
-    bool continued;   /* It held a run, of the job `before`. */
+    bool continued;   /* The folder had a run, of the job `before`. */
     bool job_changes; /* As `--resume` allows: job.json is still that of before. */
     struct job before;
 };

@@ -8,7 +8,7 @@ enum { STOPPED_EXIT = 130 }; /* The exit code of a command that was stopped. */
  * arrives: it is the number of the first. */
 const volatile int *stop_on_signals(void);
 
-/* The same, but a second signal ends the process at once, with 128 + its number. */
+/* As stop_on_signals(), but a second signal ends the process at once, with 128 + its number. */
 const volatile int *stop_or_end_on_signals(void);
 
 #endif

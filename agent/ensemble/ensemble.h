@@ -97,7 +97,7 @@ struct ensemble_health {
 MUST_CHECK enum tn_status ensemble_probe(const char *address, uint32_t timeout_ms,
                                          struct ensemble_health *out);
 
-/* Parse the answer to "srvr". TN_EUNHEALTHY, TN_EPROTO: as above. Pure. */
+/* Parse the answer to "srvr". TN_EUNHEALTHY, TN_EPROTO: as of ensemble_probe(). Pure. */
 MUST_CHECK enum tn_status ensemble_parse_srvr(const char *answer, struct ensemble_health *out);
 
 /* Probe a server, for people: the name of its mode, "no quorum", or "down". Static storage. */

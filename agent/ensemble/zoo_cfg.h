@@ -56,7 +56,8 @@ MUST_CHECK enum tn_status zoo_cfg_parse(struct zoo_cfg *cfg, const char *text, c
                                         struct error *error);
 
 /* Read a file and the dynamic file that it names. TN_ENOENT, TN_EIO: a file cannot be read.
- * TN_EINVAL: as above, or a file is too long, or dataDir or every client port is missing. */
+ * TN_EINVAL: as of zoo_cfg_parse(), or a file is too long, or dataDir or every client port is
+ * missing. */
 MUST_CHECK enum tn_status zoo_cfg_read(struct zoo_cfg *cfg, const char *path, struct error *error);
 
 /* The connect string for all servers, "h1:2181,h2:2181". TN_EINVAL: a server has no client port, or

@@ -21,7 +21,7 @@ struct table_totals {
     struct table_stats *tables;   /* [count] The sums over the ps, in the model's order. Owned. */
     struct table_stats *parts;    /* [count][ps_count] Zeroed where a ps has not answered. Owned. */
     bool *known;                  /* [ps_count] It has answered. Owned. */
-    struct table_source *sources; /* [ps_count] Zeroed likewise. Owned. */
+    struct table_source *sources; /* [ps_count] Zeroed where a ps has not answered. Owned. */
 };
 
 /* Replace the totals by the last answers of all `ps_count` ps that are of `generation`. If memory

@@ -47,7 +47,7 @@ MUST_CHECK enum tn_status history_file_create(const char *path, uint64_t started
 /* Append one line: "t_ms", "kind", and the members of `object`. Takes the reference of `object`;
  * NULL is remembered as out of memory. */
 void history_file_add(struct history_file *file, const char *kind, json_t *object);
-/* The same for an earlier moment: `at_us` of CLOCK_MONOTONIC. */
+/* Append a line for an earlier moment: `at_us` of CLOCK_MONOTONIC. */
 void history_file_add_at(struct history_file *file, uint64_t at_us, const char *kind,
                          json_t *object);
 /* NULL is allowed. TN_EIO, TN_ENOSPC, TN_ENOMEM: a line could not be written; the file is named. */

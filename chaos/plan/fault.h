@@ -35,15 +35,15 @@ enum target_kind {
 
 /* Whether a fault lasts: whether a plan gives it "for_s". */
 enum fault_duration {
-    DURATION_NONE,     /* It is over at once. */
-    DURATION_OPTIONAL, /* It is over at once, or after "for_s". */
-    DURATION_REQUIRED, /* It is undone after "for_s". */
+    DURATION_NONE,     /* The fault ends at once. */
+    DURATION_OPTIONAL, /* The fault ends at once, or after "for_s". */
+    DURATION_REQUIRED, /* The fault is undone after "for_s". */
     DURATION_COUNT
 };
 
 /* Properties of a fault for the judge and for reports. */
 enum fault_effect {
-    EFFECT_ANY_TASK = 1,           /* It can cost any task its session or its leadership. */
+    EFFECT_ANY_TASK = 1,           /* The fault can cost any task its session or its leadership. */
     EFFECT_DAMAGES_CHECKPOINT = 2, /* One checkpoint is no longer whole. */
     EFFECT_MUST_BE_REFUSED = 4,    /* An operator's mistake, which the cluster must refuse. */
     EFFECT_ASKS_TO_RESIGN = 8      /* A chief that it concerns resigns. */

@@ -67,7 +67,7 @@ struct cluster_shape {
     uint32_t coordinators, ps, workers, evaluators, servers;
     uint64_t steps;
     uint64_t session_timeout_ms;
-    bool worker_gpus, ps_gpus; /* They compute on GPUs. */
+    bool worker_gpus, ps_gpus; /* The workers, or the ps, compute on GPUs. */
 };
 struct cluster_shape cluster_shape_of(const struct job *job);
 

@@ -21,7 +21,7 @@ void markup_free(struct markup *markup);
 
 /* Add `html` as it is: never text from outside. */
 void markup_add(struct markup *markup, const char *html);
-/* The same as printf(): never with text from outside. */
+/* Append as printf() does; not for text from outside, which is not escaped. */
 void markup_format(struct markup *markup, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Add `text` escaped; what XML does not allow becomes U+FFFD. NULL adds nothing. */

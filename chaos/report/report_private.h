@@ -69,7 +69,7 @@ struct report_family {
     const char *symbol; /* The inside of an SVG symbol, 12 by 12. */
 };
 const struct report_family *report_family_of(const char *fault);
-/* All of them, NULL after the last. */
+/* The family with this index, from 0 on; NULL after the last one. */
 const struct report_family *report_family_at(size_t index);
 void report_family_icon(struct markup *out, const struct report_family *family);
 

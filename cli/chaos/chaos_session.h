@@ -32,7 +32,7 @@ void chaos_options_add(struct options *options, struct chaos_options *given);
 
 struct chaos_totals {
     uint32_t rounds, failed; /* `failed` of all `rounds`. */
-    uint32_t idle;           /* Not failed, but no fault was injected. */
+    uint32_t idle;           /* Rounds that did not fail, but in which no fault was injected. */
     uint32_t faults, skipped;
 };
 

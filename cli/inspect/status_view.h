@@ -21,7 +21,7 @@ struct status_task {
     bool present, has_step, has_slices, late;
     struct member member;    /* If present. */
     uint64_t step;           /* If has_step; only a ps has one. */
-    uint32_t by_shm, by_tcp; /* Likewise: its connections with workers. */
+    uint32_t by_shm, by_tcp; /* Its connections with workers, through shared memory and over TCP. */
     uint64_t slices;         /* If has_slices: the number that a worker owns. */
 };
 

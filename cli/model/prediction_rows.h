@@ -32,7 +32,7 @@ void prediction_rows_close(struct prediction_rows *rows); /* NULL is allowed. */
 uint64_t prediction_rows_total(const struct prediction_rows *rows);
 
 /* Write the next examples, at most `most`, to the inputs or input_bytes of `into`. `*count` is 0 at
- * the end. Errors as above. */
+ * the end. Errors as of prediction_rows_open(). */
 MUST_CHECK enum tn_status prediction_rows_read(struct prediction_rows *rows, uint32_t most,
                                                const struct fields *into, uint32_t *count,
                                                struct error *error);

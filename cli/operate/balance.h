@@ -13,7 +13,7 @@
 struct balance {
     struct row_borders rows;
     double imbalance_before; /* Measured: the largest load of a ps over the mean. */
-    double imbalance;        /* The same with `rows`, if the loads stay as they were. */
+    double imbalance;        /* The imbalance with `rows`, if the loads stay the same. */
 };
 
 /*

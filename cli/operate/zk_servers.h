@@ -28,7 +28,8 @@ struct zk_servers {
 bool zk_servers_parse(struct options *options, int argc, char **argv, struct zk_servers *out,
                       int *code);
 
-/* The same, but a file that cannot be read is reported and left out: `*code` is then not 0. */
+/* As zk_servers_parse(), but a file that cannot be read is reported and left out: `*code` is then
+ * not 0. */
 bool zk_servers_parse_each(struct options *options, int argc, char **argv, struct zk_servers *out,
                            int *code);
 void zk_servers_free(struct zk_servers *servers);

@@ -28,7 +28,7 @@ struct cluster_change {
     const struct job *before, *after;
     uint64_t variables_hash; /* In the order of `after`. */
     const char *text;        /* For people. */
-    uint64_t step;           /* It counts from this step on. */
+    uint64_t step;           /* The change applies from this step on. */
     bool new_key;            /* The cluster gets another key, also with the same layout. */
 };
 

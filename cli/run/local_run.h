@@ -22,16 +22,16 @@ struct local_run {
     struct job job;
     struct variable_table variables;
     char *columns; /* Set by validate_job(); malloc'ed, NULL: the data have none. */
-    struct memory_data memory_data; /* The same, unless it is unknown. */
+    struct memory_data memory_data; /* Set by validate_job(), unless it is unknown. */
     char connect[CONNECT_MAX];      /* Set by local_run_work() if own_ensemble. */
     char credentials[CREDENTIALS_MAX];
     bool own_ensemble;
-    uint32_t connections; /* Those that one of its servers accepts. */
+    uint32_t connections; /* From one address, for each server of the run's ensemble. */
     bool one_of_many;     /* `tanist agent`: other hosts run other tasks of the same cluster. */
     bool resume;          /* --resume: with one_of_many, continue even if the run has finished. */
     bool allow_chaos;     /* As in struct agent_config. */
     const char *log_format, *log_level; /* As in struct agent_config. */
-    uint64_t log_bytes;                 /* The same. */
+    uint64_t log_bytes;                 /* As in struct agent_config. */
     uint32_t connect_timeout_ms;
     uint32_t task_count; /* 0: all tasks of the job. */
     struct task tasks[TASKS_MAX];

@@ -64,7 +64,7 @@ struct worker_memory {
     uint64_t rows; /* Keys, rows and gradients of tables that its slices read. */
     /* More keys and rows, which the worker that has slice 0 needs to evaluate (W7). */
     uint64_t evaluated;
-    struct gpu_memory gpus[JOB_GPUS_MAX]; /* Not in the total. Zeros: it has no such GPU. */
+    struct gpu_memory gpus[JOB_GPUS_MAX]; /* Not in the total. Zeros: the task has no such GPU. */
 };
 
 /* The rows of a table on all ps. */
@@ -82,7 +82,7 @@ struct memory_plan {
     uint64_t lanes_bytes; /* One for each worker and ps, which share it; 0: they use TCP. */
     struct ps_memory ps[PS_MAX];
     uint32_t members;             /* Worker tasks that are one worker: 1, or those of a group. */
-    uint32_t workers_per_process; /* They share the data. */
+    uint32_t workers_per_process; /* The workers of a process share the data. */
     struct worker_memory member[GROUP_TASKS_MAX]; /* By member. */
     struct worker_memory worker;                  /* The member that needs most. */
     uint32_t pushes;                              /* The pushes of a step, by all workers. */

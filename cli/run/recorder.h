@@ -36,7 +36,7 @@ void recorder_close(struct recorder *recorder, struct step_poller *steps);
 void recorder_handle(struct recorder *recorder, const struct agent_event *event,
                      struct step_poller *steps);
 
-/* The same for a run in one process: training begins or continues. */
+/* For a run in one process: training begins or continues. */
 void recorder_loaded(struct recorder *recorder, const struct run *run);
 
 /* A step was done, with this loss. */

@@ -41,7 +41,7 @@ bool result_run_was_stopped(const struct run *run);
  * or "stopped". The caller frees the text; NULL: out of memory. */
 char *result_json(const struct result *result, const struct run *run, const char *status);
 
-/* The same for people, in a few lines. */
+/* The result in a few lines of text. */
 char *result_text(const struct result *result, const struct run *run, const char *status);
 
 #endif

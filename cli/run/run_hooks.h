@@ -37,7 +37,7 @@ void run_hooks_note(struct run_hooks *hooks, const struct run *run,
 
 /* Whether should_stop() wants the run to end. */
 bool run_hooks_want_stop(struct run_hooks *hooks);
-/* The same on a cluster: send the request of `tanist stop`, once. */
+/* On a cluster, to stop the run: send the request of `tanist stop`, once. */
 void run_hooks_stop_cluster(struct run_hooks *hooks, const char *connect, const char *credentials,
                             const char *cluster);
 
