@@ -252,9 +252,10 @@ struct chief_actions {
 
 /* C23: a worker that was late. */
 struct chief_straggler {
-    bool is_late; /* It gets no slices from `since_ms` on. */
+    bool is_late; /* The worker gets no slices from `since_ms` on. */
     uint64_t since_ms;
-    uint64_t until_ms; /* It gets none before this time; once it is not late: when it got some. */
+    uint64_t until_ms; /* The worker gets no slices before this time; once it is not late: when it
+                          got some. */
     uint64_t wait_ms;  /* From `since_ms` to `until_ms`; 0: it was never late. */
     uint64_t generation, step; /* Where training was then. */
 };
@@ -263,7 +264,7 @@ struct chief_peer {
     bool known; /* Its znode has been looked for. */
     bool present;
     bool reported; /* `report` is of this incarnation. */
-    bool lost;     /* It was lost or restarted since the workers last resumed. */
+    bool lost;     /* Lost or restarted since the workers last resumed. */
     bool left; /* Before it was lost, it had reported that it leaves, and owned no slices (C22). */
     uint64_t incarnation, pid;
     struct report report;

@@ -141,7 +141,7 @@ bool chief_left_in_order(const struct chief *c, uint32_t worker);
 
 /* chief_assign.c */
 void plan_assignment(struct plan *p);
-/* It is in ZooKeeper now. */
+/* The assignment is in ZooKeeper now. */
 void chief_take_assignment(struct chief *c, const struct assignment *assignment);
 /* The plan is complete, and will be carried out if it assigns slices: set the time of the next
  * check. */
@@ -150,7 +150,8 @@ void chief_assigned(struct chief *c, const struct plan *p);
 /* chief_depart.c: C24. */
 /* Without ps: whether the worker has the values, is in time, and neither leaves nor has to. */
 bool chief_keeps(const struct chief *c, const struct run *run, uint32_t worker);
-/* Whether it can compute steps as well: a member of a group that is not its head cannot (M13). */
+/* Whether the worker can compute steps as well: a member of a group that is not its head cannot
+ * (M13). */
 bool chief_stays(const struct chief *c, const struct run *run, uint32_t worker);
 /* Whether workers that stay are waited for until they have the values, and until when; UINT64_MAX:
  * they are not. */

@@ -22,7 +22,8 @@ struct chief_writer {
     struct task task;
     const struct report *report;
     bool holds; /* The generation, so that the report is about it. */
-    bool lost;  /* It can no longer save the ordered checkpoint, while others continue training. */
+    bool lost;  /* The holder can no longer save the ordered checkpoint, while others continue
+                   training. */
 };
 
 /* A holder is a node of the role whose nodes may hold values; these write and load checkpoints. */

@@ -58,7 +58,7 @@ struct leadership_reading {
 struct writing {
     uint64_t zk_op; /* 0: none. */
     uint64_t chief_op;
-    bool raises; /* It writes /chief, not /run. */
+    bool raises; /* The write in flight raises the epoch in /chief. */
     bool reads;  /* `zk_op` is the read. */
     enum chief_outcome outcome;
     const struct chief_write *write;

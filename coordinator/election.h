@@ -47,8 +47,8 @@ enum election_phase {
 enum election_outcome {
     ELECTION_OK,
     ELECTION_REFUSED, /* Certainly not applied. */
-    ELECTION_ABSENT,  /* The same, because the znode does not exist. */
-    ELECTION_DENIED,  /* The same, because its ACL forbids it. */
+    ELECTION_ABSENT,  /* Refused, because the znode does not exist. */
+    ELECTION_DENIED,  /* Refused, because its ACL forbids it. */
     ELECTION_UNKNOWN, /* Applied or not: the answer was lost. */
 };
 

@@ -31,7 +31,7 @@ struct column_table {
 MUST_CHECK enum tn_status column_table_open(const struct job *job, enum dataset_split split,
                                             const struct columns *fitted, struct column_table **out,
                                             struct error *error);
-/* The same for all rows of other files. Without label, rows are not read before they are used. */
+/* Open all rows of other files. Without label, rows are not read before they are used. */
 MUST_CHECK enum tn_status column_table_open_files(const struct job *job, const char *pattern,
                                                   const struct columns *fitted, bool with_label,
                                                   struct column_table **out, struct error *error);

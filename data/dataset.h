@@ -53,7 +53,7 @@ struct dataset {
  */
 MUST_CHECK enum tn_status dataset_open(const struct job *job, enum dataset_split split,
                                        struct dataset **out, struct error *error);
-/* The same for another split of the job of `train`, whose statistics of columns it uses. */
+/* Open another split of the job of `train`, whose statistics of columns it uses. */
 MUST_CHECK enum tn_status dataset_open_beside(const struct job *job, enum dataset_split split,
                                               const struct dataset *train, struct dataset **out,
                                               struct error *error);

@@ -38,8 +38,8 @@ struct idx {
 MUST_CHECK enum tn_status idx_parse(const uint8_t *bytes, size_t size, struct idx *out,
                                     struct error *error);
 
-/* The same from the file `path`; errors begin with the path. TN_ENOENT: it does not exist;
- * TN_EINVAL: it is not a regular file; TN_EIO: it cannot be read. */
+/* Read the file `path`; errors begin with the path. TN_ENOENT: it does not exist; TN_EINVAL: it is
+ * not a regular file; TN_EIO: it cannot be read. */
 MUST_CHECK enum tn_status idx_read(const char *path, struct idx *out, struct error *error);
 
 void idx_free(struct idx *idx);

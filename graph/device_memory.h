@@ -35,7 +35,7 @@ struct device_memory_size device_memory_size(const struct tn_program *program);
 
 /* TN_ENOMEM: the text has the bytes, what they are for, and the remedy. */
 MUST_CHECK enum tn_status device_memory_open(struct tn_program *program, struct error *error);
-void device_memory_close(struct tn_program *program); /* Also without a device. */
+void device_memory_close(struct tn_program *program); /* Allowed without a device. */
 
 /* The fields on the host: pinned memory with a device. Without one, they are NULL if there is no
  * memory. */

@@ -57,7 +57,7 @@ uint64_t device_copies_pinned(const struct tn_program *program);
 uint64_t device_copies_fetched(const struct tn_program *program);
 /* The memory on the device exists. Errors as device_memory_open(). */
 MUST_CHECK enum tn_status device_copies_open(struct tn_program *program, struct error *error);
-void device_copies_close(struct tn_program *program); /* Also after a failure to open. */
+void device_copies_close(struct tn_program *program); /* Allowed after a failure to open. */
 
 /* A place on the device; NULL: SPACE_NONE. */
 void *device_memory_address(const struct tn_program *program, const struct place *place);

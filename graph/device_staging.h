@@ -39,7 +39,7 @@ uint64_t device_staging_bytes(uint64_t bytes);
 MUST_CHECK enum tn_status device_staging_open(struct device_staging *staging,
                                               const struct gpu_queues *queues, size_t bytes,
                                               struct error *error);
-void device_staging_close(struct device_staging *staging); /* Also after a failure to open. */
+void device_staging_close(struct device_staging *staging); /* Allowed after a failure to open. */
 
 /* A run begins: all copies of the run before are done. */
 void device_staging_begin(struct device_staging *staging);

@@ -31,7 +31,8 @@ MUST_CHECK enum tn_status joined_slices_create(const struct tn_graph *graph,
 /* The loss_sum of one slice of the last run. */
 double joined_slices_loss(const struct tn_program *program, uint32_t slice);
 
-/* For graph/program.c: let the instructions add slice by slice. TN_EINVAL as above. */
+/* For graph/program.c: let the instructions add slice by slice. TN_EINVAL: as of
+ * joined_slices_create(). */
 MUST_CHECK enum tn_status joined_slices_prepare(struct tn_program *program, struct error *error);
 
 #endif

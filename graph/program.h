@@ -64,7 +64,7 @@ struct tn_program {
     bool (*fill_next)(void *user); /* For the next run (graph/next_fields.h). NULL: none. */
     void *fill_user;
     bool uses_next;      /* The next run has the fields that the last one has filled. */
-    bool keeps_gradient; /* It stays on the device (graph/device_sums.h). */
+    bool keeps_gradient; /* The gradient stays on the device (graph/device_sums.h). */
     bool check_numerics;
     bool is_part;    /* The graph is a part of one that was differentiated. */
     uint32_t slices; /* As in graph/joined_slices.h; 0: one, by any operation. */

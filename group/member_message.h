@@ -14,7 +14,7 @@ enum message_action {
     MESSAGE_DROP,       /* Drop it. */
     MESSAGE_ATTEMPT,    /* BEGIN, READY, BROKEN: attempt_handle(). */
     MESSAGE_VALUE,      /* TENSOR, RESULT, GRADIENT. */
-    MESSAGE_LATE_VALUE, /* Likewise, of another attempt: collect its chunks, and drop it. */
+    MESSAGE_LATE_VALUE, /* A value of another attempt: collect its chunks, and drop it. */
     MESSAGE_ORDER,
     MESSAGE_DONE,
     MESSAGE_DELIVER, /* Another kind from LINK_UP on. */

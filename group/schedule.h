@@ -79,7 +79,7 @@ bool schedule_is_idle(const struct slice_schedule *schedule);
 
 enum schedule_arrival {
     SCHEDULE_KEEP,    /* To be kept in `*slot`. */
-    SCHEDULE_DROP,    /* It has arrived before. */
+    SCHEDULE_DROP,    /* The value has arrived before. */
     SCHEDULE_INVALID, /* Its slice is neither of the two: the sender is faulty. */
 };
 enum schedule_arrival schedule_arrived(struct slice_schedule *schedule,

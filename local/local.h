@@ -25,7 +25,7 @@ struct local_config {
     const struct inputs *inputs;   /* The data and kernels in `compute`. */
     const char *dir;               /* The folder of the checkpoints; exists. */
     const char *place;             /* "host:folder", for manifests. */
-    /* Not 0: leave after the current step. Set by a signal handler. */
+    /* Not 0: end after the current step. Set by a signal handler. */
     const volatile int *leave;
     void (*loaded)(void *ctx, const struct run *run); /* Training begins or continues now. */
     /* After every step, with the mean loss of its batch. */

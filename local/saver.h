@@ -41,7 +41,7 @@ void saver_stop(struct saver *saver);
 /* `checkpoint` is committed on the disk, and `best` is the best one as of it; 0: unknown. Call it
  * for each one found, in ascending order, before the first saver_begin(). */
 void saver_know(struct saver *saver, uint64_t checkpoint, uint64_t best);
-/* It could not be loaded, and is never removed. */
+/* The checkpoint could not be loaded; it is never removed. */
 void saver_know_unloadable(struct saver *saver, uint64_t checkpoint);
 
 /*

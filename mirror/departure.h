@@ -18,7 +18,7 @@
 struct departure {
     uint64_t incarnation;  /* The incarnation of the worker. */
     const struct run *run; /* As read last; NULL: not yet. */
-    bool holds;            /* It has the values of the run's generation. */
+    bool holds;            /* The worker has the values of the run's generation. */
     bool owns;             /* Slices; also true while it has not read /assignment. */
     bool saves;            /* A checkpoint is being saved, or its manifest copied. */
     uint64_t asked_ms;     /* When it was asked to leave. */

@@ -14,7 +14,7 @@
 
 /* The values of a replica: `generation` is that of the last order of the chief. */
 struct member_values {
-    bool whole; /* It has values of `generation`, which are those of `step`. */
+    bool whole; /* The member has values of `generation`, those of `step`. */
     uint64_t generation, step;
 };
 
@@ -22,14 +22,14 @@ struct member_values {
  * the step. */
 struct member_copy {
     uint64_t generation, step;
-    uint64_t version; /* It grows with each copy; 0: there is none. */
+    uint64_t version; /* Grows with each copy; 0: there is none. */
 };
 
 enum member_has {
-    MEMBER_HAS_NOT_YET, /* It will reach the step, or get the values of a later one. */
+    MEMBER_HAS_NOT_YET, /* The member will reach the step, or get the values of a later one. */
     MEMBER_HAS_VALUES,  /* To be copied. */
     MEMBER_HAS_COPY,    /* Made for an earlier node of the step: the same bits (M1). */
-    MEMBER_HAS_PASSED,  /* It no longer has values of that step. */
+    MEMBER_HAS_PASSED,  /* The member no longer has values of that step. */
 };
 
 /* Whether a member with `own` values and a copy has those of an order. */

@@ -87,8 +87,8 @@ struct brought {
     double loss;
 };
 
-/* Pass an event to the core and carry out its actions; likewise for their results. Takes over the
- * reference of `with`. */
+/* Pass an event to the core and carry out its actions, and those that follow from their results.
+ * Takes over the reference of `with`. */
 void mirror_feed(struct mirror_worker *worker, struct replica_event event, struct brought with);
 /* The node leaves with the first code. */
 void mirror_finish(struct mirror_worker *worker, int exit_code);

@@ -49,7 +49,7 @@ enum {
 enum replica_refusal {
     REPLICA_NOT_HERE,  /* Another generation, no values, or behind: ask again later. */
     REPLICA_NOT_OWNER, /* In its view of /assignment: ask again later. */
-    REPLICA_GONE,      /* It no longer keeps the sums of that step: ask for its values. */
+    REPLICA_GONE,      /* The peer no longer keeps the sums of that step: ask for its values. */
 };
 
 enum replica_event_type {
@@ -69,8 +69,8 @@ enum replica_event_type {
     /* The end of an action. */
     REPLICA_EV_COMPUTED,
     REPLICA_EV_EVALUATED,
-    REPLICA_EV_ABLE, /* It can compute gradients, and cannot: M13. A computation that runs when it
-                        becomes unable has no result. */
+    REPLICA_EV_ABLE, /* The group can compute gradients, or cannot: M13. A computation that runs
+                        when it becomes unable has no result. */
     REPLICA_EV_UNABLE,
     REPLICA_EV_LOADED, /* `generation` and `step` are those of the order. */
     REPLICA_EV_TICK,   /* replica_deadline_ms() has passed. */
@@ -147,7 +147,7 @@ struct replica_actions {
 struct replica_config {
     uint32_t workers, ranges, slices, index;
     uint32_t keep_sums; /* Sums of this number of steps back are kept, 0 to REPLICA_KEEP_MAX. */
-    bool begins_unable; /* It computes nothing before REPLICA_EV_ABLE. */
+    bool begins_unable; /* The replica computes nothing before REPLICA_EV_ABLE. */
 };
 
 /* The question for the sum of a range at the current step. */
@@ -155,8 +155,8 @@ struct replica_ask {
     uint16_t to;       /* REPLICA_NONE: not asked. */
     uint16_t sent;     /* Nodes pushed there. */
     uint16_t held;     /* Own nodes that were considered for the own sum. */
-    bool pulled;       /* It was asked without a push. */
-    uint64_t again_ms; /* Not before. */
+    bool pulled;       /* Asked by a pull, without a push. */
+    uint64_t again_ms; /* The question is not repeated before this time. */
 };
 
 /* The gradients held for one range and step. */
@@ -202,7 +202,7 @@ struct replica {
     uint16_t donor;       /* The peer that is asked for values, or is next. */
     bool fetching;        /* It was asked. */
     bool is_behind;       /* The sums that it lacks are no longer kept (M7). */
-    uint64_t fetch_at_ms; /* Not before. */
+    uint64_t fetch_at_ms; /* The next peer is not asked before this time. */
     uint64_t probe_at_ms; /* M6; 0: the step has just begun. */
     uint16_t probed;      /* The peer asked last. */
     /* Peers that have not answered since they were asked, at this step and on this connection. */

@@ -62,7 +62,7 @@ uint64_t replica_evaluation_due_ms(const struct replica *r);
 void replica_become_unable(struct replica *r, struct replica_actions *out);
 
 /* replica_late.c: M12. */
-/* Whether it waits for the others, so that it may judge whether they are late. */
+/* Whether the replica waits for other workers, so that it may judge whether they are late. */
 bool replica_awaits(const struct replica *r);
 /* After each event: note the gradients and sums of the current step that have arrived. */
 void replica_watch_late(struct replica *r);

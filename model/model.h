@@ -28,8 +28,8 @@ struct model {
 MUST_CHECK enum tn_status model_open(const struct job *job, struct model **out,
                                      struct error *error);
 
-/* The same for a graph, unplaced, which belongs to the model afterwards, also after a failure.
- * TN_EINVAL: it has an error, or a variable that does not fit the table; TN_ENOMEM. */
+/* Open the model of a graph without places, which belongs to the model afterwards, also after a
+ * failure. TN_EINVAL: it has an error, or a variable that does not fit the table; TN_ENOMEM. */
 MUST_CHECK enum tn_status model_open_graph(struct tn_graph *graph, struct model **out,
                                            struct error *error);
 void model_close(struct model *model); /* NULL is allowed. */

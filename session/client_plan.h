@@ -28,7 +28,7 @@ MUST_CHECK enum tn_status client_plan_create(const struct placed_graph *placed,
                                              struct client_plan *out, struct error *error);
 void client_plan_free(struct client_plan *plan);
 
-/* Whether it computes these results, in this order. */
+/* Whether the plan computes these results, in this order. */
 bool client_plan_computes(const struct client_plan *plan, const tn_tensor *results,
                           uint32_t result_count);
 

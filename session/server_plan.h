@@ -34,7 +34,7 @@ struct server_plan_variable {
 
 struct server_plan {
     uint32_t examples;
-    struct server_plan_edge *edges; /* Those that begin or end here, by number. */
+    struct server_plan_edge *edges; /* The edges that begin or end at this server, by number. */
     uint32_t edge_count;
     struct server_plan_variable *variables;
     uint32_t variable_count;

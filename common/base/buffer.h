@@ -75,7 +75,8 @@ void buffer_release(struct buffer *buffer);          /* NULL is allowed. */
 
 /* Whether the caller's reference is the only one, so that it may write. Not for parts. */
 bool buffer_is_exclusive(const struct buffer *buffer);
-/* Likewise, for any buffer: false for parts, for memory that is not the pool's, and for slots. */
+/* As buffer_is_exclusive(), for any buffer: false for parts, for memory that is not the pool's, and
+ * for slots. */
 bool buffer_is_spare(const struct buffer *buffer);
 
 /* Bytes the pool holds, in use and free. */

@@ -17,7 +17,7 @@ struct cgroup_limits {
 /* The tightest limits of the groups of this process and of all groups around them. */
 void cgroup_limits_read(struct cgroup_limits *out);
 
-/* The same for the groups in the file `membership` (proc(5), /proc/PID/cgroup), whose hierarchies
+/* The limits of the groups in the file `membership` (proc(5), /proc/PID/cgroup), whose hierarchies
  * are mounted in the folder `root`. A file that cannot be read sets no limit. */
 void cgroup_limits_of(const char *membership, const char *root, struct cgroup_limits *out);
 

@@ -10,8 +10,8 @@
 
 uint32_t crc32c_of(const void *data, size_t size);
 
-/* The same, rotated and with a constant added, as TFRecord files store it, so that the checksum of
- * data that contain checksums is not trivial. */
+/* The checksum, rotated and with a constant added, as TFRecord files store it, so that the checksum
+ * of data that contain checksums is not trivial. */
 uint32_t crc32c_masked(const void *data, size_t size);
 
 #endif

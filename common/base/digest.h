@@ -32,7 +32,7 @@ void digest_format(struct digest digest, char out[static DIGEST_TEXT_BYTES]);
 /* False when `text` is anything but 32 lower-case hexadecimal digits; `*out` is then untouched. */
 bool digest_parse(const char *text, struct digest *out);
 
-/* The same in 16 bytes, in the byte order of the text. */
+/* The digest in 16 bytes, in the byte order of the text. */
 void digest_encode(struct digest digest, uint8_t out[static DIGEST_BYTES]);
 struct digest digest_decode(const uint8_t in[static DIGEST_BYTES]);
 

@@ -24,7 +24,7 @@ enum field_type {
     FIELD_CHOICE, /* char[size] that holds one of `names`. */
     FIELD_HEX,    /* uint64_t[size / 8] as 16 hexadecimal digits each, the last element first. */
     FIELD_UINT_RANGE, /* Two unsigned integers: JSON is one number, or [least, most]. */
-    FIELD_REAL_RANGE, /* The same of doubles. */
+    FIELD_REAL_RANGE, /* A range of two doubles. */
     FIELD_LIST,       /* An array of `element`; its length is a uint32_t at `length_offset`. */
     FIELD_OBJECT,     /* A struct that `table` describes. */
     FIELD_CUSTOM,     /* Converted by `converter`. */

@@ -24,7 +24,7 @@ enum { LOG_FILES_KEPT = 3, LOG_FILE_PATH_MAX = 1024 };
  * appending; -1: the disk refuses it, and the caller continues with the file it has. */
 int log_file_rotate(const char *path);
 
-/* The same if the file has `limit` bytes or more; for a program that cannot do it while it runs. */
+/* Rotate the log if it has `limit` bytes or more; for a program that cannot do it while it runs. */
 void log_file_rotate_if_full(const char *path, uint64_t limit);
 
 struct log_file {

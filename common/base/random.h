@@ -49,7 +49,7 @@ static inline float random_stream_unit_at(struct random_stream stream, uint64_t 
  * bits 2 index and 2 index + 1 of the stream. */
 float random_stream_normal_at(struct random_stream stream, uint64_t index);
 
-/* The same of stream `stream` of `seed`. */
+/* Number `index` of stream `stream` of `seed`. */
 static inline uint64_t random_at(uint64_t seed, uint64_t stream, uint64_t index)
 {
     return random_stream_at(random_stream_of(seed, stream), index);

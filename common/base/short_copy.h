@@ -19,7 +19,7 @@ static inline void short_copy(void *restrict to, const void *restrict from, size
     } else if (size >= HALF && size <= 2 * HALF) { /* Both halves, which overlap below 8 numbers. */
         memcpy(to, from, HALF);
         memcpy((uint8_t *)to + size - HALF, (const uint8_t *)from + size - HALF, HALF);
-    } else if (size > 2 * HALF && size <= 2 * LARGE_HALF) { /* The same for up to 16. */
+    } else if (size > 2 * HALF && size <= 2 * LARGE_HALF) { /* Up to 16 floats. */
         memcpy(to, from, LARGE_HALF);
         memcpy((uint8_t *)to + size - LARGE_HALF, (const uint8_t *)from + size - LARGE_HALF,
                LARGE_HALF);

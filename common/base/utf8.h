@@ -22,8 +22,8 @@ size_t utf8_valid_bytes(const char *bytes, size_t size);
 /* Replace each byte of `text` that is not part of a valid character by '?'. */
 void utf8_clean(char *text);
 
-/* The same, and each control character becomes a space: `text` is one line, and a terminal that
- * shows it does nothing else. For texts from outside that are logged or printed. */
+/* As utf8_clean(), and each control character becomes a space, so that `text` is one line and
+ * contains no escape sequences. For texts from outside that are logged or printed. */
 void utf8_plain(char *text);
 
 #endif

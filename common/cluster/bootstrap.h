@@ -38,9 +38,9 @@ MUST_CHECK enum tn_status bootstrap_check_graph(const char *cluster, const struc
                                                 uint64_t graph_hash, struct error *error);
 
 /* Create all znodes and return the spec in ZooKeeper, whose key is valid. The caller frees its
- * job_json, NULL after a failure. Blocks. TN_EINVAL as above; TN_EEXIST: the spec in ZooKeeper is
- * that of another job, and the error names the difference and the remedy; other errors as
- * zk_sync_write(). */
+ * job_json, NULL after a failure. Blocks. TN_EINVAL: as of bootstrap_check_graph(); TN_EEXIST: the
+ * spec in ZooKeeper is that of another job, and the error names the difference and the remedy;
+ * other errors as zk_sync_write(). */
 MUST_CHECK enum tn_status bootstrap_create(struct zk_sync *sync, const char *cluster,
                                            const struct spec *wanted, uint32_t slices,
                                            struct spec *out, struct error *error);

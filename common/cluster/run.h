@@ -129,7 +129,7 @@ struct run {
     /* C17: the last evaluations, of steps that may be ordered yet; the oldest first. */
     uint32_t evaluated_count;
     struct evaluated evaluated[RUN_EVALUATED_MAX];
-    struct inputs inputs; /* Those that all workers have: C13. */
+    struct inputs inputs; /* C13: the inputs that all workers must have. */
     uint64_t started_wall_ms;
     uint64_t changed_wall_ms;
     uint64_t elections;        /* Since the cluster was created. */

@@ -40,9 +40,9 @@ enum variable_init {
 /* The way in which training changes a variable. */
 enum variable_update {
     VARIABLE_OPTIMIZED, /* By an optimizer, from its gradient. */
-    VARIABLE_AVERAGED,  /* It is a moving average of what slices emit in place of a gradient (A13).
-                         */
-    VARIABLE_FROZEN,    /* Not at all. */
+    VARIABLE_AVERAGED,  /* A moving average of the values that slices emit in place of a gradient
+                           (A13). */
+    VARIABLE_FROZEN,    /* The variable is not trained. */
 };
 
 /* The last dimension of a shape is fan_out, the product of the others is fan_in. */

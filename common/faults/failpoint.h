@@ -69,7 +69,7 @@
 
 struct failpoint_info {
     const char *name, *passed_by;
-    bool can_fail; /* It is a FAILPOINT_STATUS. */
+    bool can_fail; /* The code declares it by FAILPOINT_STATUS(). */
     const char *when;
 };
 /* All failpoints, also in a build without them: `*count` rows, static. */

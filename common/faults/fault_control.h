@@ -36,7 +36,7 @@ struct fault_slot {
     /* The shim. 0: no fault. */
     _Atomic uint32_t write_errno;   /* Writes to files fail with it. */
     _Atomic uint32_t sync_errno;    /* fsync, fdatasync and msync fail with it. */
-    _Atomic uint32_t sync_delay_ms; /* They take that much longer. */
+    _Atomic uint32_t sync_delay_ms; /* Each sync takes this much longer. */
     _Atomic int64_t clock_offset_ms;
     _Atomic uint64_t writes_failed, syncs_failed, syncs_delayed, clocks_shifted; /* Counts. */
     /* The port to the driver of GPUs. 0: no fault. */

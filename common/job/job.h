@@ -131,7 +131,7 @@ struct job_schedule {
 
 /* The learning rate as a function of the step: kernels/optimizer/schedule.h. */
 struct job_rate {
-    uint64_t until; /* It holds for steps below this one. */
+    uint64_t until; /* The rate applies to steps below this one. */
     double learning_rate, final_learning_rate;
     uint64_t decay_steps;
     struct job_schedule schedule;
@@ -158,7 +158,7 @@ struct job_table_rule {
     char match[JOB_PATTERN_MAX];
     uint64_t expire_after_steps; /* 0: rows do not expire. */
     uint64_t admit_after;        /* Updates until a key has a row; 0 is 1. */
-    uint64_t admit_within_steps; /* Those that do not touch a key until its count is forgotten. */
+    uint64_t admit_within_steps; /* Steps after which an unchanged count is 0 (A18). */
 };
 
 /* One of `placement.variables`; see common/job/variable_placement.h. */
@@ -304,7 +304,7 @@ void job_init(struct job *job);
  * exists. TN_EINVAL: a key, its value or the name is not valid.
  */
 MUST_CHECK enum tn_status job_set_program(const char *name, const char *text, struct error *error);
-bool job_has_program(void); /* Whether it was called. */
+bool job_has_program(void); /* Whether job_set_program() was called. */
 
 /* Sets the defaults for the job of an existing run, which an older version of Tanist may have
  * written without some keys. They get the values with which that version trained: kernels
@@ -315,11 +315,11 @@ void job_init_existing(struct job *job);
  * key, the value and the remedy. Absent keys keep their values. */
 MUST_CHECK enum tn_status job_read_file(struct job *job, const char *path, struct error *error);
 
-/* The same from a text in memory; `source` names it in errors. */
+/* Read a job from a text in memory; `source` names it in errors. */
 MUST_CHECK enum tn_status job_read_text(struct job *job, const char *text, size_t size,
                                         const char *source, struct error *error);
 
-/* One "train.steps=500". TN_EINVAL as above. */
+/* Set one key: "train.steps=500". TN_EINVAL: the error names the key, the value and the remedy. */
 MUST_CHECK enum tn_status job_set(struct job *job, const char *assignment, struct error *error);
 
 /* The number of workers at the start of a run, which is also the smallest number: cluster.workers,

@@ -28,7 +28,7 @@ struct chunks {
 enum chunk_kind {
     CHUNK_LAST,     /* The body is complete. */
     CHUNK_MORE,     /* Others follow. */
-    CHUNK_REPEATED, /* It has arrived already, or is of a skipped body: ignore it. */
+    CHUNK_REPEATED, /* The chunk has arrived already, or is of a skipped body: ignore it. */
 };
 
 /* Why `header` does not follow the headers that have arrived on the connection, or NULL. `total` is

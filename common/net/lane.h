@@ -80,7 +80,7 @@ struct buffer *lane_take_body(struct lane *lane, const struct frame_header *head
 int lane_offer_loans(struct lane *lane, struct loans *loans);
 /* The dialing end maps what its peer offers. False: not possible. */
 bool lane_accept_loans(struct lane *lane, int fd, uint64_t offset, uint64_t bytes);
-bool lane_can_borrow(const struct lane *lane); /* Whether it has done that. */
+bool lane_can_borrow(const struct lane *lane); /* Whether lane_accept_loans() has succeeded. */
 /* Lend a part of a body instead of lane_put_body(). Returns the same; no copy is made. */
 unsigned lane_lend_body(struct lane *lane, struct buffer *body, size_t from, size_t bytes);
 /* Release the bodies that the peer has returned. From any thread; other calls may be going on. */

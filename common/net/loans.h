@@ -100,7 +100,7 @@ struct borrower {
  * descriptor stays the caller's. */
 bool borrower_map(struct borrower *borrower, struct loans_shared *shared, int fd, uint64_t offset,
                   uint64_t bytes);
-void borrower_unmap(struct borrower *borrower); /* Also of a borrower that is all zero. */
+void borrower_unmap(struct borrower *borrower); /* A borrower that is all zero is allowed. */
 /* `bytes` bytes at `offset` of the body of loan `number`. As long as one part of a body is not
  * returned, none of it changes. NULL: the owner cannot have lent it. */
 const void *borrower_take(const struct borrower *borrower, unsigned number, uint64_t offset,

@@ -96,7 +96,7 @@ struct connection {
     enum tn_status reason; /* CLOSING. */
     bool accepted;
     bool announced; /* The sink knows the id, so it gets CLOSED. */
-    bool numeric;   /* It was dialed by an IP address, not by a name. */
+    bool numeric;   /* The connection was dialed by an IP address, not by a name. */
     bool dialing;   /* `read_aio` is used by the dial. */
     bool resting;   /* No read is pending: the owner reads (common/net/transport_streams.h). */
     bool reading;   /* It does so now. */
@@ -123,7 +123,7 @@ struct connection {
 
 /* `connection` must be all zero. */
 void connection_init(struct connection *connection, struct connection_host *host, uint32_t slot);
-/* It must be FREE. */
+/* The connection must be FREE. */
 void connection_destroy(struct connection *connection);
 
 /* Both need a FREE connection. An `address` that is NULL or malformed is answered by CLOSED.

@@ -40,7 +40,7 @@ MUST_CHECK enum tn_status node_host_open(const struct node_host_config *config,
  * numbers are below 2^48 if there are several nodes. */
 void node_host_join(struct node_host *host, uint32_t place, struct inbox *inbox,
                     struct zk_port *out);
-/* It no longer gets events. */
+/* The node at `place` gets no more events. */
 void node_host_part(struct node_host *host, uint32_t place);
 
 /* Open the session, once all nodes have joined. Errors: those of zk_open(). */

@@ -22,7 +22,7 @@ enum {
 };
 
 struct link {
-    bool ignored; /* It is never dialled. */
+    bool ignored; /* The peer is never dialed. */
     bool known;   /* The ps is registered, with `incarnation` and `address`. */
     uint64_t incarnation;
     char address[TRANSPORT_ADDRESS_MAX];

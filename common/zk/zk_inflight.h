@@ -45,7 +45,7 @@ struct zk_inflight {
     bool stopping;
     struct zk_entry_list waiting; /* Unanswered, earliest deadline first. */
     struct zk_entry_list refused; /* To be answered at once by the thread of this module. */
-    struct zk_entry_list parked;  /* The same, but after a pause; earliest first. */
+    struct zk_entry_list parked;  /* To be answered by that thread after a pause; earliest first. */
     struct zk_entry_list late;    /* Answered by the deadline; the library still uses them. */
 };
 

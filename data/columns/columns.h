@@ -27,7 +27,7 @@ struct columns;
  * TN_ENOENT, TN_EIO: the file of a vocabulary; TN_ENOMEM. */
 MUST_CHECK enum tn_status columns_open(const char *columns, const char *label, struct columns **out,
                                        struct error *error);
-/* The same from the text of columns_write(). */
+/* Read columns from the text of columns_write(). */
 MUST_CHECK enum tn_status columns_read(const char *text, struct columns **out, struct error *error);
 void columns_close(struct columns *columns); /* NULL is allowed. */
 

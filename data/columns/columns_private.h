@@ -107,7 +107,7 @@ MUST_CHECK enum tn_status value_refuse(const struct source *source, uint64_t i, 
 MUST_CHECK enum tn_status value_number(const struct source *source, uint64_t i, uint32_t column,
                                        const struct source_cell *cell, uint64_t k, double *out,
                                        struct error *error);
-/* Also an empty text where a number is wanted. */
+/* Whether the cell has no value, or an empty text where a number is wanted. */
 bool value_is_missing(const struct source *source, uint32_t column, const struct source_cell *cell);
 MUST_CHECK enum tn_status value_refuse_missing(const struct source *source, uint64_t i,
                                                uint32_t column, struct error *error);

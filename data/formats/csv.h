@@ -25,7 +25,7 @@ struct csv_value {
     const uint8_t *bytes; /* Without the quotes around it. */
     size_t size;
     bool quoted;
-    bool doubled;        /* It has doubled quotes. */
+    bool doubled;        /* The value contains doubled quotes. */
     bool last;           /* The record ends here. */
     size_t next;         /* The position behind the value and its separator or line end. */
     const char *problem; /* NULL: none. */

@@ -22,8 +22,8 @@ enum { INDEX_PATH_MAX = 4096 };
 /* From now on the folder is `dir`/index; it is created with the first entry if `dir` exists. NULL:
  * nothing is stored or found, as before the first call. */
 void index_use(const char *dir);
-/* The same for a process outside of the run, which stores nothing there; or nothing changes, if an
- * index is used already. */
+/* Use the index for a process outside of the run, which stores nothing there. If an index is used
+ * already, nothing changes. */
 void index_look_up(const char *dir);
 /* Remove all entries, and the folder. */
 void index_discard(void);

@@ -36,7 +36,7 @@ enum source_kind {
     SOURCE_TEXT,   /* UTF-8; a number of a CSV file is a text, too. */
     SOURCE_NUMBER, /* One number. */
     SOURCE_BYTES,  /* As many as the shape has elements: pixels, ids. */
-    SOURCE_FLOATS, /* The same as numbers. */
+    SOURCE_FLOATS, /* As many floats as the shape has elements. */
 };
 
 struct source_column {

@@ -8,7 +8,7 @@
 #include "graph/core/backend.h"
 
 const struct backend *backend_reference(void);
-/* The same kernels in double. */
+/* The reference kernels, compiled for double. */
 const struct backend *backend_reference_wide(void);
 
 #endif

@@ -75,7 +75,7 @@ struct emulated_graph_counts {
 };
 __attribute__((visibility("default"))) struct emulated_graph_counts emulated_graph_counts(void);
 
-/* The same as a table. Static storage. */
+/* The emulated functions as a table. Static storage. */
 const struct gpu_driver *emulated_driver(void);
 
 #endif

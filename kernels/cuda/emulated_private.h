@@ -34,7 +34,7 @@ bool emulated_is_current(const struct gpu_stream *home);
 /* The bytes of the device whose context is the thread's; NULL: they are not within one allocation.
  * Work is queued with the result, as another thread may carry it out. */
 uint8_t *emulated_range(gpu_address address, size_t bytes);
-/* The same of a device by its context. */
+/* The bytes of the device with this context. */
 uint8_t *emulated_range_of(const struct gpu_context *context, gpu_address address, size_t bytes);
 /* Whether these bytes of the host are within one pinned allocation. */
 bool emulated_is_pinned(const void *memory, size_t bytes);

@@ -76,7 +76,7 @@ enum {
 /* Flags of allocate_pinned(), stream_create() and event_create(). */
 enum {
     GPU_PINNED_PORTABLE = 1,     /* For all contexts. */
-    GPU_STREAM_NON_BLOCKING = 1, /* It is not ordered with the stream of the context. */
+    GPU_STREAM_NON_BLOCKING = 1, /* Not ordered with the default stream of the context. */
     GPU_EVENT_DISABLE_TIMING = 2,
 };
 

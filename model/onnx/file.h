@@ -37,7 +37,7 @@ struct onnx_file {
 MUST_CHECK enum tn_status onnx_file_open(const char *path, struct onnx_file *out,
                                          struct error *error);
 
-/* The same for bytes in memory; the error has no name. */
+/* Decode a file in memory; errors contain no name. */
 MUST_CHECK enum tn_status onnx_file_decode(const uint8_t *bytes, size_t size, struct onnx_file *out,
                                            struct error *error);
 void onnx_file_close(struct onnx_file *file); /* A file of zeros is allowed. */

@@ -26,7 +26,7 @@ MUST_CHECK enum tn_status onnx_build(const struct job *job, struct tn_graph *gra
 
 struct onnx_file;
 
-/* The same for a decoded file; its name is not part of errors. */
+/* Import a decoded file; its name is not part of errors. */
 MUST_CHECK enum tn_status onnx_import(const struct onnx_file *file, const struct job *job,
                                       struct tn_graph *graph, tn_tensor *out, struct error *error);
 

@@ -63,7 +63,7 @@ ISA_INLINE float wide_sum(wide x)
     return lane[0];
 }
 
-/* The same tree for doubles. */
+/* The sum of doubles, in the order of the same tree. */
 ISA_INLINE double doubles_sum(doubles x)
 {
     double lane[WIDE];
