@@ -23,14 +23,14 @@ enum tn_status agent_open_zk(struct agent *agent, struct error *error)
 {
     const struct job *job = agent->config->job;
     assert(agent->zk == NULL);
-    const struct zk_config config = {.connect = agent->config->connect,
-                                     /* The same as that of the nodes, so that the agent notices
-                                      * lost data when they do. */
-                                     .session_timeout_ms = job->zookeeper.session_timeout_ms,
-                                     .deadline_ms = ZK_DEADLINE_MS,
-                                     .credentials = agent->config->credentials,
-                                     .sink = zk_inbox_sink,
-                                     .sink_ctx = agent->inbox};
+    const struct zk_config config = {
+        .connect = agent->config->connect,
+        /* The timeout of the nodes, so that the agent notices lost data when they do. */
+        .session_timeout_ms = job->zookeeper.session_timeout_ms,
+        .deadline_ms = ZK_DEADLINE_MS,
+        .credentials = agent->config->credentials,
+        .sink = zk_inbox_sink,
+        .sink_ctx = agent->inbox};
     enum tn_status status = zk_open(&config, &agent->zk, error);
     if (status == TN_OK) { agent->port = zk_port_of(agent->zk); }
     return status;

@@ -36,7 +36,7 @@ static uint64_t bound_ms(const struct attack *attack)
 
 /* ------------------------------------------------------------- beginning */
 
-/* ZooKeeper servers and the agent are out of reach. */
+/* The harness cannot reach ZooKeeper servers and the agent. */
 static void keep_nodes(struct target_cluster *cluster)
 {
     uint32_t kept = 0;

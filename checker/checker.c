@@ -224,8 +224,8 @@ static void check_epoch(const struct checker *checker, const struct run *run)
 {
     assert(checker->has_run || checker->run.epoch == 0);
     const struct run *was = &checker->run;
-    /* `tanist run` and the like write "forming" to start a job, or to start it again while no node
-     * runs. They are not chiefs: they keep the epoch of the last order. */
+    /* `tanist run` and `tanist agent` write "forming" to start a job, or to start it again while no
+     * node runs. They are not chiefs: they keep the epoch of the last order. */
     bool begun = run->phase == RUN_FORMING && (!checker->has_run || run->epoch == was->epoch);
     if (!begun && run->epoch != checker->chief.epoch) {
         checker_fail(checker, "I2: an order of epoch %" PRIu64 " in the term of epoch %" PRIu64,
@@ -237,7 +237,7 @@ static void check_epoch(const struct checker *checker, const struct run *run)
     }
 }
 
-/* When nothing remembers /run, the run forms again, from the contents of the disks. If all nodes
+/* If no process remembers /run, the run forms again, from the contents of the disks. If all nodes
  * are present, its first /run orders the load already. */
 static bool begins_again(const struct checker *checker, const struct run *run)
 {

@@ -57,7 +57,7 @@ static void visit(void *ctx, const struct txn_log_entry *entry)
     uint32_t bit = 1u << merge->server;
     uint64_t zxid = entry->txn->zxid;
     if (zxid <= merge->last[merge->server]) {
-        return; /* An earlier file of the server has it, too. */
+        return; /* An earlier file of the server contains it, too. */
     }
     merge->last[merge->server] = zxid;
     struct logged key = {.entry.txn = entry->txn};

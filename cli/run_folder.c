@@ -280,7 +280,7 @@ const char *const run_folder_created[RUN_FOLDER_CREATED] = {
     "sessions", "times",        "evaluations", "summaries",   "zookeeper",
 };
 
-/* Those which every run has soon after it has begun. */
+/* Files that every run has soon after it has begun. */
 static bool has_run_files(const char *dir)
 {
     static const char *const names[] = {"job.json",    "columns.json",       "run.json",

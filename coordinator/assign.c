@@ -22,7 +22,7 @@ struct problem {
     uint32_t owned[WORKERS_MAX];
     uint64_t slice_ns[WORKERS_MAX], mean_ns;
     uint32_t ready;   /* How many are. */
-    uint32_t workers; /* Those from this index on are not ready. */
+    uint32_t workers; /* Workers from this index on are not ready. */
 };
 
 /* --------------------------------------------------------------------- costs */

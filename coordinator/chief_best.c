@@ -95,7 +95,7 @@ void plan_best_of_checkpoint(struct plan *p, uint64_t checkpoint)
     };
 }
 
-/* The best checkpoint when `checkpoint` was committed, as a manifest has it. */
+/* The best checkpoint when `checkpoint` was committed, as its manifest names it. */
 static struct best best_as_of(const struct plan *p, uint64_t checkpoint)
 {
     const struct chief *c = p->c;

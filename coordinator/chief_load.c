@@ -98,7 +98,7 @@ static struct chief_checkpoint newest_loadable(const struct plan *p, uint64_t id
     return found;
 }
 
-/* The newest checkpoint that ZooKeeper or a disk knows of. */
+/* The newest checkpoint in ZooKeeper or on a disk. */
 static struct chief_checkpoint newest_known(const struct chief *c)
 {
     assert(c->checkpoint_count <= CHIEF_CHECKPOINTS_MAX);

@@ -79,8 +79,8 @@ static bool may_fetch(const struct chief *c, const struct run *run)
     return !run->pause_requested && run->gate == 0 && chief_waits_for_fetch(c);
 }
 
-/* Whether the worker leaves, and needs a gate. Those that are not wanted leave without one as long
- * as a wanted one may be on its way: they stay until it has the values (C22). */
+/* Whether the worker leaves, and needs a gate. Unwanted workers leave without a gate while a wanted
+ * one may still join: they stay until that one has the values (C22). */
 static bool needs_gate(const struct chief *c, const struct run *run, uint32_t worker)
 {
     const bool may_need =

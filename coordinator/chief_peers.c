@@ -236,7 +236,7 @@ bool chief_name_missing(const struct chief *c, const struct run *run,
     return named > 0;
 }
 
-/* M8: orders from here on show that a worker knows of the pause. */
+/* M8: a worker that reports this order or a later one has read of the pause. */
 void chief_note_pause(struct chief *c)
 {
     const bool stands = c->run.phase == RUN_PAUSED || c->run.phase == RUN_HELD;
@@ -259,7 +259,8 @@ void chief_take_report(struct chief *c, struct chief_peer *peer, const struct re
 }
 
 /* The measurement starts with the first report that a holder sends in our term. Steps made before
- * it must not count: the rate would be far too high, and the next checkpoint out of reach. */
+ * it must not count: the rate would be far too high, and the next checkpoint would be ordered for a
+ * step that is not reached in time. */
 void chief_measure_rate(struct chief *c, const struct report *report)
 {
     assert(c->rate_at_ms <= c->now_ms);

@@ -242,7 +242,7 @@ static bool end_is_spoiled(const struct plan *p)
 }
 
 /* A ps passed the last step before it learned of it: move the end to a step that all ps can still
- * stop at. It may have reported that very step on its way, so that the run is already stopping. */
+ * stop at. It may have reported the last step before, so that the run is already stopping. */
 static void repair_end(struct plan *p)
 {
     struct run *run = p->run;

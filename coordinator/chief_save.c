@@ -288,8 +288,8 @@ void plan_checkpoints(struct plan *p)
     plan_gate(p);
     if (run->phase == RUN_PAUSED) { return; }
     uint64_t wanted = wanted_step(p);
-    /* An order stands until it is answered, unless it is out of reach: beyond the end, or far ahead
-     * of a checkpoint that is due by time. */
+    /* An order stands until it is answered, unless its step cannot be reached soon: it is beyond
+     * the end, or far ahead of a checkpoint that is due by time. */
     uint64_t far = chief_max_step(p->c, run) + 2 * chief_lead(p->c);
     bool replaces = run->save_checkpoint != 0 && wanted < run->save_step &&
                     (run->save_step > run_limit(run) ||

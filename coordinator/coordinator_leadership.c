@@ -350,7 +350,7 @@ static void checkpoint_answered(struct coordinator *c, const struct zk_event *ev
     }
 }
 
-/* C15: without a readable /run, the one that this process remembers counts. */
+/* C15: without a readable /run, use the last one that this process has read. */
 static void run_answered(struct coordinator *c, const struct zk_event *event)
 {
     struct leadership_reading *r = &c->reading;

@@ -253,7 +253,7 @@ static void trim_history(struct coordinator *c, const struct zk_event *list)
 
 /* ----------------------------------------------------------------- answers */
 
-/* The write is applied, and no other process knows it yet. */
+/* The write is applied, and no other process has read it yet. */
 static void pass_written(const struct coordinator *c, const struct chief_write *write)
 {
     assert(write != NULL);

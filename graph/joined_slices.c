@@ -51,7 +51,7 @@ static enum extent elementwise(const struct extents *extents, const struct node 
     return is_batch(extents, out) ? OF_EACH : OF_OTHERS;
 }
 
-/* Each row of the last dimension, or each example, by itself. */
+/* Each row of the last dimension, or each example, is computed alone. */
 static enum extent rowwise(const struct extents *extents, const struct node *node)
 {
     const bool has_rows = input_shape(extents->program->graph, node, 0)->rank >= 2;

@@ -40,7 +40,7 @@ static struct history_entry entry_of(const struct local *local, enum history_kin
                                   .step = local->trainer.step};
 }
 
-/* Also for restore_newest(). */
+/* The callback of restore_newest(), too. */
 static void note(void *ctx, const struct history_entry *entry)
 {
     struct local *local = ctx;

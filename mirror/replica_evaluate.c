@@ -9,8 +9,8 @@ static bool owns_slices(const struct replica *r)
     return slice_set_count(&r->owned) > 0;
 }
 
-/* Whether it may evaluate: it owns slices, or no owner of slices is connected, because all of them
- * have died and no other worker can compute. */
+/* Whether the worker may evaluate: it owns slices, or no owner of slices is connected, because all
+ * of them have died and no other worker can compute. */
 static bool may_evaluate(const struct replica *r)
 {
     if (owns_slices(r)) { return true; }

@@ -104,7 +104,7 @@ static void drop_held(struct replica *r, uint64_t step, struct replica_actions *
     replica_act(out, REPLICA_DO_DROP)->step = is_next ? step : STEP_NONE;
 }
 
-/* Those that wait for sums of steps that were jumped over. */
+/* Refuse the peers that wait for sums of steps that were skipped. */
 static void refuse_waiters(struct replica *r, struct replica_actions *out)
 {
     assert(r->kept_from == r->step);
@@ -158,7 +158,7 @@ void replica_on_refused(struct replica *r, const struct replica_event *event)
         note_ahead(r, event->peer);
         if (event->refusal == REPLICA_GONE) {
             r->is_behind = true;
-            /* An answer on its way must find its question. */
+            /* The answer of the present donor must still find its question. */
             if (!r->fetching) { r->donor = (uint16_t)event->peer; }
         }
     }

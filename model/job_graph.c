@@ -196,7 +196,7 @@ static enum tn_status build_layers(struct tn_graph *graph, const struct job *job
     return status;
 }
 
-/* As above, for the output of a file. */
+/* The losses and outputs of a job, for the output of a file. */
 static enum tn_status build_onnx(struct tn_graph *graph, const struct job *job, struct error *error)
 {
     tn_tensor x = TN_NONE;

@@ -138,7 +138,7 @@ static struct positions begin(const struct slice_rows *rows, const struct tn_pro
     return positions;
 }
 
-/* The same for the program that was filled last, whose lookups were found then. */
+/* Begin with the program that was filled last, whose lookups were found then. */
 static struct positions begin_filled(const struct slice_rows *rows, uint32_t table)
 {
     const struct filled *filled = &rows->tables[table];

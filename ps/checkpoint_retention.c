@@ -251,7 +251,7 @@ static void committed_listed(struct checkpoint_client *client, const struct zk_e
     }
     const uint64_t former = former_chain(client);
     fits = fits && (former == 0 || keep(client, former));
-    uint32_t proved = 0; /* Those that could not be loaded stay, and do not count. */
+    uint32_t proved = 0; /* Checkpoints that could not be loaded stay, and do not count. */
     for (uint32_t i = 0; i < client->manifest_count && proved < client->keep && fits; i++) {
         if (is_unloadable(client, client->manifests[i].id)) { continue; }
         proved++;

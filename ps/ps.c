@@ -15,7 +15,7 @@
 #include "ps/push_place.h"
 #include "ps/slice_clocks.h"
 
-/* Pass an event to the core and carry out its actions; likewise for their results. */
+/* Pass an event to the core and carry out its actions, and those that follow from their results. */
 static void feed(struct ps *ps, const struct ps_event *event, struct buffer *body)
 {
     assert(ps->finished || ps->follow_up_count == 0);

@@ -217,7 +217,7 @@ static void send_part(struct ps *ps, const struct ps_action *action)
     ps_send(ps, conn, header, buffer_retain(part));
 }
 
-/* Pushes that came too late must not be copied to their place any longer, where values are. */
+/* The places of pushes contain values now: the rest of a late push must not be copied there. */
 static void end_places(struct ps *ps)
 {
     for (uint32_t i = 0; i < ps->clients.count; i++) {

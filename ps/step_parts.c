@@ -13,8 +13,8 @@ static bool is_pushing(const struct ps_step *s, const struct ps_peer *peer)
     return peer->collected > 0 && peer->pushed_step == s->step;
 }
 
-/* Whether it gets values while they are being made. Through shared memory it gets them whole: there
- * they need not travel. */
+/* Whether the peer gets values while they are being made. Through shared memory it gets them as a
+ * whole, because they are not copied there. */
 static bool may_grow(const struct ps_step *s, const struct ps_peer *peer)
 {
     return !peer->by_lane && (peer->wanted == s->step + 1 || is_pushing(s, peer));

@@ -143,7 +143,7 @@ static void apply_if_complete(struct ps_step *s, struct ps_actions *out)
         apply_chunks(s, out);
         return;
     }
-    /* Also while this ps has to wait: the others need its part. */
+    /* Measure even if this ps has to wait: the others need its part. */
     bool has_norm = ps_norm_known(s, out);
     if (waits_for_order(s)) {
         s->waits_for_checkpoint = s->kept_checkpoint;
@@ -167,8 +167,8 @@ static void push(struct ps_step *s, const struct ps_event *event, struct ps_acti
         ps_drop(out, event->conn);
         answer_late(s, event, out);
     } else if (event->step > s->step) {
-        /* The values are of a generation of the same number that nothing remembers (C11): its owner
-         * must gather again. */
+        /* The values are of a generation of the same number that no other node remembers (C11): the
+         * worker must gather again. */
         ps_drop(out, event->conn);
         ps_refuse(out, event->conn, REFUSAL_STEP_GONE);
     } else {

@@ -105,7 +105,7 @@ static bool must_go_back(const struct training_loop *loop, uint64_t step)
 
 /* The owner of slice 0 does not pass a multiple of the interval while the result of an earlier one
  * is not known: so no ps replaces the values that it keeps for the earlier one, and no result
- * replaces another before the chief has it. */
+ * replaces another one that the chief has not received. */
 static bool waits_for_result(const struct training_loop *loop)
 {
     uint64_t every = loop->config.evaluate_every, pending = loop->evaluate_step;

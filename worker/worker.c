@@ -25,8 +25,8 @@ static void return_unused(struct worker *worker, uint64_t round_before)
     value_array_return(worker->next);
 }
 
-/* Pass an event to the core and carry out its actions; likewise for their results. `body` is only
- * read. */
+/* Pass an event to the core and carry out its actions, and those that follow from their results.
+ * `body` is only read. */
 static void feed(struct worker *worker, struct loop_event event, struct buffer *body)
 {
     assert(worker->finished || worker->follow_up_count == 0);

@@ -255,7 +255,7 @@ static void on_entry(struct watcher *watcher)
     record_event(watcher, event_text_history_json(entry), text);
 }
 
-/* Those which the znodes of a cluster that is attacked may require. */
+/* The credentials that the znodes of an attacked cluster may require. */
 static const char *credentials_of(const struct watcher *watcher)
 {
     const struct remote *remote = watcher->cluster->remote;

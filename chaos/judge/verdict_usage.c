@@ -46,7 +46,7 @@ struct uses {
     struct component_use components[COMPONENTS_LIMIT];
     bool training, over;
     double now_ms;
-    const json_t *baseline; /* As verdict_most_used() has it; NULL: not known. */
+    const json_t *baseline; /* From verdict_most_used(); NULL: not known. */
 };
 
 /* The component's entry, which is added if it is new; NULL: no name, or too many components. */

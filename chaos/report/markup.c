@@ -39,7 +39,7 @@ void markup_add(struct markup *markup, const char *html)
     add_bytes(markup, html, strlen(html));
 }
 
-/* The caller frees the text. NULL: out of memory, which `markup` remembers. */
+/* The caller frees the text. NULL: out of memory, which sets `markup->failed`. */
 __attribute__((format(printf, 2, 0))) static char *format_text(struct markup *markup,
                                                                const char *format,
                                                                va_list arguments)

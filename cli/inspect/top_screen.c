@@ -17,7 +17,7 @@ enum {
     EVENTS_LEAST = 3,
     TASKS_LEAST = 2,
     TABLE_LINES = 3, /* Beside those of tables: an empty one, the titles, the sums. */
-    PART_LINES = 2,  /* The same for the rows of ps, without sums. */
+    PART_LINES = 2,  /* For the rows of ps, which have no sums. */
 };
 
 /* ------------------------------------------------------------------ speed */

@@ -358,7 +358,7 @@ static int print_changes_json(const struct loaded_pair *pair)
 
 /* ------------------------------------------------------------- the actions */
 
-/* Also after a failed load, if the checkpoint was found. */
+/* Known after a failed load, too, if the checkpoint was found. */
 static bool has_tables(const struct loaded *loaded)
 {
     const struct saved_model *saved = &loaded->saved;

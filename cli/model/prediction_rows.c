@@ -224,7 +224,7 @@ static char *parse_cell(char *at, float *value)
     if (end == at) { return NULL; }
     *value = (float)number;
     end += strspn(end, " ");
-    return strchr(",\t\r\n", *end) != NULL ? end : NULL; /* Also the zero. */
+    return strchr(",\t\r\n", *end) != NULL ? end : NULL; /* The zero at the end is a match, too. */
 }
 
 static enum tn_status refuse_cell(const struct prediction_rows *rows, const char *at,

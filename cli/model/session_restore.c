@@ -16,7 +16,7 @@ static const struct variable *find(const struct variable_table *table, const cha
     return NULL;
 }
 
-/* Each variable of the session, from where the model of the run has it. */
+/* Read each variable of the session from its place in the model of the run. */
 static enum tn_status collect(const struct saved_model *saved, const struct placed_graph *graph,
                               float *values, struct error *error)
 {

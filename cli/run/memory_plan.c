@@ -324,8 +324,8 @@ static enum tn_status plan_evaluation(const struct job *job, const struct model 
     return status;
 }
 
-/* The members of a group, each of which has the programs of its parts. Without ps it evaluates by
- * itself. */
+/* The members of a group, each of which has the programs of its parts. Without ps a member
+ * evaluates alone. */
 static enum tn_status plan_members(const struct job *job, const struct model *model,
                                    struct memory_plan *plan, struct error *error)
 {
@@ -397,7 +397,7 @@ uint64_t memory_of_gpu(const struct gpu_memory *gpu)
     return gpu->values + gpu->gradients + gpu->results + gpu->examples + gpu->sums + gpu->cublas;
 }
 
-/* Those with the tasks of this member of groups. */
+/* The processes that run this member of a group. */
 static uint64_t processes_of(const struct memory_plan *plan)
 {
     const uint32_t tasks = plan->workers / plan->members, each = plan->workers_per_process;

@@ -13,7 +13,7 @@
 
 enum {
     SAVED_BYTES = 16,   /* The place of a row in the list of a save. */
-    CHANGED_BYTES = 12, /* Likewise of changed rows, which has up to twice the room it needs. */
+    CHANGED_BYTES = 12, /* In the list of changed rows, which has up to twice the room it needs. */
     RETIRED_BYTES = 24, /* The places in lists of a version that a newer one has replaced. */
     KEY_BYTES = sizeof(uint64_t),
     SLOW_STEPS = 2, /* Steps after which the memory of an expired row is used again. */
@@ -41,7 +41,7 @@ static uint64_t trained_examples(const struct job *job, const struct memory_data
     return data != NULL && data->known ? u64_min(drawn, data->trained) : drawn;
 }
 
-/* Those whose rows exist at the same time. */
+/* The number of examples whose rows exist at the same time. */
 static uint64_t live_examples(const struct job *job, const struct job_table_rule *rule,
                               uint64_t trained)
 {

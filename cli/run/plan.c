@@ -107,7 +107,7 @@ static bool print_gpu_memory(const struct job *job, const struct worker_memory *
     return true;
 }
 
-/* Nothing, if all nodes compute on CPUs. */
+/* Prints nothing if all nodes compute on CPUs. */
 static bool print_gpus(const struct job *job)
 {
     if (job_ps_has_gpu(job) && printf("GPUs: one for each ps, that of ps:0 is /gpu:0, that of ps:1 "

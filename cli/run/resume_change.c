@@ -40,7 +40,7 @@ static uint64_t newest_step(const char *checkpoints)
     return step;
 }
 
-/* The same of a cluster whose ZooKeeper has lost its data: what the folder knows. */
+/* The step of a cluster whose ZooKeeper has lost its data, from the record in the folder. */
 static uint64_t recorded_step(const struct local_run *run)
 {
     char checkpoints[RUN_PATH_MAX];

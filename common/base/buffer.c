@@ -41,7 +41,7 @@ struct owned_buffer {
 
 /* Memory of others. */
 struct wrapped_buffer {
-    struct buffer buffer; /* First, as above. */
+    struct buffer buffer; /* Must be the first member. */
     void (*release)(void *ctx);
     void *ctx;
 };

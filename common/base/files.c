@@ -63,7 +63,7 @@ static int write_whole(int fd, const char *data, size_t size)
     return 0;
 }
 
-/* Lock an open file whose name is `temporary`. False: another writer has it, or has renamed it. A
+/* Lock an open file whose name is `temporary`. False: another writer has locked or renamed it. A
  * file system without locks has one writer. */
 static bool lock(int fd, const char *temporary)
 {
@@ -200,7 +200,7 @@ static enum tn_status make_folder(const char *path, struct error *error)
 {
     struct stat info;
     if (mkdir(path, 0700) == 0) { return TN_OK; }
-    int failed = errno; /* Also EROFS or EACCES of the parent, though the folder exists. */
+    int failed = errno; /* EROFS or EACCES of the parent is possible although the folder exists. */
     const bool exists = stat(path, &info) == 0;
     if (exists && S_ISDIR(info.st_mode)) { return TN_OK; }
     if (exists) { failed = ENOTDIR; } /* A file: more helpful than EEXIST. */

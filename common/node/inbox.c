@@ -265,7 +265,7 @@ struct inbox_item *inbox_take(struct inbox *inbox, uint64_t deadline_ms)
     for (;;) {
         struct inbox_item *item = take_first(inbox);
         if (item != NULL) { return item; }
-        const bool found = poll_now(inbox); /* Also if the deadline was reached before. */
+        const bool found = poll_now(inbox); /* At least once, also if the deadline has passed. */
         if (clock_monotonic_ms() >= deadline_ms) { return found ? take_first(inbox) : NULL; }
         if (!found) { wait_item(inbox, deadline_ns); }
     }

@@ -27,7 +27,7 @@ struct node_host {
     struct zk *zk;
     struct zk_port port;
     pthread_mutex_t lock;   /* Guards the inboxes of the places, and these: */
-    bool leaving, at_once;  /* Also for nodes that join later. */
+    bool leaving, at_once;  /* These apply to nodes that join later, too. */
     pthread_mutex_t saving; /* Guards `session_file`. */
     pthread_t watcher;      /* Waits for signals. */
     bool watching;

@@ -70,7 +70,7 @@ static void close_second(struct zk_probe *probe)
     pthread_mutex_lock(&probe->lock);
 }
 
-/* The same. A failure is repeated at the next step. */
+/* With the lock held; it is released meanwhile. A failure is repeated at the next step. */
 static void open_second(struct zk_probe *probe)
 {
     assert(probe->second == NULL);

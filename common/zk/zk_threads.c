@@ -16,7 +16,7 @@ bool zk_threads_fit(void)
     pthread_mutex_t all_started = PTHREAD_MUTEX_INITIALIZER;
     pthread_t threads[LIBRARY_THREADS];
     int started = 0;
-    pthread_mutex_lock(&all_started); /* All of them need a stack at the same time. */
+    pthread_mutex_lock(&all_started); /* All threads need a stack at the same time. */
     while (started < LIBRARY_THREADS &&
            pthread_create(&threads[started], NULL, wait_for_end, &all_started) == 0) {
         started++;

@@ -318,7 +318,7 @@ enum tn_status spec_read_features(const json_t *object, struct columns *columns,
     json_object_foreach((json_t *)(uintptr_t)object, name, value)
     {
         if (status != TN_OK) { break; }
-        columns->count = i + 1; /* Also one that failed has to be freed. */
+        columns->count = i + 1; /* A feature that failed has to be freed, too. */
         status = read_feature(name, value, &columns->features[i], &specs[i], error);
         i++;
     }

@@ -21,7 +21,7 @@ struct entry {
 struct vocabulary {
     uint32_t count;
     json_t *list; /* Owns the texts, or NULL. */
-    char *file;   /* The same. */
+    char *file;   /* Owns the texts, or NULL. */
     struct entry *by_number, *by_text;
 };
 

@@ -83,7 +83,7 @@ static void free_nodes(struct gpu_graph *graph)
 
 /* ------------------------------------------------------ nodes */
 
-/* The same rules as for a launch. */
+/* The rules are those of a launch. */
 static bool is_valid(const struct gpu_kernel_node *kernel)
 {
     return kernel != NULL && kernel->function != NULL && kernel->arguments != NULL &&

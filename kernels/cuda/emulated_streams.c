@@ -178,7 +178,8 @@ int emulated_event_destroy(struct gpu_event *event)
 {
     int code = emulated_enter(NEEDS_CONTEXT);
     if (code == GPU_SUCCESS && event == NULL) { code = GPU_INVALID_HANDLE; }
-    if (event != NULL) { /* Also of a device that has failed, as its program still ends in order. */
+    if (event !=
+        NULL) { /* Allowed for a device that has failed, as its program still ends in order. */
         emulated_queue_forget_event(event);
         free(event);
     }

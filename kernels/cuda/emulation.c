@@ -104,7 +104,7 @@ void emulation_fault(enum emulation_fault_kind kind, int line, const char *forma
     abort(); /* This fiber is never entered again. */
 }
 
-/* The same of a thread that does not run. */
+/* Report a fault of a thread that does not run. */
 static void fault_of(enum emulation_fault_kind kind, uint32_t thread, const char *format, ...)
 {
     va_list arguments;
@@ -212,7 +212,7 @@ static void resolve_shuffle(uint32_t first)
     }
 }
 
-/* Whether a thread can run on, or a fault was found. */
+/* Whether a thread can continue after a shuffle, or a fault was found. */
 static bool resolve_shuffles(void)
 {
     bool resolved = false;
@@ -233,7 +233,8 @@ static bool resolve_shuffles(void)
     return resolved;
 }
 
-/* The same, of the whole block. */
+/* Whether the block can continue after a barrier, or a fault was found. False: all threads have
+ * ended. */
 static bool resolve_barrier(void)
 {
     uint32_t at = 0, other;

@@ -101,7 +101,7 @@ static enum tn_status create_event(struct gpu_event **event, struct error *error
     return launch_end(status, &text, error);
 }
 
-/* Also of a device that has failed. */
+/* Allowed for a device that has failed. */
 static void destroy_event(struct gpu_event *event)
 {
     struct error text = {.status = TN_OK};

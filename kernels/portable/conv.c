@@ -171,7 +171,7 @@ static void forward_rows(const struct portable *kernels, const struct conv2d *co
     }
 }
 
-/* The same for all pixels of a 1 x 1 convolution: one product. */
+/* All pixels of a 1 x 1 convolution: one product. */
 static void run_pointwise(const struct portable *kernels, size_t pixels, size_t channels,
                           size_t filters, const float *x, const float *packed,
                           struct conv2d_epilogue epilogue, float *y)

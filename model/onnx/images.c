@@ -7,7 +7,8 @@
 
 static const uint32_t channels_last[] = {0, 2, 3, 1};  /* Axes of the file, for the graph. */
 static const uint32_t channels_first[] = {0, 3, 1, 2}; /* The order of the result. */
-static const uint32_t filters_last[] = {2, 3, 1, 0};   /* The same for weights. */
+static const uint32_t filters_last[] = {2, 3, 1,
+                                        0}; /* Axes of weights in the file, for the graph. */
 
 /* The images of input 0. TN_NONE: an error. */
 static tn_tensor images(struct onnx_call *call)

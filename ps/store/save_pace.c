@@ -20,7 +20,7 @@ void save_pace_close(struct save_pace *pace)
     pthread_mutex_destroy(&pace->mutex);
 }
 
-/* Under the mutex, of which an idle thread lets go at once. */
+/* Called with the mutex held, which an idle thread releases at once. */
 static void set_idle(struct save_pace *pace, bool idle)
 {
     if (idle == (atomic_load(&pace->idle) != 0)) { return; }

@@ -41,8 +41,8 @@ static uint64_t list_dirty(const struct row_table *table, uint64_t step, struct 
     return count;
 }
 
-/* The same if rows expire. A row that changed and has expired is left out: an older version in the
- * files expired before. */
+/* The rows to save if rows expire. A row that changed and has expired is left out: an older version
+ * in the files expired before. */
 static uint64_t list_last(const struct row_table *table, uint64_t step, struct sparse_place *out)
 {
     uint64_t count = 0, left = row_table_count_changed(table);

@@ -140,8 +140,8 @@ static void pack_rows(size_t k, size_t width, const float *b, size_t row, float 
     }
 }
 
-/* The same from a matrix of any strides. Sixteen places of each column at a time: of a transposed
- * matrix whole cache lines are read, and few are written. */
+/* Pack the columns of a matrix of any strides. Sixteen places of each column at a time: of a
+ * transposed matrix whole cache lines are read, and few are written. */
 static void pack_columns(size_t k, size_t width, const float *b, size_t row, size_t column,
                          float *panel)
 {
