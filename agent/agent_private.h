@@ -61,6 +61,7 @@ struct agent {
 void agent_feed(struct agent *agent, enum supervisor_event_type type, uint32_t child, int exit_code,
                 int signal_number);
 
+/* For events that need other members than these. */
 void agent_feed_event(struct agent *agent, const struct supervisor_event *event);
 
 /* Whether the agent keeps the job running: it is not about to leave. */

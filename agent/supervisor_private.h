@@ -23,6 +23,7 @@ void supervisor_act(struct supervisor_actions *out, enum supervisor_action_type 
                     uint32_t child, enum supervisor_verdict verdict);
 /* Send SIGKILL to a child that runs, once. */
 bool supervisor_kill(struct supervisor *supervisor, uint32_t index, struct supervisor_actions *out);
+/* Whether a child of this kind has a process, or is being started. */
 bool supervisor_any_runs(const struct supervisor *supervisor, enum child_kind kind);
 /* Start the wanted children of a kind that do not run. */
 void supervisor_start(struct supervisor *supervisor, enum child_kind kind,

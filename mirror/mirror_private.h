@@ -92,12 +92,15 @@ struct brought {
 void mirror_feed(struct mirror_worker *worker, struct replica_event event, struct brought with);
 /* The node leaves with the first code. */
 void mirror_finish(struct mirror_worker *worker, int exit_code);
+/* The node logs that memory ran out, and leaves. */
 void mirror_out_of_memory(struct mirror_worker *worker);
 
 /* mirror_frames.c */
 void mirror_transport(struct mirror_worker *worker, const struct transport_event *event);
 /* The arrays that worker `peer` has sent are not needed. */
 void mirror_drop_fetched(struct mirror_worker *worker, uint32_t peer);
+/* Send a frame under the newest epoch that this worker knows. Takes one reference of `body`, which
+ * may be NULL. */
 void mirror_send(struct mirror_worker *worker, conn_id conn, struct frame_header header,
                  struct buffer *body);
 

@@ -4,12 +4,14 @@
 
 #include "mirror/replica.h"
 
+/* Append an action, zeroed except for its type. */
 struct replica_action *replica_act(struct replica_actions *out, enum replica_action_type type);
 
 /* Whether the orders let it train. */
 bool replica_is_active(const struct replica *r);
 /* Its values are being read by a computation. */
 bool replica_is_busy(const struct replica *r);
+/* The sum of a range at the current step or the next one. */
 struct replica_sum *replica_sum_of(struct replica *r, uint32_t range, uint64_t step);
 /* The step that is not passed: M9. */
 uint64_t replica_limit(const struct replica *r);

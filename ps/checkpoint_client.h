@@ -171,12 +171,15 @@ bool checkpoint_client_ready(struct checkpoint_client *client, const struct run 
  * digest and size of `saved_checkpoint`. */
 void checkpoint_client_report(const struct checkpoint_client *client, struct report *report);
 
+/* Pass every event of the store and every event of ZooKeeper; those of other requests are ignored.
+ * Returns what the event has completed. */
 enum checkpoint_event checkpoint_client_handle_store(struct checkpoint_client *client,
                                                      const struct store_event *event);
 enum checkpoint_event checkpoint_client_handle_zk(struct checkpoint_client *client,
                                                   const struct zk_event *event);
 /* Retries the requests that are due; harmless at any time. */
 enum checkpoint_event checkpoint_client_tick(struct checkpoint_client *client, uint64_t now_ms);
+/* When checkpoint_client_tick() is due; UINT64_MAX: never. */
 uint64_t checkpoint_client_deadline_ms(const struct checkpoint_client *client);
 
 #endif

@@ -56,6 +56,7 @@ struct ps {
 void ps_kept_recover(struct ps *ps);
 /* The shard and the core are at `step` now or, if an update has begun, about to leave it. */
 void ps_kept_write(struct ps *ps, uint64_t step);
+/* The kept memory is empty from now on: a successor finds no state. */
 void ps_kept_clear(struct ps *ps);
 
 /* Keep or release arrays of the shard, as PS_DO_KEEP and PS_DO_UNKEEP request; `step` 0:
@@ -80,6 +81,8 @@ void ps_rows_answer_tables(struct ps *ps, const struct transport_event *event);
 /* The loads of its buckets of rows, to an observer; none if the model has no tables. */
 void ps_rows_answer_buckets(struct ps *ps, const struct transport_event *event);
 
+/* Send a frame under the newest epoch that this ps knows. Takes one reference of `body`, which may
+ * be NULL. */
 void ps_send(struct ps *ps, conn_id conn, struct frame_header header, struct buffer *body);
 
 /* The node leaves with the first code. */

@@ -115,6 +115,7 @@ bool shard_retire_previous(struct shard *shard);
  * values: the previous answer, whose memory that is, was released or retired. NULL: another push
  * has it, a retired answer is still used, an update has begun, or out of memory. */
 struct pushed_gradient *shard_begin_push(struct shard *shard);
+/* Release all pushed sums. */
 void shard_release_all(struct shard *shard);
 
 /* Measure the current values and the gradient that `parts`, as in shard_apply(), sum up to: this
@@ -150,6 +151,7 @@ struct shard_gradient {
  * whole gradient, in order, and begin at multiples of 16. The previous answer is not kept. */
 void shard_measure_gradient(struct shard *shard, const struct shard_gradient *parts,
                             uint32_t part_count, struct measurement *out);
+/* Only without kept memory and on the CPU. False: out of memory; nothing is applied. */
 MUST_CHECK bool shard_apply_gradient(struct shard *shard, const struct shard_gradient *parts,
                                      uint32_t part_count);
 
@@ -159,6 +161,7 @@ MUST_CHECK bool shard_copy_state(struct shard *shard);
 /* Keep the current answer, or with `arrays` all current arrays, in place of those kept before.
  * False: out of memory, or the GPU failed; then no arrays are kept. */
 MUST_CHECK bool shard_keep(struct shard *shard, bool arrays);
+/* Release what shard_keep() has kept: the answer, or with `arrays` the arrays. */
 void shard_unkeep(struct shard *shard, bool arrays);
 
 /* The arrays that the begun update changes in place; NULL: it does not change this one in place. */
@@ -186,6 +189,7 @@ void shard_load_initial(struct shard *shard, const struct variable_table *variab
 /* The incoming arrays become the current ones, of `updates` updates. The shard then has no previous
  * answer. False: out of memory, or the GPU failed. */
 bool shard_adopt(struct shard *shard, uint64_t updates);
+/* Release the incoming arrays, which were not adopted. */
 void shard_discard_incoming(struct shard *shard);
 /* Release the current arrays, the answers and all that is kept. */
 void shard_forget(struct shard *shard);

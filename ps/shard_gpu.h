@@ -42,6 +42,7 @@ struct shard_gpu_size {
     uint64_t device_bytes, pinned_bytes;
 };
 
+/* For `count` floats in each of `arrays` arrays, and pieces of `piece` floats. Pure. */
 struct shard_gpu_size shard_gpu_size(uint64_t count, uint32_t arrays, uint32_t slices,
                                      uint32_t piece);
 
@@ -78,6 +79,8 @@ struct shard_gpu_update {
     float *values, *average; /* Whole arrays for the new ones; NULL: no moving average. */
 };
 
+/* Apply the update to this part of the arrays of the GPU, and copy the new values to the host.
+ * TN_EDEVICE. */
 MUST_CHECK enum tn_status shard_gpu_apply(struct shard_gpu *gpu,
                                           const struct shard_gpu_update *update,
                                           struct error *error);

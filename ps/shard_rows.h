@@ -57,6 +57,7 @@ bool shard_rows_exist(const struct shard_rows *rows);
 /* Move the rows of a push into slot `first`, replacing its content; `pushed` is empty
  * afterwards. */
 void shard_rows_hold(struct shard_rows *rows, uint32_t first, struct row_sums *pushed);
+/* Release the rows in slot `first`, or in all slots. */
 void shard_rows_release(struct shard_rows *rows, uint32_t first);
 void shard_rows_release_all(struct shard_rows *rows);
 
@@ -90,6 +91,7 @@ MUST_CHECK enum tn_status shard_rows_begin_load(struct shard_rows *rows, struct 
 struct store_rows shard_rows_incoming(const struct shard_rows *rows);
 /* The incoming rows become the current ones. */
 void shard_rows_adopt(struct shard_rows *rows);
+/* Release the incoming rows, which were not adopted. */
 void shard_rows_discard(struct shard_rows *rows);
 void shard_rows_forget(struct shard_rows *rows); /* The current ones. */
 

@@ -77,11 +77,14 @@ bool ps_parts_answer_rest(struct ps_step *s, struct ps_peer *peer, struct ps_act
 
 /* P11. The pushes cover all slices: whether the norm of the step is known; if not, get it. */
 bool ps_norm_known(struct ps_step *s, struct ps_actions *out);
+/* PS_EV_MEASURED, PS_EV_PART and PS_EV_LINK_UP: send own parts, hold those of other ps, apply the
+ * step once all have arrived. */
 void ps_norm_measured(struct ps_step *s, struct ps_actions *out);
 void ps_norm_part(struct ps_step *s, const struct ps_event *event, struct ps_actions *out);
 void ps_norm_link_up(struct ps_step *s, uint32_t ps, struct ps_actions *out);
 /* The step was applied. */
 void ps_norm_applied(struct ps_step *s);
+/* A load begins: the parts of the old generation no longer count. */
 void ps_norm_forget(struct ps_step *s);
 
 #endif

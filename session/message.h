@@ -47,6 +47,7 @@ struct message {
     uint64_t bytes;   /* The size of the whole body. */
 };
 
+/* Send a message. Takes one reference of `body`; NULL: the body is empty. */
 void message_send(const struct transport_port *port, conn_id conn, const struct message *message,
                   struct buffer *body);
 /* False: the frame is not a message. */

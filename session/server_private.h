@@ -65,6 +65,7 @@ void server_refuse(struct server *server, conn_id conn, const struct message *me
 void server_fail(const struct server *server, conn_id conn, struct message about,
                  const struct error *error);
 
+/* Release the plans and buffers of a session, whose place is then free. */
 void server_free_session(struct session *session);
 
 #endif

@@ -64,6 +64,7 @@ struct compute_chunk {
     struct evaluation_sum sum;
     struct error error; /* With the status. */
 };
+/* The chunk of a member. Valid until the team is closed. */
 struct compute_chunk *compute_team_chunk(struct compute_team *team, uint32_t member);
 
 #endif

@@ -60,6 +60,7 @@ const struct injector *injector_of(enum fault fault, bool remote);
 MUST_CHECK enum tn_status injector_begin(const struct injector *injector,
                                          struct target_cluster *cluster, struct active_fault *fault,
                                          struct error *error);
+/* Undo the fault, and release the state that injector_begin() has allocated. */
 void injector_end(const struct injector *injector, struct target_cluster *cluster,
                   struct active_fault *fault);
 

@@ -35,6 +35,7 @@ struct byte_reader {
 
 /* The next `size` bytes. NULL: a fault. */
 const uint8_t *bytes_take(struct byte_reader *reader, uint64_t size);
+/* A little-endian number of `size` bytes, at most 8; 0 after a fault. */
 uint64_t bytes_take_number(struct byte_reader *reader, size_t size);
 /* A number that is at most `most`; otherwise `fault` becomes the fault, unless there is one. */
 uint64_t bytes_take_count(struct byte_reader *reader, size_t size, uint64_t most,

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+/* CLOCK_MONOTONIC: since an unspecified start, the same for all processes of the machine; never
+ * jumps. */
 uint64_t clock_monotonic_ms(void);
 uint64_t clock_monotonic_ns(void);
 

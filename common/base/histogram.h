@@ -20,6 +20,7 @@ struct histogram {
     uint64_t buckets[HISTOGRAM_BUCKETS]; /* Ascending by the numbers in them. */
 };
 
+/* Count `count` numbers. */
 void histogram_add(struct histogram *histogram, const float *numbers, size_t count);
 
 /* The least number above all in `bucket`; for the last ones the greatest double. */

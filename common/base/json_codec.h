@@ -113,6 +113,8 @@ const struct json_field *json_codec_row(const struct json_table *table, size_t i
 
 /* One row. NULL: the key is unknown. */
 const struct json_field *json_codec_find(const struct json_table *table, const char *name);
+/* Read the value of one row into `record`. `where` is the path to it in errors. The table's status:
+ * the error names the key, the value and the remedy. */
 MUST_CHECK enum tn_status json_codec_read_field(const struct json_table *table,
                                                 const struct json_field *field, const json_t *value,
                                                 const char *where, void *record,

@@ -32,6 +32,7 @@ bool log_is_json(void);
 /* The epoch and generation of the following lines; the node's driver sets them when they change. */
 void log_set_context(uint64_t epoch, uint64_t generation);
 
+/* Write one line at `level`, with the time, the task and the context. Any thread. */
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Print a line for people, as it is; same rule for a slow reader. At most 2,047 bytes; control
