@@ -215,8 +215,7 @@ static int command(struct options *options, action *act, int argc, char **argv)
     options->synopsis = "JOB.json [OPTION]...";
     options->arguments_least = job_has_program() ? 0 : 1;
     options->arguments_most = 1;
-    options_texts(options, "set", &settings, "KEY=VALUE",
-                  "Override a key of the job file (see `tanist help job`).");
+    options_settings(options, &settings);
     output_option_table(options, &format);
     if (!options_parse(options, argc, argv, &exit_code)) { return exit_code; }
     struct data_view *view = calloc(1, sizeof *view);

@@ -244,8 +244,7 @@ int command_graph(int argc, char **argv)
                     "  tanist graph examples/fashion-mnist.json -o dot | dot -Tsvg > model.svg\n",
         .arguments_least = job_has_program() ? 0 : 1,
         .arguments_most = 1};
-    options_texts(&options, "set", &settings, "KEY=VALUE",
-                  "Override a key of the job file (see `tanist help job`).");
+    options_settings(&options, &settings);
     options_choice(&options, 'o', "output", &format, formats, "Output format; default table.");
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     enum tn_status status = read_job(&view.job, options.arguments[0], &settings, &error);

@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/run/validate.h"
 #include "common/base/files.h"
 #include "common/base/log_file.h"
 #include "common/base/stop_signals.h"
@@ -20,8 +21,7 @@ void local_options_add(struct options *options, struct local_options *given, con
 {
     options_text(options, "dir", &given->dir, "DIR",
                  "Folder for everything the run writes; default runs/NAME.");
-    options_texts(options, "set", &given->set, "KEY=VALUE",
-                  "Override a key of the job file (see `tanist help job`).");
+    options_settings(options, &given->set);
     options_flag(options, 0, "resume", &given->resume,
                  "Continue from the last checkpoint even if the run has finished, or with another "
                  "learning rate, number of ps or strategy.");

@@ -45,8 +45,7 @@ struct node_options {
 static void add_options(struct options *options, enum role role, struct node_options *o)
 {
     options_text(options, "job", &o->job, "FILE", "The job file.");
-    options_texts(options, "set", &o->set, "KEY=VALUE",
-                  "Override a key of the job file (see `tanist help job`).");
+    options_settings(options, &o->set);
     options_number(options, "index", &o->index, "I",
                    "Index of the task among those of its role, from 0.");
     if (role == ROLE_WORKER) {

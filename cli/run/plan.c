@@ -339,8 +339,7 @@ int command_plan(int argc, char **argv)
             "  tanist plan examples/transformer.json --set placement.strategy=greedy -o json\n",
         .arguments_least = 1,
         .arguments_most = 1};
-    options_texts(&options, "set", &settings, "KEY=VALUE",
-                  "Override a key of the job file (see `tanist help job`).");
+    options_settings(&options, &settings);
     options_choice(&options, 'o', "output", &format, formats, "Output format; default table.");
     if (!options_parse(&options, argc, argv, &exit_code)) { return exit_code; }
     enum tn_status status = read_job(&view, options.arguments[0], &settings, &error);

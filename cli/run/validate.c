@@ -21,6 +21,12 @@ enum tn_status read_job_argument(struct job *job, const char *path, struct error
     return path != NULL ? job_read_file(job, path, error) : TN_OK;
 }
 
+void options_settings(struct options *options, struct option_texts *settings)
+{
+    options_texts(options, "set", settings, "KEY=VALUE",
+                  "Override a key of the job file (see `tanist help job`).");
+}
+
 enum tn_status override_keys(struct job *job, const struct option_texts *settings,
                              struct error *error)
 {
