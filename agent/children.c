@@ -108,7 +108,7 @@ static void init_node(struct child *child, const char *dir, struct task task, ui
     snprintf(child->session_path, sizeof child->session_path, "%s/sessions/%s", dir, file);
 }
 
-/* Each worker joins the process of the one before it, unless that has all it may have. */
+/* Each worker joins the process of the one before it, unless that process is full. */
 static void add_task(struct children *children, struct task task)
 {
     const struct agent_config *config = children->config;

@@ -236,7 +236,7 @@ static bool is_declared(const struct coordinator *c, struct task task)
     return task.role == ROLE_COORDINATOR || task.index < declared(c, task.role);
 }
 
-/* No order reaches such a node, and no command shows it: it has to know that, and to leave. */
+/* No order reaches such a node, and no command shows it: it must be notified, and leave. */
 static void refuse_undeclared(struct coordinator *c, const struct transport_event *event,
                               const struct report *report)
 {

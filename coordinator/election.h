@@ -104,16 +104,17 @@ struct election_action {
     uint64_t epoch;
     int32_t version;
     enum election_form form;
-    uint64_t took_ms; /* CLAIM: since the predecessor was seen gone. */
+    uint64_t took_ms; /* CLAIM: since the predecessor's znode was found missing. */
 };
 
 struct election {
     /* Read by the driver: */
     enum election_phase phase;
-    uint64_t epoch;               /* In phase CHIEF: of this chief. */
-    int32_t version;              /* In phase CHIEF: of /chief, the fence. */
-    bool waited;                  /* There was a predecessor. */
-    uint64_t since_ms;            /* When it was seen gone; without one, when we started. */
+    uint64_t epoch;    /* In phase CHIEF: of this chief. */
+    int32_t version;   /* In phase CHIEF: of /chief, the fence. */
+    bool waited;       /* There was a predecessor. */
+    uint64_t since_ms; /* When its znode was found missing; without a predecessor, when this
+                          candidate started. */
     char ours[ELECTION_NAME_MAX]; /* Our znode; "": none known. */
     char guid[ELECTION_GUID_BYTES];
     char before[ELECTION_NAME_MAX]; /* Our predecessor's znode. */

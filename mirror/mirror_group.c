@@ -203,7 +203,7 @@ static void order_next(struct mirror_worker *worker)
     if (status != TN_OK) { failed(worker, status); }
 }
 
-/* An attempt may have ended since the core became able: it will hear of it. */
+/* The attempt may have ended since the core became able; the event for that follows. */
 void mirror_group_compute(struct mirror_worker *worker, const struct replica_action *action)
 {
     const struct stopwatch_port *stopwatch = &worker->ports.stopwatch;

@@ -188,8 +188,7 @@ MUST_CHECK enum tn_status compute_list_examples(struct training *training,
 /* The mean loss of this worker's examples in the RECENT_LOSSES_STEPS steps up to `step`; NAN:
  * there are none. compute_reset() removes them. */
 double compute_train_loss(const struct compute *compute, uint64_t step);
-/* Another generation begins: forget the losses of recent steps, and the gradient of the last node.
- */
+/* Another generation begins: forget recent losses and the gradient of the last node. */
 void compute_reset(struct compute *compute);
 
 /* The examples of the test set in slices, rounded up: the number that an evaluation computes,

@@ -70,7 +70,7 @@ static void go_idle(struct training_loop *loop, uint64_t now_ms, struct loop_act
 }
 
 /* Async: gradients are kept until the values of another step arrive. A ps may have applied them,
- * and from the values that are gathered now others would be computed. */
+ * and from the values that are gathered now, other gradients would be computed. */
 static void begin_gather(struct training_loop *loop, uint64_t now_ms, struct loop_actions *out)
 {
     if (loop->strategy->exact_steps) { forget_gradients(loop, out); }

@@ -32,8 +32,7 @@ struct run_record {
 MUST_CHECK enum tn_status run_record_write(const char *dir, const struct observer *observer,
                                            uint64_t step, struct error *error);
 
-/* Replace the record of a run in one process, which has no members and no chief. TN_EIO, TN_ENOMEM.
- */
+/* Replace the record of a run in one process, which has no members or chief. TN_EIO, TN_ENOMEM. */
 MUST_CHECK enum tn_status run_record_write_run(const char *dir, const struct run *run,
                                                uint64_t step, struct error *error);
 

@@ -81,8 +81,7 @@ void failpoint_init(const char *task_name)
     control = opened;
 }
 
-/* Whether the failpoint fires at this pass. True for exactly one of several threads and processes.
- */
+/* Whether the failpoint fires at this pass: true for one of several threads and processes. */
 static bool counts_down(struct fault_point *point)
 {
     uint32_t left = point->countdown;

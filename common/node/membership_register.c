@@ -188,7 +188,7 @@ unsigned register_absent(struct membership *m)
 {
     clear_taken(m);
     if (m->registered) {
-        /* The rest of the cluster takes us for dead, so we end. */
+        /* The rest of the cluster treats this node as dead, so it ends. */
         membership_set_why(m, "our registration %s was removed", m->self_watch.path);
         return membership_end(m, TN_EXIT_SESSION_EXPIRED);
     }
