@@ -104,8 +104,9 @@ static uint64_t round_to_lines(uint64_t bytes)
     return (bytes + PLAN_LINE - 1) / PLAN_LINE * PLAN_LINE;
 }
 
-/* Packed variables are a second copy of them, in each program. So much of it pays, for it stays in
- * the caches from slice to slice; a product packs more than that within the call, part by part. */
+/* Packed variables are a second copy of them, in each program. This much of it makes programs
+ * faster, because it stays in the caches from slice to slice; a product packs more than that within
+ * the call, part by part. */
 static bool has_room(const struct tn_program *program, uint64_t packed)
 {
     enum { ROOM = 8 << 20, PART_OF_VALUES = 32 };

@@ -129,7 +129,7 @@ static enum tn_status scan_file(const struct reader *reader, int fd,
 }
 
 /* A problem was found before the digest of the file was known. If the digest differs too, this is
- * the problem that is reported: the contents of a damaged file mean nothing. */
+ * the problem that is reported: the contents of a damaged file are meaningless. */
 static enum tn_status explain(const struct reader *reader, int fd, enum tn_status problem,
                               struct error *error)
 {

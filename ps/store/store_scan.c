@@ -436,7 +436,7 @@ unsigned store_scan_threads(uint64_t bytes)
 }
 
 /* Whether the values lie in the file in the order of their keys, as the store writes them. LMDB,
- * which wrote the shards of Tanist 0.1, puts small ones in the order that it likes. */
+ * which wrote the shards of Tanist 0.1, puts small ones in another order. */
 static bool is_in_order(const struct store_values *values)
 {
     uint64_t end = 0;

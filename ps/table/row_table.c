@@ -101,7 +101,7 @@ uint32_t row_table_find(const struct row_table *table, uint64_t key)
     return find(table, key, key_index_next(&search), &search);
 }
 
-/* GCC removes calls of a function that only fetches: it takes it for one without effect. */
+/* GCC removes calls of a function that only fetches: it treats it as one without effect. */
 #define FETCHES static inline __attribute__((always_inline))
 
 /* The lines of the first `bytes` of a cell, at most FETCHED and the last one: after several lines
