@@ -271,6 +271,10 @@ static void start_leading(struct coordinator *c)
     char path[256];
     assert(c->stage == LEADERSHIP_READING);
     FAILPOINT("office.before_run");
+    if (r->run_lost) {
+        log_error("/run was lost (%s): restoring it%s", r->run_error.text,
+                  r->has_run ? " as this process saw it last" : "");
+    }
     c->stage = LEADERSHIP_ACTIVE;
     c->assignment_form = r->has_assignment ? WRITE_SET : WRITE_CREATE;
     membership_set_problem(&c->membership, "");
@@ -354,19 +358,19 @@ static void checkpoint_answered(struct coordinator *c, const struct zk_event *ev
 static void run_answered(struct coordinator *c, const struct zk_event *event)
 {
     struct leadership_reading *r = &c->reading;
-    struct error error = {.text = "it does not exist"};
     assert(r->run_op == event->op);
     r->run_op = 0;
-    c->run_version = event->stat.version;
-    c->run_form = event->outcome == ZK_OK ? WRITE_SET : WRITE_CREATE;
-    r->has_run =
-        event->outcome == ZK_OK && run_decode(event->data, event->size, &r->run, &error) == TN_OK;
-    if (r->has_run) { return; }
-    r->run_lost = true;
-    r->has_run = c->membership.has_run;
-    r->run = c->membership.run;
-    log_error("/run was lost (%s): restoring it%s", error.text,
-              r->has_run ? " as this process saw it last" : "");
+    write_run_seen(c, event);
+    if (event->outcome == ZK_OK) {
+        r->run_lost = run_decode(event->data, event->size, &r->run, &r->run_error) != TN_OK;
+    } else {
+        r->run_lost = true;
+        error_set(&r->run_error, TN_ECORRUPT, "%s",
+                  event->reason == ZK_REASON_NO_AUTH ? "an ACL forbids reading it"
+                                                     : "it does not exist");
+    }
+    r->has_run = !r->run_lost || c->membership.has_run;
+    if (r->run_lost) { r->run = c->membership.run; }
 }
 
 static void reading_answered(struct coordinator *c, const struct zk_event *event)
@@ -378,7 +382,7 @@ static void reading_answered(struct coordinator *c, const struct zk_event *event
     bool ours = manifest || event->op == r->run_op || event->op == r->assignment_op ||
                 event->op == r->list_op || event->op == r->spec_op;
     if (!ours) { return; }
-    if (event->outcome == ZK_UNKNOWN) {
+    if (!read_is_answered(event)) {
         c->retry_at_ms = c->now_ms + LEADERSHIP_RETRY_MS;
         return;
     }

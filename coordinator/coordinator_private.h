@@ -44,8 +44,9 @@ enum leadership_stage {
 struct leadership_reading {
     uint64_t run_op, assignment_op, list_op, spec_op; /* 0: answered. */
     bool has_run, has_assignment;
-    bool run_lost; /* /run cannot be read: `run`, if any, is the copy that this process
-                    * remembers. */
+    bool run_lost;          /* /run cannot be read: `run`, if any, is the copy that this process
+                             * remembers. */
+    struct error run_error; /* Why. */
     struct run run;
     struct assignment assignment;
     uint32_t expected, answered; /* Manifests. */
@@ -159,6 +160,10 @@ void write_start(struct coordinator *c, const struct chief_write *write);
 void write_raise(struct coordinator *c, uint64_t op, uint64_t epoch);
 void write_deletes(struct coordinator *c, const uint64_t *ids, uint32_t count);
 void write_manifest(struct coordinator *c, const char *path, const struct kept_text *manifest);
+/* False: the answer to a read says nothing about the znode, which is to be read again. */
+bool read_is_answered(const struct zk_event *event);
+/* C15: /run is as this answer to a read says, which determines how the next attempt writes it. */
+void write_run_seen(struct coordinator *c, const struct zk_event *event);
 void write_handle(struct coordinator *c, const struct zk_event *event);
 void write_tick(struct coordinator *c);
 

@@ -295,6 +295,28 @@ static void read_back(struct coordinator *c)
     c->writing.zk_op = coordinator_read(c, c->writing.raises ? "chief" : "run", false);
 }
 
+bool read_is_answered(const struct zk_event *event)
+{
+    assert(event->type == ZK_RESULT);
+    return event->outcome == ZK_OK ||
+           (event->outcome == ZK_REFUSED &&
+            (event->reason == ZK_REASON_NO_NODE || event->reason == ZK_REASON_NO_AUTH));
+}
+
+void write_run_seen(struct coordinator *c, const struct zk_event *event)
+{
+    assert(read_is_answered(event));
+    c->run_version = event->stat.version;
+    if (event->outcome == ZK_OK) {
+        if (c->run_form == WRITE_CREATE) { c->run_form = WRITE_SET; }
+    } else if (event->reason == ZK_REASON_NO_NODE) {
+        c->run_form = WRITE_CREATE;
+    } else {
+        c->run_form = WRITE_REPLACE;
+        c->run_version = ZK_ANY_VERSION; /* It cannot be read. */
+    }
+}
+
 /* C15: the form in which the next attempt writes the znode; false: no other form helps. */
 static bool change_form(enum write_form *form, enum zk_reason reason)
 {
@@ -325,7 +347,7 @@ static void repair(struct coordinator *c, const struct zk_event *event)
                        : part >= 0 && part == writing->manifest_at ? "/checkpoints"
                        : is_history                                ? "/history"
                        : part >= 0 && part < 2                     ? "/chief"
-                                                                   : "a request";
+                                                                   : "/run";
     if (is_assignment && change_form(&c->assignment_form, event->reason)) { return; }
     if (missing && part >= 0 && part == writing->manifest_at) {
         coordinator_restore_folder(c, "checkpoints");
@@ -410,10 +432,8 @@ static void run_read_back(struct coordinator *c, const struct zk_event *event)
     struct run run;
     struct error error;
     assert(!c->writing.raises);
-    const bool exists = event->outcome == ZK_OK;
-    if (!exists || c->run_form == WRITE_CREATE) { c->run_form = exists ? WRITE_SET : WRITE_CREATE; }
-    c->run_version = event->stat.version;
-    if (!exists) {
+    write_run_seen(c, event);
+    if (event->outcome != ZK_OK) {
         finish_write(c, NULL);
     } else if (run_decode(event->data, event->size, &run, &error) == TN_OK) {
         finish_write(c, &run);
@@ -430,7 +450,7 @@ void write_handle(struct coordinator *c, const struct zk_event *event)
     if (c->writing.zk_op == 0 || event->op != c->writing.zk_op) { return; }
     if (!c->writing.reads) {
         write_answered(c, event);
-    } else if (event->outcome == ZK_UNKNOWN) {
+    } else if (!read_is_answered(event)) {
         c->retry_at_ms = c->now_ms + LEADERSHIP_RETRY_MS;
     } else if (c->writing.raises) {
         chief_read_back(c, event);

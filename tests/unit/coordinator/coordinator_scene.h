@@ -50,6 +50,34 @@ static inline void scene_event(struct zk_event event)
     node.handle(node.self, &(struct node_event){.type = NODE_ZK, .now_ms = c.now_ms, .zk = &event});
 }
 
+/* A request is refused; of a write, its part `part`. */
+static inline void scene_refuse(const struct fake_request *request, int32_t part,
+                                enum zk_reason reason)
+{
+    assert_non_null(request);
+    scene_event((struct zk_event){.type = ZK_RESULT,
+                                  .op = request->op,
+                                  .path = request->writes[0].path,
+                                  .outcome = ZK_REFUSED,
+                                  .reason = reason,
+                                  .failed_write = part});
+}
+
+/* The newest request. */
+static inline const struct fake_request *scene_newest(void)
+{
+    assert_true(fake.request_count > 0);
+    return &fake.requests[fake.request_count - 1];
+}
+
+/* Time passes, and nothing else happens. */
+static inline void scene_wait(uint64_t ms)
+{
+    const struct node node = coordinator_node(&c);
+    c.now_ms += ms;
+    node.handle(node.self, &(struct node_event){.type = NODE_TICK, .now_ms = c.now_ms});
+}
+
 /* The chief follows /requests. */
 static inline void scene_follow_requests(void)
 {

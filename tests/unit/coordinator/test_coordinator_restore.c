@@ -27,11 +27,7 @@ static void deny_creation(void)
     const struct fake_request *request = fake_last(&fake, 'w', "/requests");
     assert_non_null(request);
     assert_int_equal(request->op, c.restore_op);
-    scene_event((struct zk_event){.type = ZK_RESULT,
-                                  .op = request->op,
-                                  .outcome = ZK_REFUSED,
-                                  .reason = ZK_REASON_NO_AUTH,
-                                  .path = "/tanist/test/requests"});
+    scene_refuse(request, 0, ZK_REASON_NO_AUTH);
 }
 
 static void denied_folder_is_restored_once_it_is_permitted(void **state)
