@@ -15,13 +15,6 @@
 #include "coordinator/coordinator_private.h"
 #include "tanist/status.h"
 
-enum {
-    SEQUENCE_DIGITS = 10, /* ZooKeeper ends the names of sequential znodes with this many digits. */
-    /* Any client can create a request of any name. One of this length fits into a path, whatever
-     * the name of the cluster: /tanist/CLUSTER/requests/NAME. */
-    REQUEST_NAME_MAX = ZK_PATH_MAX - CLUSTER_NAME_MAX - 32,
-};
-
 void coordinator_finish(struct coordinator *c, int exit_code)
 {
     assert(exit_code >= 0);
@@ -133,91 +126,6 @@ static void tasks_handle(struct coordinator *c, const struct zk_event *event)
         }
         check_task(c, i);
     }
-}
-
-/* ---------------------------------------------------------------- requests */
-
-/* The child whose name ends in the lowest sequence number; NULL: none. Names that are too long for
- * a path are ignored: Tanist has not created them. */
-static const char *oldest_request(const struct zk_event *event)
-{
-    assert(event->children != NULL || event->child_count == 0);
-    const char *first = NULL;
-    for (size_t i = 0; i < event->child_count; i++) {
-        const char *name = event->children[i];
-        if (strlen(name) < SEQUENCE_DIGITS || strlen(name) > REQUEST_NAME_MAX) { continue; }
-        bool before = first == NULL || strcmp(name + strlen(name) - SEQUENCE_DIGITS,
-                                              first + strlen(first) - SEQUENCE_DIGITS) < 0;
-        if (before) { first = name; }
-    }
-    return first;
-}
-
-static void read_request(struct coordinator *c, const char *name)
-{
-    char rest[ZK_PATH_MAX + 16];
-    assert(strlen(name) >= SEQUENCE_DIGITS);
-    if (c->request_op != 0) { return; }
-    snprintf(c->request_name, sizeof c->request_name, "%s", name);
-    snprintf(rest, sizeof rest, "requests/%s", name);
-    c->request_id = strtoull(name + strlen(name) - SEQUENCE_DIGITS, NULL, 10);
-    c->request_op = coordinator_read(c, rest, false);
-}
-
-void coordinator_request_done(struct coordinator *c)
-{
-    c->request_name[0] = '\0';
-    znode_watch_refresh(&c->requests, &c->ports->zk, &c->membership.next_op);
-}
-
-static void drop_request(struct coordinator *c)
-{
-    char path[256], rest[ZK_PATH_MAX + 16];
-    assert(c->request_name[0] != '\0');
-    snprintf(rest, sizeof rest, "requests/%s", c->request_name);
-    znode_path(path, c->identity.cluster, rest);
-    const struct zk_write write = {.kind = ZK_DELETE, .path = path, .version = ZK_ANY_VERSION};
-    c->ports->zk.write(c->ports->zk.ctx, membership_next_op(&c->membership), &write, 1);
-    c->request_name[0] = '\0';
-}
-
-/* A request is read just before it is granted: the listing may be older than its deletion. */
-static void request_answered(struct coordinator *c, const struct zk_event *event)
-{
-    struct request request;
-    struct error error;
-    assert(c->request_op == event->op);
-    c->request_op = 0;
-    if (event->outcome != ZK_OK) {
-        coordinator_request_done(c);
-        return;
-    }
-    if (request_decode(event->data, event->size, &request, &error) != TN_OK) {
-        log_warn("request deleted: %s", error.text);
-        drop_request(c);
-        return;
-    }
-    log_info("request to %s from %s", request_kind_name(request.kind), request.by);
-    coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_REQUEST,
-                                               .request = {.id = c->request_id,
-                                                           .kind = request.kind,
-                                                           .by = request.by,
-                                                           .step = request.step,
-                                                           .path = request.path}});
-}
-
-static void requests_handle(struct coordinator *c, const struct zk_event *event)
-{
-    if (c->stage != LEADERSHIP_ACTIVE) { return; }
-    if (event->type == ZK_RESULT && c->request_op != 0 && event->op == c->request_op) {
-        request_answered(c, event);
-        return;
-    }
-    enum znode_watch_update change =
-        znode_watch_handle(&c->requests, event, &c->ports->zk, &c->membership.next_op, c->now_ms);
-    if (change != WATCH_PRESENT || c->request_name[0] != '\0') { return; }
-    const char *oldest = oldest_request(event);
-    if (oldest != NULL) { read_request(c, oldest); }
 }
 
 /* ----------------------------------------------------------------- reports */
@@ -342,9 +250,7 @@ static void tick(struct coordinator *c)
     assert(!c->finished);
     const struct zk_port *zk = &c->ports->zk;
     if (c->roster_started) { roster_tick(&c->roster, zk, &c->membership.next_op, c->now_ms); }
-    if (c->stage == LEADERSHIP_ACTIVE) {
-        znode_watch_tick(&c->requests, zk, &c->membership.next_op, c->now_ms);
-    }
+    requests_tick(c);
     leadership_tick(c);
     if (!c->finished) { write_tick(c); }
     if (!c->finished) { restore_tick(c); }
@@ -392,9 +298,7 @@ static uint64_t deadline_ms(const void *self)
     uint64_t first = u64_min(membership_deadline_ms(&c->membership), leadership_deadline_ms(c));
     if (c->roster_started) { first = u64_min(first, roster_deadline_ms(&c->roster)); }
     first = u64_min(first, restore_deadline_ms(c));
-    if (c->stage == LEADERSHIP_ACTIVE) {
-        first = u64_min(first, znode_watch_deadline_ms(&c->requests));
-    }
+    first = u64_min(first, requests_deadline_ms(c));
     return u64_min(first, chief_deadline_ms(&c->chief));
 }
 

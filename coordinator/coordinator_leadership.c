@@ -268,7 +268,6 @@ static void became_chief(struct coordinator *c)
 static void start_leading(struct coordinator *c)
 {
     struct leadership_reading *r = &c->reading;
-    char path[256];
     assert(c->stage == LEADERSHIP_READING);
     FAILPOINT("office.before_run");
     if (r->run_lost) {
@@ -278,9 +277,7 @@ static void start_leading(struct coordinator *c)
     c->stage = LEADERSHIP_ACTIVE;
     c->assignment_form = r->has_assignment ? WRITE_SET : WRITE_CREATE;
     membership_set_problem(&c->membership, "");
-    znode_path(path, c->identity.cluster, "requests");
-    znode_watch_start(&c->requests, WATCH_CHILDREN, path, &c->ports->zk, &c->membership.next_op,
-                      c->now_ms);
+    requests_start(c);
     coordinator_decide(c, (struct chief_event){.type = CHIEF_EV_ELECTED,
                                                .elected = {.epoch = c->election.epoch,
                                                            .took_ms = c->took_ms,

@@ -100,9 +100,11 @@ struct coordinator {
     uint64_t retry_at_ms; /* When to repeat a new chief's reads, or the read after a write. */
     struct writing writing;
     struct znode_watch requests;
-    uint64_t request_op;
+    uint64_t request_op; /* The request is being read or deleted; 0: neither. */
+    bool request_drops;  /* It is being deleted, without being granted. */
     uint64_t request_id;
-    char request_name[ZK_PATH_MAX]; /* The request being read or granted; "": none. */
+    char request_name[ZK_PATH_MAX];   /* The request being read, granted or deleted; "": none. */
+    char request_passed[ZK_PATH_MAX]; /* This one and those before it are passed over; "": none. */
     uint64_t trim_op;
     uint32_t entries_until_trim;
     uint64_t leave_op;
@@ -124,8 +126,17 @@ void coordinator_finish(struct coordinator *c, int exit_code);
 uint64_t coordinator_read(struct coordinator *c, const char *rest, bool watch);
 /* Pass an event to the chief (the time is filled in) and carry out its actions. */
 void coordinator_decide(struct coordinator *c, struct chief_event event);
-/* The request that was read last was granted, or no longer exists. */
-void coordinator_request_done(struct coordinator *c);
+
+/* coordinator_requests.c: requests of operators. */
+void requests_start(struct coordinator *c);
+/* The request that was read last was granted, no longer exists, or was passed over. */
+void requests_next(struct coordinator *c);
+/* The request that was read last is not considered again until /requests changes. Then call
+ * requests_next(). */
+void requests_pass_over(struct coordinator *c, const char *why);
+void requests_handle(struct coordinator *c, const struct zk_event *event);
+void requests_tick(struct coordinator *c);
+uint64_t requests_deadline_ms(const struct coordinator *c);
 
 /* coordinator_restore.c: C15. */
 /* Takes a copy; `size` 0: nothing is kept. */

@@ -277,9 +277,9 @@ static void finish_write(struct coordinator *c, const struct run *run)
         log_written(c, writing.write);
         count_entries(c, writing.write->history_count);
         pass_written(c, writing.write);
-        if (writing.write->answers) { coordinator_request_done(c); }
+        if (writing.write->answers) { requests_next(c); }
     }
-    if (writing.outcome == CHIEF_WRITE_REQUEST_GONE) { coordinator_request_done(c); }
+    if (writing.outcome == CHIEF_WRITE_REQUEST_GONE) { requests_next(c); }
     coordinator_decide(
         c, (struct chief_event){
                .type = CHIEF_EV_WRITTEN,
@@ -381,7 +381,10 @@ static enum chief_outcome outcome_of(struct coordinator *c, const struct zk_even
         }
         return CHIEF_WRITE_CONFLICT;
     }
-    if (part >= 0 && part == writing->request_at) { return CHIEF_WRITE_REQUEST_GONE; }
+    if (part >= 0 && part == writing->request_at) {
+        if (event->reason != ZK_REASON_NO_NODE) { requests_pass_over(c, "it cannot be deleted"); }
+        return CHIEF_WRITE_REQUEST_GONE;
+    }
     if (part >= 0 && part == writing->manifest_at && event->reason == ZK_REASON_NODE_EXISTS) {
         return CHIEF_WRITE_CHECKPOINT_EXISTS;
     }

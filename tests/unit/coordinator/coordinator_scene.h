@@ -78,15 +78,6 @@ static inline void scene_wait(uint64_t ms)
     node.handle(node.self, &(struct node_event){.type = NODE_TICK, .now_ms = c.now_ms});
 }
 
-/* The chief follows /requests. */
-static inline void scene_follow_requests(void)
-{
-    char path[ZK_PATH_MAX];
-    znode_path(path, c.identity.cluster, "requests");
-    znode_watch_start(&c.requests, WATCH_CHILDREN, path, &ports.zk, &c.membership.next_op,
-                      c.now_ms);
-}
-
 /* The chief's last request for the children of a path that ends with `tail` is answered. */
 static inline void scene_list(const char *tail, const char *const *names, size_t count)
 {
@@ -97,6 +88,16 @@ static inline void scene_list(const char *tail, const char *const *names, size_t
                                   .path = list->writes[0].path,
                                   .children = names,
                                   .child_count = count});
+}
+
+/* The newest request is answered: it is done, and read this text. */
+static inline void scene_answer(const char *text)
+{
+    scene_event((struct zk_event){.type = ZK_RESULT,
+                                  .op = scene_newest()->op,
+                                  .path = scene_newest()->writes[0].path,
+                                  .data = text,
+                                  .size = text != NULL ? strlen(text) : 0});
 }
 
 #endif
