@@ -171,9 +171,9 @@ void write_start(struct coordinator *c, const struct chief_write *write);
 void write_raise(struct coordinator *c, uint64_t op, uint64_t epoch);
 void write_deletes(struct coordinator *c, const uint64_t *ids, uint32_t count);
 void write_manifest(struct coordinator *c, const char *path, const struct kept_text *manifest);
-/* False: the answer to a read says nothing about the znode, which is to be read again. */
+/* False: a read failed without showing whether the znode exists, and is to be repeated. */
 bool read_is_answered(const struct zk_event *event);
-/* C15: /run is as this answer to a read says, which determines how the next attempt writes it. */
+/* C15: an answer to a read of /run determines how the next attempt writes it. */
 void write_run_seen(struct coordinator *c, const struct zk_event *event);
 void write_handle(struct coordinator *c, const struct zk_event *event);
 void write_tick(struct coordinator *c);

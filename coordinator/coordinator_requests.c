@@ -143,7 +143,7 @@ void requests_handle(struct coordinator *c, const struct zk_event *event)
         return;
     }
     if (event->type == ZK_CHANGED && text_equal(event->path, c->requests.path)) {
-        c->request_passed[0] = '\0'; /* What was passed over may be possible now. */
+        c->request_passed[0] = '\0'; /* These may be readable now. */
     }
     enum znode_watch_update change =
         znode_watch_handle(&c->requests, event, &c->ports->zk, &c->membership.next_op, c->now_ms);

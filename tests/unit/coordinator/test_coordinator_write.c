@@ -48,7 +48,7 @@ static void denied_replacement_is_reported(void **state)
     assert_non_null(strstr(c.membership.problem, "/run"));
 }
 
-/* A read that was refused for another reason says nothing about /run: it is repeated. */
+/* A read that was refused for another reason does not show whether /run exists: it is repeated. */
 static void failed_read_of_run_is_repeated(void **state)
 {
     (void)state;
