@@ -10,12 +10,9 @@
 #include "common/base/text.h"
 #include "coordinator/coordinator_private.h"
 
-enum {
-    SEQUENCE_DIGITS = 10, /* ZooKeeper ends the names of sequential znodes with this many digits. */
-    /* Any client can create a request of any name. One of this length fits into a path, whatever
-     * the name of the cluster: /tanist/CLUSTER/requests/NAME. */
-    REQUEST_NAME_MAX = ZK_PATH_MAX - CLUSTER_NAME_MAX - 32,
-};
+/* Any client can create a request of any name. One of this length fits into a path, whatever the
+ * name of the cluster: /tanist/CLUSTER/requests/NAME. */
+enum { REQUEST_NAME_MAX = ZK_PATH_MAX - CLUSTER_NAME_MAX - 32 };
 
 static const char *sequence_of(const char *name)
 {

@@ -19,8 +19,7 @@
 
 #include "common/base/minmax.h"
 #include "common/base/text.h"
-
-enum { SEQUENCE_DIGITS = 10 };
+#include "common/cluster/znodes.h"
 
 static const struct election_action nothing = {.type = ELECTION_DO_NOTHING};
 

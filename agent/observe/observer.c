@@ -8,7 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/minmax.h"
 
-enum { SEQUENCE_DIGITS = 10, ENTRY_RETRY_MS = 100 };
+enum { ENTRY_RETRY_MS = 100 };
 
 static void add_tasks(struct observer *observer, enum role role, uint32_t count)
 {

@@ -44,6 +44,8 @@ enum {
 };
 enum { DRAIN_MOST_MS = 55000 }; /* Less than NODE_DRAIN_MS. */
 enum { HISTORY_MAX = 1000 };    /* The chief deletes older entries. */
+/* ZooKeeper ends the names of sequential znodes with this many digits. */
+enum { SEQUENCE_DIGITS = 10 };
 
 /* Letters, digits, '-', '_' and '.', at most CLUSTER_NAME_MAX - 1, not starting with '.'. */
 MUST_CHECK enum tn_status cluster_name_check(const char *name, struct error *error);
