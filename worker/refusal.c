@@ -30,9 +30,11 @@ static void advise_cublas(const char *run, const char *ours, char *remedy, size_
         snprintf(remedy, size, "use the same version of cuBLAS and GPUs of this type");
         return;
     }
-    const char *precision = run + same;
+    static const char separator[] = ", ";
+    const char *precision = strstr(run + same, separator);
     snprintf(remedy, size, "set train.precision=%s",
-             *precision != '\0' ? precision + strlen(", ") : precision_name(JOB_PRECISION_FLOAT32));
+             precision != NULL ? precision + strlen(separator)
+                               : precision_name(JOB_PRECISION_FLOAT32));
 }
 
 /* The kernels, of OpenBLAS the type of processor, and of cuBLAS its version, the type of the GPU

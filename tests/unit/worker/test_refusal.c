@@ -49,6 +49,7 @@ static void remedy_fits_the_difference(void **state)
         {CUBLAS ", tf32", CUBLAS ", bf16", "set train.precision=tf32"},
         {CUBLAS ", bf16", CUBLAS, "set train.precision=bf16"},
         {CUBLAS, CUBLAS ", tf32", "set train.precision=float32"},
+        {CUBLAS "x", CUBLAS, "set train.precision=float32"}, /* A damaged /spec. */
         {CUBLAS, PORTABLE "; cuBLAS 12.0.0, capability 9.0, 132 multiprocessors",
          "use the same version of cuBLAS and GPUs of this type"},
         {CUBLAS, PORTABLE "; cuBLAS 13.1.0, capability 9.0, 13 multiprocessors, tf32",
