@@ -235,6 +235,14 @@ static void compute(struct replica *r, struct replica_actions *out)
     r->computing = true;
 }
 
+/* Each worker begins with another range, so that not all of them send to the same owner first. */
+static void ask_owners(struct replica *r, struct replica_actions *out)
+{
+    for (uint32_t i = 1; i <= r->config.ranges; i++) {
+        replica_ask(r, (r->config.index + i) % r->config.ranges, out);
+    }
+}
+
 static void proceed(struct replica *r, struct replica_actions *out)
 {
     save_if_due(r, out);
@@ -242,7 +250,7 @@ static void proceed(struct replica *r, struct replica_actions *out)
     replica_fetch(r, out);
     compute(r, out);
     if (r->whole && replica_is_active(r) && r->step < replica_limit(r)) {
-        for (uint32_t range = 0; range < r->config.ranges; range++) { replica_ask(r, range, out); }
+        ask_owners(r, out);
         replica_ask_around(r, out);
         advance(r, out);
         compute(r, out);

@@ -213,7 +213,7 @@ static void early_pushes_are_held(void **state)
     (void)from(1, REPLICA_EV_SUM, 1, 0, 0, 0);
     assert_int_equal(replica.step, 1);
     assert_string_equal(happens(REPLICA_EV_COMPUTED, 0),
-                        "reduce r0 of 2; answer c11 r0 @1; push r1 to 1 0+2");
+                        "push r1 to 1 0+2; reduce r0 of 2; answer c11 r0 @1");
 }
 
 /* ------------------------------------------------------- questions and moves */
