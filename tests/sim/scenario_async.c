@@ -122,31 +122,26 @@ void scenario_async_counts(struct sim_setup *setup, struct random *random)
     if (random_below(random, 3) == 0) { stop(setup, random, scenario_between(random, 1500, 4000)); }
 }
 
-/* Async: hosts are drained until the end of training, while one worker is far ahead of the other,
- * because it computes faster and any staleness is accepted in half of the seeds. Nodes die,
- * connections break, and chiefs resign. */
+/* Async: the host of a ps is drained near the end of training, while one worker waits there for the
+ * other one, which computes more slowly. The chief has been elected shortly before, or connections
+ * break, so that it gives orders by old reports. */
 void scenario_async_drain(struct sim_setup *setup, struct random *random)
 {
     struct job *job = &setup->job;
+    const uint64_t drained_ms = scenario_between(random, 800, 3500);
     count(setup);
-    job->train.steps = scenario_between(random, 40, 200);
-    job->train.slices = 1U << scenario_between(random, 1, 3);
-    job->train.max_staleness =
-        random_below(random, 2) == 0 ? STALENESS_FREE : random_below(random, 8);
+    job->train.steps = scenario_between(random, 40, 120);
+    job->train.slices = (uint32_t)scenario_between(random, 1, 2) * 2;
+    job->train.max_staleness = STALENESS_FREE;
     job->cluster.ps = (uint32_t)scenario_between(random, 1, 3);
-    for (uint32_t w = 0; w < job->cluster.workers; w++) {
-        setup->slice_us[w] = scenario_between(random, 0, 6000);
-    }
-    setup->zk.lag_us = (uint32_t)scenario_between(random, 500, 200000);
+    setup->slice_us[1] = scenario_between(random, 500, 12000);
+    setup->zk.lag_us = (uint32_t)scenario_between(random, 500, 100000);
+    scenario_add(setup, FAULT_DRAIN, drained_ms, any_ps(setup, random))->duration_ms =
+        scenario_between(random, 10, 1500);
     const uint32_t tasks = SCENARIO_COORDINATORS + job->cluster.ps + job->cluster.workers;
-    for (uint64_t drains = scenario_between(random, 1, 3); drains > 0; drains--) {
-        scenario_add(setup, FAULT_DRAIN, scenario_between(random, 600, 4500),
-                     (uint32_t)random_below(random, tasks))
-            ->duration_ms = scenario_between(random, 10, 1500);
-    }
-    for (uint64_t faults = scenario_between(random, 0, 3); faults > 0; faults--) {
-        static const enum fault_kind kinds[] = {FAULT_RESET, FAULT_KILL, FAULT_RESIGN};
-        scenario_add(setup, kinds[random_below(random, 3)], scenario_between(random, 600, 4500),
+    for (uint64_t faults = scenario_between(random, 1, 3); faults > 0; faults--) {
+        static const enum fault_kind kinds[] = {FAULT_RESIGN, FAULT_RESET, FAULT_KILL};
+        scenario_add(setup, kinds[random_below(random, 3)], drained_ms - random_below(random, 600),
                      (uint32_t)random_below(random, tasks));
     }
 }
