@@ -22,10 +22,7 @@ void checker_init(struct checker *checker, const struct checker_config *config)
     checker->best.metric = config->job->checkpoint.best;
 }
 
-static void log_line(const struct checker *checker, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void log_line(const struct checker *checker, const char *format, ...)
+void checker_log(const struct checker *checker, const char *format, ...)
 {
     char text[CHECKER_TEXT_MAX];
     if (checker->config.view.log == NULL) { return; }
@@ -49,43 +46,6 @@ void checker_fail(const struct checker *checker, const char *format, ...)
 static bool sees_disks(const struct checker *checker)
 {
     return checker->config.view.shard != NULL;
-}
-
-/* ---------------------------------------------------------------- chiefs */
-
-/* Whether another program removed all that ZooKeeper knew of the former epoch. A chief that gave no
- * order may be forgotten; otherwise it is as after a wipe, and the disks count. */
-static bool is_forgotten(struct checker *checker, const struct chief_record *record)
-{
-    const struct checker_view *view = &checker->config.view;
-    if (!checker->chief_lost) { return false; }
-    if (!checker->run_lost) { return record->epoch > checker->run.epoch; }
-    if (view->highest_epoch != NULL) { checker->epoch_floor = view->highest_epoch(view->ctx); }
-    return true;
-}
-
-static void on_chief(struct checker *checker, const struct zk_change *change)
-{
-    struct chief_record record;
-    struct error error;
-    assert(text_ends_with(change->path, "/chief"));
-    if (change->blob == NULL || change->blob->size == 0) { return; }
-    if (chief_record_decode(change->blob->data, change->blob->size, &record, &error) != TN_OK) {
-        checker_fail(checker, "I1: /chief cannot be read: %s", error.text);
-        return;
-    }
-    if (checker->has_chief && record.epoch <= checker->chief.epoch &&
-        !is_forgotten(checker, &record)) {
-        checker_fail(checker, "I1: epoch %" PRIu64 " after %" PRIu64, record.epoch,
-                     checker->chief.epoch);
-    }
-    checker->chief_lost = false;
-    bool raised = checker->has_chief && record.incarnation == checker->chief.incarnation;
-    if (!raised) { checker->elections++; }
-    checker->chief = record;
-    checker->has_chief = true;
-    log_line(checker, "chief: coordinator:%u epoch %" PRIu64 "%s", record.task.index, record.epoch,
-             raised ? " (raised)" : "");
 }
 
 /* ---------------------------------------------------------------- orders */
@@ -356,10 +316,10 @@ static void on_order(struct checker *checker, const struct zk_change *change)
         if (sees_disks(checker)) { checker_check_restore(checker, &run); }
     }
     if (!checker->has_run || run.phase != was->phase || run.generation != was->generation) {
-        log_line(checker,
-                 "run: %s generation %" PRIu64 " (load %" PRIu64 " at step %" PRIu64 ")%s%s",
-                 run_phase_name(run.phase), run.generation, run.load_checkpoint, run.load_step,
-                 run.reason[0] ? ": " : "", run.reason);
+        checker_log(checker,
+                    "run: %s generation %" PRIu64 " (load %" PRIu64 " at step %" PRIu64 ")%s%s",
+                    run_phase_name(run.phase), run.generation, run.load_checkpoint, run.load_step,
+                    run.reason[0] ? ": " : "", run.reason);
     }
     checker_check_result(checker, &run);
     checker->run = run;
@@ -408,8 +368,9 @@ static void on_commit(struct checker *checker, const struct zk_change *change)
         checker->older_epoch = u64_max(checker->older_epoch, checker->highest_epoch);
         checker->highest_epoch = manifest.epoch;
     }
-    log_line(checker, "checkpoint %" PRIu64 " committed: step %" PRIu64 " of generation %" PRIu64,
-             manifest.id, manifest.step, manifest.generation);
+    checker_log(checker,
+                "checkpoint %" PRIu64 " committed: step %" PRIu64 " of generation %" PRIu64,
+                manifest.id, manifest.step, manifest.generation);
     /* Another program deleted it, or it is the newest one of a single disk: its shards may have
      * been collected since. */
     if (!sees_disks(checker) || again || (checker->foreign && forming)) { return; }
@@ -464,7 +425,7 @@ void checker_on_txn(void *ctx, const struct zk_txn *txn)
             on_delete(checker, change);
             continue;
         }
-        if (text_ends_with(change->path, "/chief")) { on_chief(checker, change); }
+        if (text_ends_with(change->path, "/chief")) { checker_on_chief(checker, change); }
         if (strstr(change->path, "/requests/") != NULL) { on_request(checker, change); }
         if (text_ends_with(change->path, "/run")) { on_order(checker, change); }
         if (strstr(change->path, "/history/") != NULL) { on_history(checker, change); }

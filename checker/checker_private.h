@@ -4,9 +4,15 @@
 
 #include "checker/checker.h"
 
+/* A line of the trace. */
+void checker_log(const struct checker *checker, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* A guarantee is broken. */
 void checker_fail(const struct checker *checker, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* checker_chief.c: I1. /chief was written. */
+void checker_on_chief(struct checker *checker, const struct zk_change *change);
 
 /* Where the disks can be seen: a restore is ordered; the checkpoints that must not be collected. */
 void checker_check_restore(const struct checker *checker, const struct run *run);

@@ -44,10 +44,13 @@ void checker_on_result(struct checker *checker, const struct history_entry *entr
     checker->evaluated++;
 }
 
-/* Checkpoints are evaluated again if the restored /run does not have their results. */
+/* Checkpoints are evaluated again if the restored /run does not have their results. The result that
+ * it has may be in the history already: the write of a chief was applied, its answer was lost, and
+ * /run was damaged before the chief read it again. */
 void checker_restore_results(struct checker *checker, const struct run *run)
 {
-    checker->evaluated_id = u64_min(checker->evaluated_id, run->evaluated_checkpoint);
+    const uint64_t known = run->evaluated_checkpoint;
+    checker->evaluated_id = u64_min(checker->evaluated_id, known > 0 ? known - 1 : 0);
 }
 
 void checker_check_result(const struct checker *checker, const struct run *run)
