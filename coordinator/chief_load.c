@@ -114,8 +114,8 @@ static struct chief_checkpoint newest_known(const struct chief *c)
 void plan_adopt_from_disks(struct plan *p)
 {
     struct run *run = p->run;
-    assert(run->phase == RUN_FORMING);
-    if (run->committed_checkpoint != 0 || run->generation != 0) { return; }
+    assert(run->phase == RUN_FORMING || run->recovery.kind == RECOVERY_CHIEF);
+    if (run->committed_checkpoint != 0) { return; }
     struct chief_checkpoint newest = newest_known(p->c);
     run->committed_checkpoint = newest.id;
     run->committed_step = newest.step;

@@ -123,7 +123,7 @@ static void form(struct plan *p)
         plan_reason(p, reason);
         return;
     }
-    plan_adopt_from_disks(p);
+    if (run->generation == 0) { plan_adopt_from_disks(p); }
     bool again = run->committed_checkpoint != 0 || run->generation != 0;
     if (again && run->recovery.kind == RECOVERY_NONE) {
         run->recovery = (struct recovery){.kind = RECOVERY_RESTART,
@@ -189,6 +189,8 @@ static void watch_pause(struct plan *p)
     if (run->recovery.kind != RECOVERY_CHIEF && p->c->inherited && p->c->strategy->is_empty(p->c)) {
         run->recovery.kind = RECOVERY_RESTART;
     }
+    /* /run may be one that this chief remembers, and older than the first checkpoint. */
+    if (run->recovery.kind == RECOVERY_CHIEF) { plan_adopt_from_disks(p); }
     plan_load(
         p, (struct chief_checkpoint){.id = run->committed_checkpoint, .step = run->committed_step});
 }

@@ -44,7 +44,8 @@ void plan_recovered(struct plan *p, bool restored);
 /* chief_load.c: which checkpoint a generation starts from. */
 /* Order a new generation that starts from `from`; id 0: from the initial values. */
 void plan_load(struct plan *p, struct chief_checkpoint from);
-/* C11: if ZooKeeper was wiped, the newest checkpoint on any disk becomes the committed one. */
+/* C11, C15: no checkpoint is known. If ZooKeeper was wiped, or /run is an old one that the chief
+ * remembers, the newest checkpoint on any disk becomes the committed one. */
 void plan_adopt_from_disks(struct plan *p);
 void plan_watch_loading(struct plan *p);
 void plan_watch_held(struct plan *p);

@@ -95,6 +95,37 @@ static void lost_run_that_is_remembered_leaves_a_margin(void **state)
     assert_true(actions.write->run.last_checkpoint > 7 + 1);
 }
 
+/* The remembered run is older than the first checkpoint, whose manifest was deleted with /run. */
+static void lost_run_loads_the_checkpoint_of_the_disks(void **state)
+{
+    (void)state;
+    const struct run run = {.phase = RUN_RUNNING,
+                            .epoch = 1,
+                            .generation = 3,
+                            .last_checkpoint = 1,
+                            .until = 100,
+                            .evaluate_step = STEP_NONE,
+                            .evaluation = {.step = STEP_NONE}};
+    begin();
+    feed((struct chief_event){
+        .type = CHIEF_EV_ELECTED,
+        .elected = {
+            .epoch = 2, .cause = "session lost", .has_run = true, .run = &run, .run_lost = true}});
+    written();
+    for (uint32_t i = 0; i < 2; i++) {
+        member(ROLE_PS, i, 10 + i, NULL);
+        reports[0][i].generation = 3;
+        reports[0][i].disk_checkpoint = i == 1 ? 4 : 0;
+        reports[0][i].disk_step = i == 1 ? 40 : 0;
+        report(ROLE_PS, i);
+        if (chief.writing && i == 0) { written(); }
+    }
+    settle();
+    assert_int_equal(chief.write.run.phase, RUN_LOADING);
+    assert_int_equal(chief.write.run.load_checkpoint, 4);
+    assert_int_equal(chief.write.run.load_step, 40);
+}
+
 /* The order of a multiple is withdrawn, because its id is in use; the multiple is ordered again. */
 static void withdrawn_multiple_is_due_again(void **state)
 {
@@ -204,6 +235,7 @@ int main(void)
         TEST(chief_without_its_record_leaves),
         TEST(lost_manifest_is_published_again),
         TEST(lost_run_that_is_remembered_leaves_a_margin),
+        TEST(lost_run_loads_the_checkpoint_of_the_disks),
         TEST(withdrawn_multiple_is_due_again),
         TEST(held_run_whose_manifest_is_gone_does_not_start_over),
         TEST(checkpoint_whose_manifest_is_lost_is_given_up),
