@@ -18,8 +18,8 @@ const struct manifest *checkpoint_copy_of(const struct checkpoint_client *client
 /* Publish the copy of a manifest. The answer of ZooKeeper arrives at checkpoint_published(). */
 void checkpoint_publish(struct checkpoint_client *client, uint64_t checkpoint);
 
-/* Repeat a publication that failed, when it is due. If the checkpoint is no longer being loaded,
- * give up: the chief may have deleted its manifest on purpose. */
+/* Try again, once the retry of a failed publication is due. A checkpoint that is not needed for the
+ * first report, and no longer loaded, is not published: the chief may have deleted its manifest. */
 void checkpoint_publish_again(struct checkpoint_client *client);
 
 /* The answer to the last publication. */

@@ -79,8 +79,8 @@ void nft_reset_rules(struct nft_script *script, const char *matching)
     static const char *const hooks[] = {"input", "output"};
     for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) {
         nft_chain(script, hooks[i], NFT_PRIORITY_FILTER);
-        nft_rule(script,
-                 "tcp flags & rst != 0 accept"); /* The resets that follow must pass, too. */
+        /* The resets that the next rule sends must pass. */
+        nft_rule(script, "tcp flags & rst != 0 accept");
         nft_rule(script, "meta l4proto tcp %s reject with tcp reset", matching);
     }
 }
