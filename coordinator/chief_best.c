@@ -147,14 +147,28 @@ bool chief_best_keeps(const struct chief *c, uint64_t checkpoint)
     return false;
 }
 
-bool chief_chain_keeps(const struct chief *c, uint64_t checkpoint)
+/* The newest checkpoint that shares no file of table rows with the newest one; 0: none. Those that
+ * `run` lists as unloadable do not count; NULL: all count. */
+static uint64_t former_chain(const struct chief *c, const struct run *run)
 {
     uint64_t newest = 0;
     for (uint32_t i = c->checkpoint_count; i-- > 0 && c->config.has_rows;) {
         const uint64_t id = c->checkpoints[i].id;
-        if (run_is_unloadable(&c->run, id)) { continue; }
+        if (run != NULL && run_is_unloadable(run, id)) { continue; }
         if (newest == 0) { newest = id; }
-        if (id < manifest_chain_begin(newest)) { return id == checkpoint; }
+        if (id < manifest_chain_begin(newest)) { return id; }
     }
-    return false;
+    return 0;
+}
+
+bool chief_chain_keeps(const struct chief *c, uint64_t checkpoint)
+{
+    assert(checkpoint != 0);
+    return checkpoint == former_chain(c, &c->run);
+}
+
+bool chief_chain_kept(const struct chief *c, uint64_t checkpoint)
+{
+    assert(checkpoint != 0);
+    return checkpoint == former_chain(c, NULL);
 }

@@ -2,8 +2,8 @@
  * The rules C4 and C11: which checkpoint a generation starts from, and what happens when it
  * cannot be loaded. A run never starts over while a committed checkpoint exists:
  *
- *   loading -> loading   damaged, or its manifest is lost: the       fall_back()
- *                        committed one before
+ *   loading -> loading   damaged, its manifest is lost, or it is     fall_back()
+ *                        superseded: the committed one before
  *   loading -> held      missing, or none is older                   hold()
  *   held    -> loading   a ps came back, or an operator decided      plan_watch_held(),
  *                                                                    plan_restore(),
@@ -263,7 +263,9 @@ static void fall_back(struct plan *p, uint32_t index)
     }
     const struct chief_checkpoint older = newest_loadable(p, run->load_checkpoint, UINT64_MAX);
     const bool missing = chief_holder(p->c, index)->report.failed_load_missing != MISSING_NOTHING;
-    const bool holds = older.id == 0 || (missing && !manifest_is_lost(p));
+    const bool may_return =
+        !manifest_is_lost(p) && !chief_is_superseded(p->c, run->load_checkpoint);
+    const bool holds = older.id == 0 || (missing && may_return);
     if (holds && one_is_untried(p)) { return; }
     note_unloadable(run, run->load_checkpoint);
     if (holds) {

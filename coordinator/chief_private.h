@@ -117,9 +117,11 @@ void chief_best_adopt(struct chief *c);
 /* Whether a checkpoint is the best one, or was the best one when one of the newest checkpoints,
  * which are kept, was committed. */
 bool chief_best_keeps(const struct chief *c, uint64_t checkpoint);
-/* P14: whether a checkpoint is the newest one that shares no file of table rows with the newest of
- * all. */
+/* P14: whether a checkpoint is the newest loadable one that shares no file of table rows with the
+ * newest loadable one. */
 bool chief_chain_keeps(const struct chief *c, uint64_t checkpoint);
+/* The same among all checkpoints: it was kept if the newest one was loadable when committed. */
+bool chief_chain_kept(const struct chief *c, uint64_t checkpoint);
 
 /* chief_inputs.c: the arithmetic and the data of the run. */
 void plan_inputs(struct plan *p);
@@ -193,6 +195,9 @@ void chief_note(struct chief *c, enum history_kind kind, struct task task, uint6
                 uint64_t took_ms, const char *cause);
 /* Insert a committed checkpoint into the list, which is in the order of ids. */
 void chief_add_checkpoint(struct chief *c, struct chief_checkpoint checkpoint);
+/* C6: whether the ps may have deleted the files of a checkpoint, because enough newer ones were
+ * committed. Its manifest can remain if the chief that committed them died before deleting it. */
+bool chief_is_superseded(const struct chief *c, uint64_t checkpoint);
 /* The write or the raise of the epoch that is in flight has an outcome. */
 void chief_written(struct chief *c, const struct chief_event *event, struct chief_actions *out);
 /* Compare the observed state with /run and begin the next write, or set the time to do so. */

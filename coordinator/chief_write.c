@@ -55,6 +55,24 @@ void chief_add_checkpoint(struct chief *c, struct chief_checkpoint checkpoint)
     c->checkpoints[at] = checkpoint;
 }
 
+/* Whether a checkpoint stays however old it is. */
+static bool is_needed(const struct chief *c, uint64_t checkpoint)
+{
+    return checkpoint == c->run.evaluate_checkpoint || chief_best_keeps(c, checkpoint) ||
+           chief_chain_keeps(c, checkpoint);
+}
+
+bool chief_is_superseded(const struct chief *c, uint64_t checkpoint)
+{
+    uint32_t newer = 0;
+    assert(c->config.checkpoint_keep > 0);
+    for (uint32_t i = 0; i < c->checkpoint_count; i++) {
+        newer += c->checkpoints[i].id > checkpoint;
+    }
+    return newer >= c->config.checkpoint_keep && !is_needed(c, checkpoint) &&
+           !chief_chain_kept(c, checkpoint);
+}
+
 /* Call it only after a commit. What could not be loaded stays: its files may come back; and so do
  * the checkpoints that a load in progress and the evaluator read. */
 static void collect_checkpoints(struct chief *c, struct chief_actions *out)
@@ -69,8 +87,7 @@ static void collect_checkpoints(struct chief *c, struct chief_actions *out)
         bool wanted = run_is_unloadable(&c->run, id) ||
                       (c->run.phase == RUN_LOADING && id == c->run.load_checkpoint);
         bool old = !wanted && loadable > c->config.checkpoint_keep;
-        bool kept = old && (id == c->run.evaluate_checkpoint || chief_best_keeps(c, id) ||
-                            chief_chain_keeps(c, id));
+        bool kept = old && is_needed(c, id);
         loadable -= kept;
         if (old && !kept && out->delete_count < CHIEF_DELETE_MAX) {
             out->deletes[out->delete_count++] = id;

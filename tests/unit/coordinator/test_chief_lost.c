@@ -1,4 +1,5 @@
-/* The chief writes again, from memory, the znodes that another program deletes (C15). */
+/* The chief writes again, from memory, the znodes that another program deletes (C15), and decides
+ * what to load when manifests or files are lost (C4). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -224,6 +225,46 @@ static void checkpoint_of_another_disk_is_not_given_up(void **state)
     assert_int_equal(chief.write.run.phase, RUN_HELD);
 }
 
+/* Checkpoint 5 is damaged, and ps:1 lacks its files of checkpoint 4. The chief that committed 5 may
+ * have died before it deleted the manifest of 4. */
+static void lack_the_one_before(uint32_t keep)
+{
+    const struct chief_checkpoint known[] = {
+        {.id = 3, .step = 30}, {.id = 4, .step = 40}, {.id = 5, .step = 50}};
+    struct run run = loading;
+    run.load_checkpoint = run.committed_checkpoint = 4;
+    run.load_step = run.committed_step = 40;
+    run.unloadable[run.unloadable_count++] = 5;
+    config.checkpoint_keep = keep;
+    begin();
+    elected(2, &run, NULL, known, 3);
+    written();
+    for (uint32_t i = 0; i < 2; i++) { member(ROLE_PS, i, 10 + i, NULL); }
+    reports[0][0].generation = 4;
+    report(ROLE_PS, 0);
+    reports[0][1].failed_load = 4;
+    reports[0][1].failed_load_generation = 4;
+    reports[0][1].failed_load_missing = MISSING_FILES;
+    report(ROLE_PS, 1);
+}
+
+/* C4: the ps have deleted the files of 4 when 5 was committed. */
+static void superseded_checkpoint_without_files_is_passed_over(void **state)
+{
+    (void)state;
+    lack_the_one_before(1);
+    assert_string_equal(asked(), "loading g5 from 3@30 gate 100 eval 100 +fallback");
+}
+
+/* The ps keep the files of 4, so they may be on another host. */
+static void kept_checkpoint_without_files_holds_the_run(void **state)
+{
+    (void)state;
+    lack_the_one_before(2);
+    assert_int_equal(chief.write.run.phase, RUN_HELD);
+    assert_int_equal(chief.write.run.held_checkpoint, 4);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -240,6 +281,8 @@ int main(void)
         TEST(held_run_whose_manifest_is_gone_does_not_start_over),
         TEST(checkpoint_whose_manifest_is_lost_is_given_up),
         TEST(checkpoint_of_another_disk_is_not_given_up),
+        TEST(superseded_checkpoint_without_files_is_passed_over),
+        TEST(kept_checkpoint_without_files_holds_the_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
