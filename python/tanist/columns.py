@@ -40,6 +40,9 @@ def write_column(path, column):
         return
     values = arrays.numpy.asarray(column)
     if values.dtype == object:
+        wide = [value for value in values if isinstance(value, int) and not -2**63 <= value < 2**64]
+        if wide:
+            raise ValueError(f"the column {path.stem} has a value that is not a number of 64 bits: {wide[0]}")
         values = arrays.numpy.array([float("nan") if value is None else float(value) for value in values])
     if values.dtype.kind not in "biuf":
         raise ValueError(f"the column {path.stem} has the type {values.dtype}: make numbers of it")
