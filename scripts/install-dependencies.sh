@@ -13,7 +13,8 @@ declare -A packages=(
   [build]="gcc libc6-dev cmake ninja-build pkg-config libzookeeper-mt-dev libnng-dev liblmdb-dev
            libopenblas-dev libjansson-dev libxxhash-dev zlib1g-dev libonnx-dev libprotobuf-c-dev
            protobuf-c-compiler libpng-dev libturbojpeg0-dev libzstd-dev"
-  [test]="libcmocka-dev python3 binutils procps iproute2 nftables"
+  [test]="libcmocka-dev python3 binutils procps iproute2 nftables python3-numpy python3-pandas python3-pil
+          python3-sklearn python3-torch python3-zstandard python3-nbclient python3-nbformat python3-ipykernel"
   [lint]="clang-format-16 clang-tidy"
   [model]="spin gcc libc6-dev"
   [fuzz]="clang libclang-rt-14-dev"
