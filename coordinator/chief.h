@@ -149,7 +149,7 @@ struct chief_config {
 struct chief_strategy; /* coordinator/chief_strategy.h */
 
 struct chief_checkpoint {
-    uint64_t id, step, epoch;
+    uint64_t id, step;
     struct inputs inputs;
     struct best best; /* As of it. */
 };

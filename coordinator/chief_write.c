@@ -101,6 +101,20 @@ static void collect_checkpoints(struct chief *c, struct chief_actions *out)
 
 /* ------------------------------------------------------------------ writes */
 
+/* The write ends a load. The ps have published the manifest of the checkpoint that they loaded,
+ * which may have been on the disks alone. */
+static void list_loaded(struct chief *c)
+{
+    const struct run *run = &c->write.run;
+    assert(!c->writing);
+    if (c->run.phase != RUN_LOADING || run->phase != RUN_RUNNING) { return; }
+    if (run->load_checkpoint == 0) { return; }
+    chief_add_checkpoint(c, (struct chief_checkpoint){.id = run->load_checkpoint,
+                                                      .step = run->load_step,
+                                                      .inputs = run->inputs,
+                                                      .best = run->best_checkpoint});
+}
+
 /* The write in flight is in ZooKeeper now. */
 static void write_done(struct chief *c, struct chief_actions *out)
 {
@@ -113,6 +127,7 @@ static void write_done(struct chief *c, struct chief_actions *out)
     c->opened = c->counted = true;
     c->written_at_ms = c->now_ms;
     if (w->run.workers < c->run.workers) { c->departs_ms = c->now_ms; }
+    list_loaded(c);
     c->run = w->run;
     chief_note_pause(c);
     drop_queued(c, w->queued);
@@ -121,7 +136,6 @@ static void write_done(struct chief *c, struct chief_actions *out)
         c->committed = true;
         chief_add_checkpoint(c, (struct chief_checkpoint){.id = w->manifest.id,
                                                           .step = w->manifest.step,
-                                                          .epoch = w->manifest.epoch,
                                                           .inputs = w->run.inputs,
                                                           .best = w->manifest.best});
         collect_checkpoints(c, out);

@@ -339,7 +339,6 @@ static void checkpoint_answered(struct coordinator *c, const struct zk_event *ev
             *found = (struct chief_checkpoint){
                 .id = manifest.id,
                 .step = manifest.step,
-                .epoch = manifest.epoch,
                 .inputs.data = {manifest.data.low, manifest.data.high},
                 .best = manifest.best,
             };

@@ -226,8 +226,8 @@ static void elect(void)
     if (hostile_run) {
         take_run(&run);
         for (; count < (flags >> 1 & 3U); count++) {
-            list[count] = (struct chief_checkpoint){
-                .id = take_number() & COUNTER_MAX, .step = take_number() & COUNTER_MAX, .epoch = 1};
+            list[count] = (struct chief_checkpoint){.id = take_number() & COUNTER_MAX,
+                                                    .step = take_number() & COUNTER_MAX};
         }
     }
     feed((struct chief_event){.type = CHIEF_EV_ELECTED,

@@ -92,7 +92,7 @@ static void mixture_of_fingerprints_is_permitted_on_request(void **state)
 static void checkpoint_comes_before_workers(void **state)
 {
     (void)state;
-    const struct chief_checkpoint checkpoint = {.id = 7, .step = 50, .epoch = 1, .inputs = zen};
+    const struct chief_checkpoint checkpoint = {.id = 7, .step = 50, .inputs = zen};
     begin_with(&haswell, &zen, &checkpoint);
     assert_string_equal(chief.run.inputs.fingerprint, zen.fingerprint);
     assert_string_equal(chief.run.inputs.from, "checkpoint 7");

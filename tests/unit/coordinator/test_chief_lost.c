@@ -225,6 +225,33 @@ static void checkpoint_of_another_disk_is_not_given_up(void **state)
     assert_int_equal(chief.write.run.phase, RUN_HELD);
 }
 
+static void load_fails(uint32_t ps, uint64_t checkpoint, uint64_t generation)
+{
+    reports[0][ps].failed_load = checkpoint;
+    reports[0][ps].failed_load_generation = generation;
+    report(ROLE_PS, ps);
+}
+
+/* ZooKeeper had lost the manifest of checkpoint 5. The ps, of which one has a copy, load it. */
+static void loaded_checkpoint_of_a_disk_is_listed(void **state)
+{
+    (void)state;
+    begin();
+    elected(2, &loading, NULL, NULL, 0);
+    written();
+    for (uint32_t i = 0; i < 2; i++) {
+        member(ROLE_PS, i, 10 + i, NULL);
+        ps_at(i, 4, 50);
+    }
+    member(ROLE_WORKER, 0, 20, NULL);
+    worker_ready(0);
+    write_all();
+    assert_int_equal(chief.run.phase, RUN_RUNNING);
+    assert_int_equal(chief.checkpoint_count, 1);
+    assert_int_equal(chief.checkpoints[0].id, 5);
+    assert_int_equal(chief.checkpoints[0].step, 50);
+}
+
 /* Checkpoint 5 is damaged, and ps:1 lacks its files of checkpoint 4. The chief that committed 5 may
  * have died before it deleted the manifest of 4. */
 static void lack_the_one_before(uint32_t keep)
@@ -242,10 +269,8 @@ static void lack_the_one_before(uint32_t keep)
     for (uint32_t i = 0; i < 2; i++) { member(ROLE_PS, i, 10 + i, NULL); }
     reports[0][0].generation = 4;
     report(ROLE_PS, 0);
-    reports[0][1].failed_load = 4;
-    reports[0][1].failed_load_generation = 4;
     reports[0][1].failed_load_missing = MISSING_FILES;
-    report(ROLE_PS, 1);
+    load_fails(1, 4, 4);
 }
 
 /* C4: the ps have deleted the files of 4 when 5 was committed. */
@@ -281,6 +306,7 @@ int main(void)
         TEST(held_run_whose_manifest_is_gone_does_not_start_over),
         TEST(checkpoint_whose_manifest_is_lost_is_given_up),
         TEST(checkpoint_of_another_disk_is_not_given_up),
+        TEST(loaded_checkpoint_of_a_disk_is_listed),
         TEST(superseded_checkpoint_without_files_is_passed_over),
         TEST(kept_checkpoint_without_files_holds_the_run),
     };

@@ -170,7 +170,7 @@ static void a_lost_writer_skips_its_checkpoint(void **state)
 static void a_load_fails_when_all_have_failed(void **state)
 {
     (void)state;
-    const struct chief_checkpoint checkpoint = {.id = 4, .step = 40, .epoch = 1};
+    const struct chief_checkpoint checkpoint = {.id = 4, .step = 40};
     struct run run = {.phase = RUN_FORMING,
                       .evaluate_step = STEP_NONE,
                       .evaluation = {.step = STEP_NONE},

@@ -33,7 +33,7 @@ static struct run former_run(enum run_phase phase)
                         .elections = 4};
 }
 
-static const struct chief_checkpoint checkpoint_5 = {.id = 5, .step = 50, .epoch = 4};
+static const struct chief_checkpoint checkpoint_5 = {.id = 5, .step = 50};
 
 static void take_over(enum run_phase phase)
 {

@@ -113,7 +113,7 @@ static void initial_values_follow_the_options(void **state)
     };
     enum { KINDS = 7, SIZE = 30 * 20 };
     for (int i = 0; i < KINDS; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "w%d", i);
         tn_output(graph, name, tn_variable(graph, name, TN_SHAPE(30, 20), &options[i]));
     }
