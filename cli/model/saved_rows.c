@@ -52,14 +52,15 @@ enum tn_status saved_rows_read(struct saved_model *saved, uint32_t table, enum s
     *out = NULL;
     if (status != TN_OK) { return status; }
     assert(count == shape.rows);
-    uint8_t *bytes = malloc(count * size + 1);
+    status = row_table_sort_save(rows, error);
+    uint8_t *bytes = status == TN_OK ? malloc(count * size + 1) : NULL;
     for (uint64_t i = 0; bytes != NULL && i < count; i++) {
         const struct row_table_row row = row_table_saved_row(rows, i);
         memcpy(bytes + i * size, part_of(&row, &shape, part), size);
     }
     row_table_end_save(rows, false);
     *out = bytes;
-    if (bytes != NULL) { return TN_OK; }
+    if (status != TN_OK || bytes != NULL) { return status; }
     return error_set(error, TN_ENOMEM, "out of memory for %" PRIu64 " rows of the table '%s'",
                      count, shape.name);
 }

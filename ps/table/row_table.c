@@ -11,8 +11,7 @@
 #include "common/faults/failpoint.h"
 #include "ps/table/row_table_private.h"
 
-/* Keys that are looked up together, so that their cache lines are fetched at the same time. */
-enum { GROUP = 32, LINE = 64, FETCHED = 6 };
+enum { GROUP = ROW_TABLE_GROUP, LINE = 64, FETCHED = 6 };
 
 /* The mean for a row: a bucket of 64 bytes has between 4.5 and 9 of its slots in use. */
 enum { INDEX_BYTES = 11 };
@@ -118,9 +117,8 @@ FETCHES void prefetch_cell(const struct row_table *table, uint32_t cell, size_t 
     __builtin_prefetch(at + bytes - 1);
 }
 
-/* The newest cells of at most GROUP keys, of which the caller uses the first `bytes`. */
-static void find_group(const struct row_table *table, const uint64_t *keys, uint64_t count,
-                       size_t bytes, uint32_t *cells)
+void row_table_find_group(const struct row_table *table, const uint64_t *keys, uint64_t count,
+                          size_t bytes, uint32_t *cells)
 {
     uint64_t hashes[GROUP];
     struct key_index_search searches[GROUP];
@@ -166,7 +164,7 @@ void row_table_read(const struct row_table *table, uint64_t step, const uint64_t
     assert(step >= table->floor && step <= table->step);
     for (uint64_t first = 0; first < count; first += GROUP) {
         const uint64_t size = u64_min(GROUP, count - first);
-        find_group(table, keys + first, size, bytes, cells);
+        row_table_find_group(table, keys + first, size, bytes, cells);
         for (uint64_t k = 0; k < size; k++) {
             read_row(table, step, keys[first + k], cells[k], out + (first + k) * table->spec.width);
         }
@@ -178,7 +176,7 @@ void row_table_have(const struct row_table *table, const uint64_t *keys, uint64_
     uint32_t cells[GROUP];
     for (uint64_t first = 0; first < count; first += GROUP) {
         const uint64_t size = u64_min(GROUP, count - first);
-        find_group(table, keys + first, size, sizeof(struct cell), cells);
+        row_table_find_group(table, keys + first, size, sizeof(struct cell), cells);
         for (uint64_t k = 0; k < size; k++) {
             out[first + k] =
                 cells[k] != KEY_INDEX_NONE && !has_expired(table, cells[k], table->step);
@@ -239,8 +237,8 @@ static bool prepare(struct row_table *table, struct sparse_rows rows)
 {
     if (!reserve_lists(table, rows.count)) { return false; }
     for (uint64_t first = 0; first < rows.count; first += GROUP) {
-        find_group(table, rows.keys + first, u64_min(GROUP, rows.count - first), table->cell_bytes,
-                   table->found + first);
+        row_table_find_group(table, rows.keys + first, u64_min(GROUP, rows.count - first),
+                             table->cell_bytes, table->found + first);
     }
     if (reserve_rows(table, rows)) { return true; }
     key_index_cancel(&table->index);
@@ -427,7 +425,7 @@ enum tn_status row_table_load(struct row_table *table, struct sparse_rows rows,
     assert(!table->saving && table->step == 0 && table->retired_count == 0);
     assert((steps != NULL) == (table->spec.expire_after > 0));
     while ((size = pick_group(table, rows, &at, keys, places)) > 0) {
-        find_group(table, keys, size, sizeof(struct cell), cells);
+        row_table_find_group(table, keys, size, sizeof(struct cell), cells);
         for (uint64_t k = 0; k < size; k++) {
             if (cells[k] == KEY_INDEX_NONE && !add_loaded(table, keys[k], &cells[k])) {
                 return row_table_refuse(table, table->cell_bytes, error);

@@ -26,8 +26,8 @@
  * The index consists of parts by a hash of the key, in a small table of one. Each grows alone, so
  * that no step waits until a large index has grown.
  *
- * Threads: the owner's, but row_table_saved_row() may be called on another thread between
- * row_table_begin_save() and row_table_end_save().
+ * Threads: the owner's, but row_table_sort_save() and row_table_saved_row() may be called on one
+ * other thread between row_table_begin_save() and row_table_end_save().
  */
 #ifndef PS_TABLE_ROW_TABLE_H
 #define PS_TABLE_ROW_TABLE_H
@@ -103,12 +103,14 @@ struct row_table_row {
 
 /*
  * Begin a save: of all rows as of `step`, which is at least the floor; or, without
- * `spec.full_saves`, of those that changed since the last committed save; in ascending order of
- * keys. `*count` is their number. TN_ENOMEM: no save is in progress.
+ * `spec.full_saves`, of those that changed since the last committed save. `*count` is their number.
+ * TN_ENOMEM: no save is in progress.
  */
 MUST_CHECK enum tn_status row_table_begin_save(struct row_table *table, uint64_t step, bool all,
                                                uint64_t *count, struct error *error);
-/* Row `i` of the save, which is below its number of rows. */
+/* Sort the rows of the save by their keys, before the first is read. TN_ENOMEM. */
+MUST_CHECK enum tn_status row_table_sort_save(const struct row_table *table, struct error *error);
+/* Row `i` of the sorted save, which is below its number of rows. */
 struct row_table_row row_table_saved_row(const struct row_table *table, uint64_t i);
 /* committed: the file is durable, so that its rows need not be saved again until they change. */
 void row_table_end_save(struct row_table *table, bool committed);

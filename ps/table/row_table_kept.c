@@ -152,8 +152,8 @@ static bool reserve_lists(struct row_table *table, uint64_t free_cells, uint64_t
            row_table_reserve_retired(table, retired);
 }
 
-/* The free cells, those that wait until no step reads them, and the keys of the next delta; an
- * older version may have listed a key before. */
+/* The free cells, those that wait until no step reads them, and the keys of the next delta, a key
+ * once for each version. */
 static bool list_cells(struct row_table *table, const struct row_table_kept *kept)
 {
     uint64_t free_cells = 0, retired = 0, dirty = 0;
@@ -175,6 +175,7 @@ static bool list_cells(struct row_table *table, const struct row_table_kept *kep
         table->retired[table->retired_count++] =
             (struct retired){.cell = cell->older, .step = cell->step};
     }
+    table->twins = dirty > 0;
     if (retired > 1) { qsort(table->retired, retired, sizeof *table->retired, compare_steps); }
     return true;
 }

@@ -62,10 +62,11 @@ struct row_table {
     /* A ring, in the order in which cells were replaced. */
     struct retired *retired;
     uint64_t retired_first, retired_count, retired_room;
-    /* Keys changed since the last committed save; a failed save leaves some twice. Not used if rows
-     * expire: then they are those of the last newest cells. */
+    /* Keys changed since the last committed save. Not used if rows expire: then they are those of
+     * the last newest cells. */
     uint64_t *dirty;
     uint64_t dirty_count, dirty_room;
+    bool twins;    /* Some keys may be in it twice. */
     uint64_t mark; /* The current step when the last save began: cells up to it are listed. */
     uint64_t base; /* The step of the last committed save: a delta has the cells above it. */
     bool saving;
@@ -75,7 +76,7 @@ struct row_table {
     /* Cells that only the save needs: a list through `older`, which no step reads again. */
     uint32_t pinned;
     uint64_t pinned_count;
-    struct sparse_place *save; /* `position` is a cell. Owned while saving. */
+    struct sparse_place *save; /* `position` is a cell. Sorted by row_table_sort_save(). */
     uint32_t *found;           /* Room for row_table_apply(). */
     uint64_t found_room;
 };
@@ -125,6 +126,12 @@ uint32_t row_table_cell_of(const struct row_table *table, uint32_t newest, uint6
 
 /* The newest cell of a key; KEY_INDEX_NONE: it has none. */
 uint32_t row_table_find(const struct row_table *table, uint64_t key);
+
+/* Keys that are looked up together, so that their cache lines are fetched at the same time. */
+enum { ROW_TABLE_GROUP = 32 };
+/* The newest cells of at most ROW_TABLE_GROUP keys, of which the caller uses the first `bytes`. */
+void row_table_find_group(const struct row_table *table, const uint64_t *keys, uint64_t count,
+                          size_t bytes, uint32_t *cells);
 
 /* Free what no step from the floor on reads, and no save. */
 void row_table_collect(struct row_table *table);

@@ -53,14 +53,14 @@ enum tn_status rows_file_write(struct rows_file *file, const struct row_table *c
     enum tn_status status = partial_file_open(&partial, file->path, error);
     if (status != TN_OK) { return status; }
     digest_begin(&digest);
-    for (uint32_t t = 0; t < count; t++) {
+    for (uint32_t t = 0; t < count && status == TN_OK; t++) {
         const struct table_file_info info = info_of(save, t);
-        table_file_add(&partial, &digest, tables[t], &info, save->progress);
+        status = table_file_add(&partial, &digest, tables[t], &info, save->progress, error);
     }
     if (save->progress != NULL) { save->progress->end(save->progress->ctx); }
     file->bytes = partial.bytes;
     file->digest = digest_end(&digest);
-    return partial_file_close(&partial, TN_OK, error);
+    return partial_file_close(&partial, status, error);
 }
 
 /* ------------------------------------------------------------------------ reading */

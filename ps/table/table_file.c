@@ -138,19 +138,22 @@ static void write_chunk(const struct output *out, const struct row_table *table,
     write_bytes(out, encoded, sizeof encoded);
 }
 
-void table_file_add(struct partial_file *file, struct digest_stream *digest,
-                    const struct row_table *table, const struct table_file_info *info,
-                    const struct table_progress *progress)
+enum tn_status table_file_add(struct partial_file *file, struct digest_stream *digest,
+                              const struct row_table *table, const struct table_file_info *info,
+                              const struct table_progress *progress, struct error *error)
 {
     const struct output out = {.file = file, .digest = digest};
     const struct header header = header_of(table, info);
     const uint64_t most = chunk_rows(&header);
+    enum tn_status status = row_table_sort_save(table, error);
+    if (status != TN_OK) { return status; }
     write_bytes(&out, &header, sizeof header);
     for (uint64_t first = 0; first < info->rows && file->failed == 0; first += most) {
         const uint64_t before = file->bytes;
         write_chunk(&out, table, &header, first, u64_min(most, info->rows - first));
         if (progress != NULL) { progress->wrote(progress->ctx, file->bytes - before); }
     }
+    return TN_OK;
 }
 
 enum tn_status table_file_write(const char *path, const struct row_table *table,
@@ -162,9 +165,9 @@ enum tn_status table_file_write(const char *path, const struct row_table *table,
     enum tn_status status = partial_file_open(&file, path, error);
     if (status != TN_OK) { return status; }
     digest_begin(&digest);
-    table_file_add(&file, &digest, table, info, NULL);
+    status = table_file_add(&file, &digest, table, info, NULL, error);
     *bytes = file.bytes;
-    return partial_file_close(&file, TN_OK, error);
+    return partial_file_close(&file, status, error);
 }
 
 /* ------------------------------------------------------------------------ reading */

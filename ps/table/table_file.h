@@ -61,10 +61,12 @@ MUST_CHECK enum tn_status table_file_decode(const void *bytes, size_t size, cons
 /* ------------------------------------------------ for files of several tables */
 
 /* Write the same bytes behind what `file` has, and add them to `digest`. `progress`, or NULL,
- * receives each chunk. */
-void table_file_add(struct partial_file *file, struct digest_stream *digest,
-                    const struct row_table *table, const struct table_file_info *info,
-                    const struct table_progress *progress);
+ * receives each chunk. TN_ENOMEM; errors of the disk are those of partial_file_close(). */
+MUST_CHECK enum tn_status table_file_add(struct partial_file *file, struct digest_stream *digest,
+                                         const struct row_table *table,
+                                         const struct table_file_info *info,
+                                         const struct table_progress *progress,
+                                         struct error *error);
 
 /* The number of these bytes. */
 uint64_t table_file_bytes(const struct row_table *table, const struct table_file_info *info);

@@ -132,6 +132,8 @@ static void save(bool all)
     uint64_t count;
     enum tn_status status = row_table_begin_save(table, STEPS, all, &count, NULL);
     assert(status == TN_OK && count <= row_table_stats(table).rows);
+    status = row_table_sort_save(table, NULL);
+    assert(status == TN_OK);
     for (uint64_t i = 1; i < count; i++) {
         assert(row_table_saved_row(table, i - 1).key < row_table_saved_row(table, i).key);
     }

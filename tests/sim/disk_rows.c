@@ -32,6 +32,9 @@ static uint64_t copy_table(struct table_rows *out, const struct row_table *table
     out->steps = malloc((count + 1) * sizeof *out->steps);
     out->numbers = malloc((count + 1) * numbers * sizeof *out->numbers);
     assert(out->keys != NULL && out->steps != NULL && out->numbers != NULL);
+    const enum tn_status status = row_table_sort_save(table, NULL);
+    assert(status == TN_OK);
+    (void)status;
     for (uint64_t i = 0; i < count; i++) {
         const struct row_table_row row = row_table_saved_row(table, i);
         out->keys[i] = row.key;

@@ -173,6 +173,7 @@ static void test_kept_steps_can_be_read_and_saved(void **state)
     for (uint32_t t = 0; t < TABLES; t++) {
         struct row_table *table = shard_rows_incoming(&loaded).tables[t];
         row_table_begin_load(table);
+        assert_int_equal(row_table_sort_save(save.tables[t], &error), TN_OK);
         for (uint64_t i = 0; i < save.row_counts[t]; i++) {
             const struct row_table_row row = row_table_saved_row(save.tables[t], i);
             const struct sparse_rows one = {.count = 1, .keys = &row.key, .values = row.numbers};

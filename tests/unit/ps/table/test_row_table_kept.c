@@ -168,6 +168,8 @@ static void begin_save(struct history *h)
     assert_int_equal(row_table_begin_save(h->table, h->save_step, all, &rows, &error), TN_OK);
     assert_int_equal(row_table_begin_save(h->wanted, h->save_step, all, &wanted, &error), TN_OK);
     assert_int_equal(rows, wanted);
+    assert_int_equal(row_table_sort_save(h->table, &error), TN_OK);
+    assert_int_equal(row_table_sort_save(h->wanted, &error), TN_OK);
     for (uint64_t i = 0; i < rows; i++) {
         const struct row_table_row a = row_table_saved_row(h->table, i),
                                    b = row_table_saved_row(h->wanted, i);

@@ -125,7 +125,7 @@ static void add_of_step(struct partial_file *partial, struct digest_stream *dige
 {
     struct table_file_info info = {.full = full, .step = step, .since = full ? 0 : FILES - 1};
     assert_int_equal(row_table_begin_save(tables[t], FILES, full, &info.rows, &error), TN_OK);
-    table_file_add(partial, digest, tables[t], &info, NULL);
+    assert_int_equal(table_file_add(partial, digest, tables[t], &info, NULL, &error), TN_OK);
     row_table_end_save(tables[t], false);
 }
 
