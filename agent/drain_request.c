@@ -8,7 +8,7 @@
 void drain_request_start(struct drain_request *drain, const char *cluster, const char *host,
                          uint64_t next_op, const struct zk_port *zk, uint64_t now_ms)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     assert(host != NULL);
     drain->next_op = next_op;
     znode_drain_path(path, cluster, host);

@@ -8,7 +8,7 @@
 void job_change_start(struct job_change *change, const char *cluster, uint64_t agent,
                       uint64_t next_op, const struct zk_port *zk, uint64_t now_ms)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     assert(agent != 0);
     *change = (struct job_change){.agent = agent, .next_op = next_op};
     change_request_path(path, cluster);

@@ -9,7 +9,7 @@
 static void follow(struct kill_requests *requests, struct kill_entry *entry, const char *cluster,
                    struct task task, const struct zk_port *zk, uint64_t now_ms)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     assert(cluster != NULL);
     entry->task = task;
     entry->delete_op = 0;

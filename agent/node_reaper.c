@@ -30,7 +30,7 @@ static void send_all(const struct dead_node *node, const struct observer *observ
                      const struct candidates *candidates, const struct zk_port *zk,
                      uint64_t *next_op)
 {
-    char path[256], text[ZNODE_JSON_MAX];
+    char path[ZK_PATH_MAX], text[ZNODE_JSON_MAX];
     assert(observer != NULL && candidates != NULL);
     uint64_t session = node->has_session ? (uint64_t)node->session.id : 0;
     znode_exit_path(path, node->cluster, node->task);

@@ -75,7 +75,7 @@ void spares_handle(struct spares *spares, const struct zk_event *event, uint64_t
 
 static void send(struct spares *spares, struct spare *spare, const struct zk_port *zk)
 {
-    char folder[256], text[ZNODE_JSON_MAX];
+    char folder[ZK_PATH_MAX], text[ZNODE_JSON_MAX];
     struct zk_write write = {.kind = ZK_CREATE, .path = spare->path};
     assert(spare->op == 0);
     spare->creates = spare->wanted;

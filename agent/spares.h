@@ -17,7 +17,7 @@ struct spare {
     bool creates, folder; /* The request in flight. */
     uint64_t op;          /* 0: none is in flight. */
     uint64_t retry_at_ms;
-    char path[256];
+    char path[ZK_PATH_MAX];
     struct member member; /* This agent, for the task. */
 };
 

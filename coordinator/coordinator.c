@@ -25,7 +25,7 @@ void coordinator_finish(struct coordinator *c, int exit_code)
 
 uint64_t coordinator_read(struct coordinator *c, const char *rest, bool watch)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     assert(rest != NULL);
     uint64_t op = membership_next_op(&c->membership);
     znode_path(path, c->identity.cluster, rest);
@@ -95,7 +95,7 @@ static void check_task(struct coordinator *c, uint32_t index)
         report_task(c, index, NULL);
         return;
     }
-    char path[256];
+    char path[ZK_PATH_MAX];
     znode_exit_path(path, c->identity.cluster, entry->task);
     reported->note_op = membership_next_op(&c->membership);
     c->ports->zk.read(c->ports->zk.ctx, reported->note_op, path, false);

@@ -25,7 +25,7 @@ static void election_feed(struct coordinator *c, struct election_event event)
 
 static void join_election(struct coordinator *c, uint64_t zk_op)
 {
-    char path[256], rest[64], name[TASK_NAME_MAX];
+    char path[ZK_PATH_MAX], rest[64], name[TASK_NAME_MAX];
     assert(c->election.phase == ELECTION_JOINING);
     snprintf(rest, sizeof rest, "election/%s", c->election.guid);
     znode_path(path, c->identity.cluster, rest);
@@ -66,7 +66,7 @@ static void make_record(struct coordinator *c, uint64_t epoch, uint64_t took_ms)
 
 static void claim(struct coordinator *c, const struct election_action *action, uint64_t zk_op)
 {
-    char chief[256], text[ZNODE_JSON_MAX];
+    char chief[ZK_PATH_MAX], text[ZNODE_JSON_MAX];
     assert(action->type == ELECTION_DO_CLAIM);
     assert(action->name != NULL);
     char rest[ELECTION_NAME_MAX + 16];
@@ -95,7 +95,7 @@ static void claim(struct coordinator *c, const struct election_action *action, u
 static void ask_cause(struct coordinator *c)
 {
     assert(c->stage == LEADERSHIP_NONE);
-    char path[256];
+    char path[ZK_PATH_MAX];
     c->cause[0] = '\0';
     if (!c->membership.has_chief) { return; }
     znode_exit_path(path, c->identity.cluster, c->membership.chief.task);
@@ -116,7 +116,7 @@ static void cause_answered(struct coordinator *c, const struct zk_event *event)
 
 static void carry_out(struct coordinator *c, struct election_action action)
 {
-    char path[256], rest[ELECTION_NAME_MAX + 16];
+    char path[ZK_PATH_MAX], rest[ELECTION_NAME_MAX + 16];
     const struct zk_port *zk = &c->ports->zk;
     if (action.type == ELECTION_DO_NOTHING) { return; }
     assert(c->roster_started);
@@ -240,7 +240,7 @@ static void election_answered(struct coordinator *c, const struct zk_event *even
 static void read_tree(struct coordinator *c)
 {
     struct leadership_reading *r = &c->reading;
-    char path[256];
+    char path[ZK_PATH_MAX];
     assert(c->election.phase == ELECTION_CHIEF);
     memset(r, 0, sizeof *r);
     c->stage = LEADERSHIP_READING;
@@ -318,7 +318,7 @@ static void read_checkpoints(struct coordinator *c, const struct zk_event *list)
     }
     r->expected = (uint32_t)count;
     for (uint32_t i = 0; i < r->expected; i++) {
-        char path[256];
+        char path[ZK_PATH_MAX];
         uint64_t op = membership_next_op(&c->membership);
         if (i == 0) { r->first_op = op; }
         znode_checkpoint_path(path, c->identity.cluster, ids[i]);
@@ -407,7 +407,7 @@ static void reading_answered(struct coordinator *c, const struct zk_event *event
 /* The successor reads the cause of our end in our own exit note. */
 static void write_note(struct coordinator *c, enum zk_write_kind kind)
 {
-    char path[256], text[ZNODE_JSON_MAX];
+    char path[ZK_PATH_MAX], text[ZNODE_JSON_MAX];
     assert(c->stage == LEADERSHIP_RESIGNING);
     const struct exit_note note = {
         .incarnation = c->identity.incarnation, .wall_ms = c->wall_ms, .cause = "resigned"};

@@ -77,7 +77,7 @@ static void create(struct coordinator *c, const char *path, const void *data, si
  * again. */
 void coordinator_restore_folder(struct coordinator *c, const char *name)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     znode_path(path, c->identity.cluster, name);
     log_warn("%s was deleted by another program: restoring it", path);
     create(c, path, NULL, 0);
@@ -85,7 +85,7 @@ void coordinator_restore_folder(struct coordinator *c, const char *name)
 
 void restore_plain(struct coordinator *c, unsigned lost)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     for (size_t i = 0; i < PLAIN_COUNT; i++) {
         if ((lost & plain[i].bit) == 0) { continue; }
         if (plain[i].bit != CHIEF_LOST_SPEC) {
@@ -101,7 +101,7 @@ void restore_plain(struct coordinator *c, unsigned lost)
 
 void restore_manifests(struct coordinator *c, const uint64_t *ids, uint32_t count)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     assert(count <= CHIEF_CHECKPOINTS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < KEPT_MANIFESTS; k++) {
@@ -130,7 +130,7 @@ static void report_denied(struct coordinator *c, const char *path)
 
 void restore_start(struct coordinator *c)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     const struct zk_port *zk = &c->ports->zk;
     uint64_t *next_op = &c->membership.next_op;
     assert(c->stage == LEADERSHIP_ACTIVE);

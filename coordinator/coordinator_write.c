@@ -112,7 +112,7 @@ static char *add_manifest(struct coordinator *c, struct transaction *t,
         log_error("checkpoint %" PRIu64 ": %s", manifest->id, error.text);
         return NULL;
     }
-    char path[256];
+    char path[ZK_PATH_MAX];
     znode_checkpoint_path(path, c->identity.cluster, manifest->id);
     c->writing.manifest_at = (int32_t)t->count;
     struct zk_write *write = add(c, t, ZK_CREATE, "");
@@ -211,7 +211,7 @@ void write_deletes(struct coordinator *c, const uint64_t *ids, uint32_t count)
  */
 static void count_entries(struct coordinator *c, uint32_t count)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     assert(c->entries_until_trim <= TRIM_EVERY);
     if (c->entries_until_trim > count) {
         c->entries_until_trim -= count;

@@ -119,7 +119,7 @@ static enum checkpoint_event listed(struct checkpoint_client *client,
 uint64_t checkpoint_client_read_manifest(struct checkpoint_client *client, uint64_t checkpoint)
 {
     assert(checkpoint != 0);
-    char path[256];
+    char path[ZK_PATH_MAX];
     znode_checkpoint_path(path, client->membership->identity.cluster, checkpoint);
     uint64_t op = membership_next_op(client->membership);
     client->ports->zk.read(client->ports->zk.ctx, op, path, false);

@@ -18,7 +18,7 @@ const struct manifest *checkpoint_copy_of(const struct checkpoint_client *client
 
 void checkpoint_publish(struct checkpoint_client *client, uint64_t checkpoint)
 {
-    char path[256], *text = NULL;
+    char path[ZK_PATH_MAX], *text = NULL;
     size_t size = 0;
     struct error error;
     const struct manifest *copy = checkpoint_copy_of(client, checkpoint);

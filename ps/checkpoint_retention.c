@@ -60,7 +60,7 @@ static void next(struct checkpoint_client *client);
 
 void checkpoint_retention_proceed(struct checkpoint_client *client)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     client->retention.retry_at_ms = UINT64_MAX;
     switch (client->retention.state) {
     case RETENTION_IDLE: return;

@@ -21,7 +21,7 @@ static void add_tasks(struct observer *observer, enum role role, uint32_t count)
 
 static void start_watches(struct observer *observer, const struct zk_port *zk, uint64_t now_ms)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     assert(observer->cluster[0] != '\0');
     znode_path(path, observer->cluster, "run");
     znode_watch_start(&observer->run_watch, WATCH_DATA, path, zk, &observer->next_op, now_ms);
@@ -180,7 +180,7 @@ static int32_t sequence_of(const char *name)
 
 static void read_next_entry(struct observer *observer, const struct zk_port *zk)
 {
-    char rest[64], path[256];
+    char rest[64], path[ZK_PATH_MAX];
     if (observer->entry_op != 0 || observer->waiting_count == 0) { return; }
     assert(observer->waiting[0] >= 0);
     snprintf(rest, sizeof rest, "history/%s%010d", observer->prefix, observer->waiting[0]);

@@ -169,7 +169,7 @@ static enum tn_status read_cluster(const struct checkpoints_options *given, bool
     struct zk_sync *sync = NULL;
     struct spec spec;
     struct zk_sync_list names = {0};
-    char path[256];
+    char path[ZK_PATH_MAX];
     enum tn_status status = target_find(&given->target, &target, error);
     if (status == TN_OK) { status = target_open(&target, &sync, &spec, NULL, error); }
     if (status != TN_OK) { return status; }

@@ -81,7 +81,7 @@ static enum tn_status read_elections(struct target *target, struct elections *ou
     struct zk_sync *sync = NULL;
     struct spec spec;
     struct zk_sync_list names = {0};
-    char path[256];
+    char path[ZK_PATH_MAX];
     assert(out->count == 0);
     enum tn_status status = target_open(target, &sync, &spec, NULL, error);
     if (status != TN_OK) { return status; }

@@ -12,7 +12,7 @@
 static void read_one(struct spare_hosts *spares, struct zk_sync *sync, const char *cluster,
                      const char *name)
 {
-    char rest[160], path[256];
+    char rest[160], path[ZK_PATH_MAX];
     struct zk_sync_data data;
     assert(spares->count < TASKS_MAX);
     snprintf(rest, sizeof rest, "spares/%.100s", name);
@@ -27,7 +27,7 @@ static void read_one(struct spare_hosts *spares, struct zk_sync *sync, const cha
 enum tn_status spare_hosts_read(struct spare_hosts *spares, struct zk_sync *sync,
                                 const char *cluster, struct error *error)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     struct zk_sync_list found = {0};
     assert(*cluster != '\0');
     spares->count = 0;

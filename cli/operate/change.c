@@ -39,7 +39,7 @@ struct change {
     struct change_request request;
     bool balances;          /* --balance */
     struct balance balance; /* Its result. */
-    char path[256];
+    char path[ZK_PATH_MAX];
     uint64_t timeout_ms;
 };
 

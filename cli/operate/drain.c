@@ -83,7 +83,7 @@ static enum tn_status find_host(struct zk_sync *sync, const char *cluster, const
 static enum tn_status ask_agent(struct zk_sync *sync, const char *cluster, const struct host *host,
                                 uint64_t within_ms, struct error *error)
 {
-    char path[256], text[ZNODE_JSON_MAX];
+    char path[ZK_PATH_MAX], text[ZNODE_JSON_MAX];
     struct request request = {.kind = REQUEST_DRAIN, .wall_ms = clock_wall_ms(), .step = within_ms};
     snprintf(request.by, sizeof request.by, "pid %ld", (long)getpid());
     znode_drain_path(path, cluster, host->address);

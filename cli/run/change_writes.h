@@ -21,7 +21,7 @@ struct change_writes {
     struct zk_write list[CHANGE_WRITES]; /* Point into the rest. */
     struct spec changed; /* The contents of /spec afterwards. `job_json` is owned. */
     char *spec_text;     /* Owned. */
-    char spec_path[256], history_path[256], entry[ZNODE_JSON_MAX];
+    char spec_path[ZK_PATH_MAX], history_path[ZK_PATH_MAX], entry[ZNODE_JSON_MAX];
 };
 
 struct cluster_change {

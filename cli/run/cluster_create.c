@@ -119,7 +119,7 @@ enum tn_status cluster_check_no_nodes(struct zk_sync *sync, const char *cluster,
     static const char *const folders[] = {"members", "election"};
     assert(*cluster != '\0');
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        char path[256];
+        char path[ZK_PATH_MAX];
         struct zk_sync_list found = {0};
         znode_path(path, cluster, folders[i]);
         enum tn_status status = zk_sync_list(sync, path, &found, error);
@@ -191,7 +191,7 @@ char *cluster_spec_of(const struct spec *spec, const struct job *job, struct spe
 static enum tn_status replace_spec(struct zk_sync *sync, const struct job *job, struct spec *spec,
                                    struct error *error)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     struct spec wanted;
     char *text = cluster_spec_of(spec, job, &wanted);
     if (text == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
@@ -235,7 +235,7 @@ static enum tn_status remove_znode(struct zk_sync *sync, const char *path, struc
 static enum tn_status remove_children(struct zk_sync *sync, const char *cluster, const char *name,
                                       struct error *error)
 {
-    char path[256], rest[ZK_PATH_MAX];
+    char path[ZK_PATH_MAX], rest[ZK_PATH_MAX];
     struct zk_sync_list found = {0};
     znode_path(path, cluster, name);
     enum tn_status status = zk_sync_list(sync, path, &found, error);
@@ -252,7 +252,7 @@ static enum tn_status remove_children(struct zk_sync *sync, const char *cluster,
 
 enum tn_status cluster_remove(struct zk_sync *sync, const char *cluster, struct error *error)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     struct zk_sync_list found = {0};
     assert(*cluster != '\0');
     znode_path(path, cluster, "");
@@ -291,7 +291,7 @@ static enum tn_status check_member(struct zk_sync *sync, const char *path, const
 enum tn_status cluster_check_reach(struct zk_sync *sync, const char *cluster, const char *flag,
                                    const char *address, struct error *error)
 {
-    char path[256], rest[ZK_PATH_MAX];
+    char path[ZK_PATH_MAX], rest[ZK_PATH_MAX];
     struct zk_sync_list found = {0};
     assert(*cluster != '\0');
     znode_path(path, cluster, "members");

@@ -83,7 +83,7 @@ enum tn_status live_change_check(const struct local_run *run, const struct chang
 static enum tn_status read_run(struct zk_sync *sync, const char *cluster, struct live_view *view,
                                struct error *error)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     struct zk_sync_data data;
     znode_path(path, cluster, "run");
     enum tn_status status = zk_sync_read(sync, path, &data, error);

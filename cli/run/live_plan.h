@@ -31,7 +31,7 @@ enum live_verdict {
 struct live_writes {
     struct zk_write list[LIVE_WRITES]; /* Point into the rest. */
     struct change_writes changes;
-    char path[256], text[ZNODE_JSON_MAX];
+    char path[ZK_PATH_MAX], text[ZNODE_JSON_MAX];
 };
 
 /* Whether a run of `job`, with `now` as /run, may be changed as requested. TN_EINVAL: never;

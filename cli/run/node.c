@@ -269,7 +269,7 @@ static enum tn_status check_spec(struct node_setup *setup, const struct spec *sp
  * tasks. */
 static bool may_be_declared(struct node_setup *setup, struct zk_sync *sync)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     struct zk_sync_list found = {0};
     znode_path(path, setup->job.name, "election");
     if (zk_sync_list(sync, path, &found, NULL) != TN_OK) { return false; }

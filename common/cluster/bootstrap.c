@@ -98,7 +98,7 @@ enum tn_status bootstrap_read_spec(struct zk_sync *sync, const char *cluster, st
                                    struct error *error)
 {
     assert(sync != NULL && out != NULL);
-    char path[256];
+    char path[ZK_PATH_MAX];
     struct zk_sync_data data;
     znode_path(path, cluster, "spec");
     enum tn_status status = zk_sync_read(sync, path, &data, error);
@@ -211,7 +211,7 @@ enum tn_status bootstrap_reform(struct zk_sync *sync, const char *cluster,
 {
     assert(sync != NULL);
     assert(count <= REFORM_WRITES_MAX);
-    char path[256], text[ZNODE_JSON_MAX];
+    char path[ZK_PATH_MAX], text[ZNODE_JSON_MAX];
     struct zk_sync_data data;
     struct run run;
     znode_path(path, cluster, "run");

@@ -11,7 +11,7 @@
 enum { BOOTSTRAP_ZNODES_MAX = 16, REFORM_WRITES_MAX = 4 };
 
 struct bootstrap_znode {
-    char path[256];
+    char path[ZK_PATH_MAX];
     const char *data; /* NULL: empty. */
     size_t size;
 };

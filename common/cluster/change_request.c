@@ -80,7 +80,7 @@ const char *change_setting(const struct change_request *request,
     return setting;
 }
 
-void change_request_path(char path[static 256], const char *cluster)
+void change_request_path(char path[static ZK_PATH_MAX], const char *cluster)
 {
     znode_path(path, cluster, "change");
 }

@@ -70,7 +70,7 @@ const char *change_setting(const struct change_request *request,
                            char setting[static CHANGE_SETTING_MAX]);
 
 /* The znode: at most one change is made at a time. */
-void change_request_path(char path[static 256], const char *cluster);
+void change_request_path(char path[static ZK_PATH_MAX], const char *cluster);
 
 /* As the codecs of common/cluster/znodes.h. */
 size_t change_request_encode(const struct change_request *request,

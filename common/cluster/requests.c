@@ -24,7 +24,7 @@ enum tn_status request_send(struct zk_sync *sync, const char *cluster, const str
                             struct sent_request *sent, struct error *error)
 {
     assert(wanted->kind < REQUEST_KINDS);
-    char path[256], rest[64], text[ZNODE_JSON_MAX];
+    char path[ZK_PATH_MAX], rest[64], text[ZNODE_JSON_MAX];
     struct request request = *wanted;
     request.wall_ms = clock_wall_ms();
     describe_sender(request.by);
@@ -87,7 +87,7 @@ enum tn_status request_withdraw(struct zk_sync *sync, const char *cluster,
 static enum tn_status read_chief(struct zk_sync *sync, const char *cluster,
                                  struct chief_record *out, struct error *error)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     struct zk_sync_data data;
     znode_path(path, cluster, "chief");
     enum tn_status status = zk_sync_read(sync, path, &data, error);
@@ -105,7 +105,7 @@ enum tn_status request_find_member(struct zk_sync *sync, const char *cluster, co
                                    struct member *out, struct error *error)
 {
     assert(task != NULL && out != NULL);
-    char path[256];
+    char path[ZK_PATH_MAX];
     struct zk_sync_data data;
     struct chief_record record = {0};
     const bool chief = strcmp(task, "chief") == 0;
@@ -170,7 +170,7 @@ enum tn_status request_kill(struct zk_sync *sync, const char *cluster, const str
                             enum kill_signal signal, uint32_t wait_ms, struct error *error)
 {
     assert(signal < KILL_SIGNALS);
-    char path[256], task[TASK_NAME_MAX];
+    char path[ZK_PATH_MAX], task[TASK_NAME_MAX];
     struct kill_request request = {
         .incarnation = member->incarnation, .signal = signal, .wall_ms = clock_wall_ms()};
     const uint64_t until_ms = clock_monotonic_ms() + wait_ms;

@@ -23,7 +23,7 @@ void roster_start(struct roster *roster, const char *cluster, const struct task_
         add_entries(roster, (enum role)role, tasks->of[role]);
     }
     for (uint32_t i = 0; i < roster->count; i++) {
-        char path[256];
+        char path[ZK_PATH_MAX];
         znode_member_path(path, cluster, roster->entries[i].task);
         znode_watch_start(&roster->entries[i].watch, WATCH_DATA, path, zk, next_op, now_ms);
     }

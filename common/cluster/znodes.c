@@ -34,14 +34,15 @@ enum tn_status cluster_name_check(const char *name, struct error *error)
     return TN_OK;
 }
 
-void znode_path(char path[static 256], const char *cluster, const char *rest)
+void znode_path(char path[static ZK_PATH_MAX], const char *cluster, const char *rest)
 {
     assert(cluster[0] != '\0');
-    int length = snprintf(path, 256, "/tanist/%s%s%s", cluster, rest[0] != '\0' ? "/" : "", rest);
-    assert(length > 0 && length < 256);
+    int length =
+        snprintf(path, ZK_PATH_MAX, "/tanist/%s%s%s", cluster, rest[0] != '\0' ? "/" : "", rest);
+    assert(length > 0 && length < ZK_PATH_MAX);
 }
 
-static void task_path(char path[static 256], const char *cluster, const char *folder,
+static void task_path(char path[static ZK_PATH_MAX], const char *cluster, const char *folder,
                       struct task task)
 {
     assert(task.role < ROLE_COUNT);
@@ -51,30 +52,30 @@ static void task_path(char path[static 256], const char *cluster, const char *fo
     znode_path(path, cluster, rest);
 }
 
-void znode_member_path(char path[static 256], const char *cluster, struct task task)
+void znode_member_path(char path[static ZK_PATH_MAX], const char *cluster, struct task task)
 {
     task_path(path, cluster, "members", task);
 }
 
-void znode_exit_path(char path[static 256], const char *cluster, struct task task)
+void znode_exit_path(char path[static ZK_PATH_MAX], const char *cluster, struct task task)
 {
     task_path(path, cluster, "exits", task);
 }
 
-void znode_kill_path(char path[static 256], const char *cluster, struct task task)
+void znode_kill_path(char path[static ZK_PATH_MAX], const char *cluster, struct task task)
 {
     task_path(path, cluster, "kills", task);
 }
 
-/* Zero-padded, so that a listing sorts by age. */
-void znode_drain_path(char path[static 256], const char *cluster, const char *host)
+void znode_drain_path(char path[static ZK_PATH_MAX], const char *cluster, const char *host)
 {
     char rest[128];
     snprintf(rest, sizeof rest, "drains/%.100s", host);
     znode_path(path, cluster, rest);
 }
 
-void znode_checkpoint_path(char path[static 256], const char *cluster, uint64_t id)
+/* Zero-padded, so that a listing sorts by age. */
+void znode_checkpoint_path(char path[static ZK_PATH_MAX], const char *cluster, uint64_t id)
 {
     char rest[64];
     snprintf(rest, sizeof rest, "checkpoints/%010" PRIu64, id);

@@ -35,6 +35,7 @@
 #include "common/cluster/slices.h"
 #include "common/cluster/task.h"
 #include "common/net/transport.h"
+#include "common/zk/zk.h"
 
 enum {
     CLUSTER_NAME_MAX = 64,
@@ -51,12 +52,12 @@ enum { SEQUENCE_DIGITS = 10 };
 MUST_CHECK enum tn_status cluster_name_check(const char *name, struct error *error);
 
 /* "/tanist/NAME/REST"; REST "" is the root itself. The result must fit. */
-void znode_path(char path[static 256], const char *cluster, const char *rest);
-void znode_member_path(char path[static 256], const char *cluster, struct task task);
-void znode_exit_path(char path[static 256], const char *cluster, struct task task);
-void znode_kill_path(char path[static 256], const char *cluster, struct task task);
-void znode_drain_path(char path[static 256], const char *cluster, const char *host);
-void znode_checkpoint_path(char path[static 256], const char *cluster, uint64_t id);
+void znode_path(char path[static ZK_PATH_MAX], const char *cluster, const char *rest);
+void znode_member_path(char path[static ZK_PATH_MAX], const char *cluster, struct task task);
+void znode_exit_path(char path[static ZK_PATH_MAX], const char *cluster, struct task task);
+void znode_kill_path(char path[static ZK_PATH_MAX], const char *cluster, struct task task);
+void znode_drain_path(char path[static ZK_PATH_MAX], const char *cluster, const char *host);
+void znode_checkpoint_path(char path[static ZK_PATH_MAX], const char *cluster, uint64_t id);
 
 struct spec {
     uint64_t key;      /* Random, created with the cluster; on every frame. */

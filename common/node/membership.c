@@ -50,7 +50,7 @@ unsigned membership_end(struct membership *m, int exit_code)
  * returns nothing older than that. */
 void membership_follow_run(struct membership *m)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     znode_path(path, m->identity.cluster, "run");
     znode_watch_start(&m->run_watch, WATCH_DATA, path, &m->ports->zk, &m->next_op, m->now_ms);
 }
@@ -148,7 +148,7 @@ static void watches_start(struct membership *m)
 {
     assert(m->session != 0);
     const struct zk_port *zk = &m->ports->zk;
-    char path[256];
+    char path[ZK_PATH_MAX];
     znode_member_path(path, m->identity.cluster, m->identity.task);
     znode_watch_start(&m->self_watch, WATCH_DATA, path, zk, &m->next_op, m->now_ms);
     znode_path(path, m->identity.cluster, "chief");

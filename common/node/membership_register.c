@@ -93,7 +93,7 @@ static void rewrite_answered(struct membership *m, const struct zk_event *event)
  * the cluster does not exist. */
 static void restore_folder(struct membership *m)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     znode_path(path, m->identity.cluster, "members");
     const struct zk_write create = {.kind = ZK_CREATE, .path = path};
     m->ports->zk.write(m->ports->zk.ctx, membership_next_op(m), &create, 1);

@@ -36,7 +36,7 @@ static void start(struct worker_watch *watch, uint64_t now_ms)
     const struct zk_port *zk = &membership->ports->zk;
     const char *cluster = membership->identity.cluster;
     const uint32_t count = watch->links->count;
-    char path[256];
+    char path[ZK_PATH_MAX];
     watch->is_following = true;
     struct task_counts tasks = {.of = {[ROLE_WORKER] = watch->workers}};
     tasks.of[watch->role] = count;

@@ -211,7 +211,7 @@ static uint32_t count_history(enum history_kind kind)
     uint32_t count = 0;
     assert_int_equal(zk_sync_list(sync_client, "/tanist/c/history", &list, NULL), TN_OK);
     for (size_t i = 0; i < list.count; i++) {
-        char path[256];
+        char path[ZK_PATH_MAX];
         struct zk_sync_data data;
         struct history_entry entry;
         snprintf(path, sizeof path, "/tanist/c/history/%s", list.names[i]);

@@ -38,7 +38,7 @@ struct sim_author {
     struct sim_cluster *cluster;
     struct zk_client *zk;
     struct zk_port port;
-    char path[256];
+    char path[ZK_PATH_MAX];
     struct change_request request;
     bool killed;
     uint64_t asked_ms, op;

@@ -178,7 +178,7 @@ void scenario_commands(struct sim_setup *setup, struct random *random)
 bool any_request_waits(const struct sim_cluster *cluster)
 {
     const struct zk_tree *tree = zk_model_tree(cluster->zk);
-    char path[256];
+    char path[ZK_PATH_MAX];
     znode_path(path, cluster->setup.job.name, "requests/");
     for (size_t i = 0; i < tree->count; i++) {
         const struct zk_node *node = &tree->nodes[i];

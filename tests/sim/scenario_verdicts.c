@@ -4,7 +4,7 @@ enum { EVALUATED_MIN = 3 /* A run has at least 31 checkpoints. */ };
 
 const char *spec_exists(const struct sim_cluster *cluster)
 {
-    char path[256];
+    char path[ZK_PATH_MAX];
     znode_path(path, cluster->setup.job.name, "spec");
     const struct zk_node *znode = zk_tree_find(zk_model_tree(cluster->zk), path);
     return znode == NULL ? "/spec was not restored" : NULL;
@@ -124,7 +124,7 @@ const char *checkpoints_are_evaluated(const struct sim_cluster *cluster)
 const char *slow_worker_owns_few(const struct sim_cluster *cluster)
 {
     enum { MOVES_MAX = 8 };
-    char path[256];
+    char path[ZK_PATH_MAX];
     struct assignment assignment;
     uint32_t slow = 0;
     znode_path(path, cluster->setup.job.name, "assignment");

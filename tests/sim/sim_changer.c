@@ -175,7 +175,7 @@ static void ask(struct sim_cluster *cluster, int stage)
                                         [APPLY_MEMBERS] = "members",
                                         [APPLY_ELECTION] = "election"};
     struct sim_changer *changer = &cluster->live.changer;
-    char path[256];
+    char path[ZK_PATH_MAX];
     changer->apply = stage;
     znode_path(path, cluster->setup.job.name, names[stage]);
     changer->op++;

@@ -78,7 +78,7 @@ static void request_with(struct sim_cluster *cluster, enum request_kind kind, ui
                          const char *folder)
 {
     if (!zk_model_serves(cluster->zk)) { return; }
-    char path[256], text[ZNODE_JSON_MAX];
+    char path[ZK_PATH_MAX], text[ZNODE_JSON_MAX];
     cluster->live.resumes += kind == REQUEST_RESUME;
     znode_path(path, cluster->setup.job.name, "requests");
     if (zk_tree_find(zk_model_tree(cluster->zk), path) == NULL) { return; }

@@ -146,7 +146,7 @@ static inline void commit(uint64_t id, uint64_t step)
     }
     char *text;
     size_t size;
-    char path[256];
+    char path[ZK_PATH_MAX];
     assert_int_equal(manifest_encode(&manifest, &text, &size, NULL), TN_OK);
     znode_checkpoint_path(path, "test", id);
     world_set(&w, path, text, size, 0);

@@ -256,7 +256,7 @@ static void spec_errors_are_plain(void **state)
 static void paths_are_formatted(void **state)
 {
     (void)state;
-    char path[256];
+    char path[ZK_PATH_MAX];
     znode_path(path, "c", "");
     assert_string_equal(path, "/tanist/c");
     znode_member_path(path, "c", (struct task){ROLE_PS, 1});
