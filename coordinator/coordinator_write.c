@@ -92,7 +92,7 @@ static void add_history(struct coordinator *c, struct transaction *t,
     assert(write->history_count <= CHIEF_HISTORY_MAX);
     c->writing.history_at = (int32_t)t->count;
     for (uint32_t i = 0; i < write->history_count; i++) {
-        struct zk_write *entry = add(c, t, ZK_CREATE, "history/n-");
+        struct zk_write *entry = add(c, t, ZK_CREATE, "history/" HISTORY_PREFIX);
         entry->flags = ZK_SEQUENTIAL;
         entry->data = c->history_text[i];
         entry->size = history_encode(&write->history[i], c->history_text[i]);
@@ -228,6 +228,31 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Whether the chief created the entry. Any client can create a child of any name. */
+static bool is_entry(const char *name)
+{
+    const size_t prefix = strlen(HISTORY_PREFIX);
+    assert(name != NULL);
+    return strncmp(name, HISTORY_PREFIX, prefix) == 0 &&
+           strspn(name + prefix, "0123456789") == SEQUENCE_DIGITS &&
+           name[prefix + SEQUENCE_DIGITS] == '\0';
+}
+
+static void delete_entries(struct coordinator *c, const char *const *names, size_t count)
+{
+    struct transaction t;
+    begin(c, &t);
+    for (size_t i = 0; i < count; i++) {
+        char rest[64];
+        snprintf(rest, sizeof rest, "history/%s", names[i]);
+        add(c, &t, ZK_DELETE, rest);
+        if (t.count < ZK_WRITES_MAX) { continue; }
+        (void)send(c, &t);
+        begin(c, &t);
+    }
+    if (t.count > 2) { (void)send(c, &t); }
+}
+
 static void trim_history(struct coordinator *c, const struct zk_event *list)
 {
     assert(c->trim_op == list->op);
@@ -235,19 +260,12 @@ static void trim_history(struct coordinator *c, const struct zk_event *list)
     if (list->outcome != ZK_OK || list->child_count <= HISTORY_MAX) { return; }
     const char **names = malloc(list->child_count * sizeof *names);
     if (names == NULL) { return; }
-    memcpy(names, list->children, list->child_count * sizeof *names);
-    qsort(names, list->child_count, sizeof *names, by_name);
-    struct transaction t;
-    begin(c, &t);
-    for (size_t i = 0; i < list->child_count - HISTORY_MAX; i++) {
-        char rest[ZK_PATH_MAX / 2];
-        snprintf(rest, sizeof rest, "history/%.100s", names[i]);
-        add(c, &t, ZK_DELETE, rest);
-        if (t.count < ZK_WRITES_MAX) { continue; }
-        (void)send(c, &t);
-        begin(c, &t);
+    size_t count = 0;
+    for (size_t i = 0; i < list->child_count; i++) {
+        if (is_entry(list->children[i])) { names[count++] = list->children[i]; }
     }
-    if (t.count > 1) { (void)send(c, &t); }
+    qsort(names, count, sizeof *names, by_name);
+    if (count > HISTORY_MAX) { delete_entries(c, names, count - HISTORY_MAX); }
     free(names);
 }
 

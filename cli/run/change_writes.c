@@ -31,7 +31,7 @@ enum tn_status change_writes_init(struct change_writes *writes, const struct spe
     writes->spec_text = cluster_spec_of(&base, change->after, &writes->changed);
     if (writes->spec_text == NULL) { return error_set(error, TN_ENOMEM, "out of memory"); }
     znode_path(writes->spec_path, name, "spec");
-    znode_path(writes->history_path, name, "history/n-");
+    znode_path(writes->history_path, name, "history/" HISTORY_PREFIX);
     writes->list[0] = (struct zk_write){.kind = ZK_SET,
                                         .path = writes->spec_path,
                                         .data = writes->spec_text,

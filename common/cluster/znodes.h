@@ -47,6 +47,8 @@ enum { DRAIN_MOST_MS = 55000 }; /* Less than NODE_DRAIN_MS. */
 enum { HISTORY_MAX = 1000 };    /* The chief deletes older entries. */
 /* ZooKeeper ends the names of sequential znodes with this many digits. */
 enum { SEQUENCE_DIGITS = 10 };
+/* The names of entries in /history: this prefix and SEQUENCE_DIGITS digits. */
+#define HISTORY_PREFIX "n-"
 
 /* Letters, digits, '-', '_' and '.', at most CLUSTER_NAME_MAX - 1, not starting with '.'. */
 MUST_CHECK enum tn_status cluster_name_check(const char *name, struct error *error);

@@ -80,6 +80,51 @@ static void new_chief_replaces_a_run_that_it_may_not_read(void **state)
     assert_int_equal(write->writes[RUN_PART].version, ZK_ANY_VERSION);
 }
 
+/* The chief has written enough entries, and these are the children of /history. */
+static void list_history(const char *const *names, size_t count)
+{
+    elect();
+    scene_answer("");
+    scene_list("/history", names, count);
+}
+
+/* The oldest entries of /history beyond HISTORY_MAX are deleted. Children that
+ * the chief did not create are left alone: a name of any length blocks no deletion. */
+static void only_entries_of_the_history_are_trimmed(void **state)
+{
+    (void)state;
+    enum { ENTRIES = HISTORY_MAX + 2, OTHERS = 5 };
+    static char entries[ENTRIES][16], longest[201];
+    const char *names[ENTRIES + OTHERS] = {longest, "n-1", "n-00000000011", "n-00000000x1",
+                                           "a-0000000000"};
+    memset(longest, 'a', sizeof longest - 1);
+    for (size_t i = 0; i < ENTRIES; i++) {
+        snprintf(entries[i], sizeof entries[i], "n-%010zu", ENTRIES - i);
+        names[OTHERS + i] = entries[i];
+    }
+    list_history(names, ENTRIES + OTHERS);
+    const struct fake_request *trim = scene_newest();
+    assert_int_equal(trim->verb, 'w');
+    assert_int_equal(trim->count, RUN_PART + 2);
+    assert_string_equal(trim->writes[RUN_PART].path, "/tanist/test/history/n-0000000001");
+    assert_string_equal(trim->writes[RUN_PART + 1].path, "/tanist/test/history/n-0000000002");
+}
+
+/* Children of others do not count as entries. */
+static void few_entries_are_not_trimmed(void **state)
+{
+    (void)state;
+    enum { OTHERS = HISTORY_MAX + 1 };
+    static char others[OTHERS][16];
+    const char *names[OTHERS];
+    for (size_t i = 0; i < OTHERS; i++) {
+        snprintf(others[i], sizeof others[i], "a-%010zu", i);
+        names[i] = others[i];
+    }
+    list_history(names, OTHERS);
+    assert_int_equal(scene_newest()->verb, 'l');
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -87,6 +132,8 @@ int main(void)
         cmocka_unit_test_setup(denied_replacement_is_reported, setup),
         cmocka_unit_test_setup(failed_read_of_run_is_repeated, setup),
         cmocka_unit_test_setup(new_chief_replaces_a_run_that_it_may_not_read, setup),
+        cmocka_unit_test_setup(only_entries_of_the_history_are_trimmed, setup),
+        cmocka_unit_test_setup(few_entries_are_not_trimmed, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
