@@ -323,8 +323,7 @@ static void tick(struct agent *agent)
         observer_tick(agent->observer, &agent->port, agent->now_ms);
         candidates_tick(&agent->candidates, &agent->port, agent->now_ms);
         kill_requests_tick(&agent->kill_requests, &agent->port, agent->now_ms);
-        znode_watch_tick(&agent->drain_request.watch, &agent->port, &agent->drain_request.next_op,
-                         agent->now_ms);
+        drain_request_tick(&agent->drain_request, &agent->port, agent->now_ms);
         verifiers_tick(&agent->verifiers, &agent->port, agent->now_ms);
         spares_drive(&agent->spares, &agent->port, agent->now_ms);
     }
@@ -356,7 +355,7 @@ static int poll_timeout(const struct agent *agent)
         others[2] = candidates_deadline_ms(&agent->candidates);
         others[3] = kill_requests_deadline_ms(&agent->kill_requests);
         others[4] = verifiers_deadline_ms(&agent->verifiers);
-        others[5] = znode_watch_deadline_ms(&agent->drain_request.watch);
+        others[5] = drain_request_deadline_ms(&agent->drain_request);
         others[6] = agent_change_deadline_ms(agent);
     }
     for (int i = 0; i < 7; i++) { until_ms = u64_min(until_ms, others[i]); }

@@ -2,24 +2,20 @@
  * agent/kill_requests.h: requests to signal a node, which other programs write into /kills. Used by
  * an agent that was started with --allow-chaos. Each request is reported once and then deleted. The
  * znodes are re-read after every loss of connection, so no request is missed. Pure but for the
- * port.
+ * port and the log.
  *
  * Threads: the owner's.
  */
 #ifndef AGENT_KILL_REQUESTS_H
 #define AGENT_KILL_REQUESTS_H
 
+#include "agent/request_watch.h"
 #include "common/cluster/znodes.h"
-#include "common/zk/znode_watch.h"
 
 /* One task's znode in /kills. */
 struct kill_entry {
     struct task task;
-    struct znode_watch watch;
-    uint64_t handled_zxid; /* The transaction that created `handled`. */
-    /* The last request that was reported. After a wipe the numbers begin again. */
-    struct kill_request handled;
-    uint64_t delete_op; /* In flight; 0: none. */
+    struct request_watch watch;
 };
 
 struct kill_requests {

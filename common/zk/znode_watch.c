@@ -3,7 +3,8 @@
  *
  *   STOPPED                      znode_watch_start -> READING
  *   READING   an op in flight    answered -> SET; no answer or no watch -> RETRYING
- *   SET       ZooKeeper watches  it fires, or a new connection -> READING
+ *   SET       ZooKeeper watches  it fires, or a new connection -> READING;
+ *                                znode_watch_retry -> RETRYING
  *   RETRYING  until retry_at_ms  znode_watch_tick, or a new connection -> READING
  */
 #include "common/zk/znode_watch.h"
@@ -43,6 +44,12 @@ void znode_watch_start(struct znode_watch *watch, enum znode_watch_kind kind, co
 void znode_watch_refresh(struct znode_watch *watch, const struct zk_port *zk, uint64_t *next_op)
 {
     if (watch->state != WATCH_NOT_STARTED) { read_now(watch, zk, next_op); }
+}
+
+void znode_watch_retry(struct znode_watch *watch, uint64_t now_ms)
+{
+    assert(watch != NULL);
+    if (watch->state == WATCH_SET) { retry_later(watch, now_ms); }
 }
 
 static enum znode_watch_update answered(struct znode_watch *watch, const struct zk_event *event,

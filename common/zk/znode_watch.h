@@ -36,6 +36,9 @@ void znode_watch_start(struct znode_watch *watch, enum znode_watch_kind kind, co
                        const struct zk_port *zk, uint64_t *next_op, uint64_t now_ms);
 /* Read now, whatever the state; does nothing before the start. */
 void znode_watch_refresh(struct znode_watch *watch, const struct zk_port *zk, uint64_t *next_op);
+/* Read again after WATCH_RETRY_MS, unless the znode is being read now; does nothing before the
+ * start. */
+void znode_watch_retry(struct znode_watch *watch, uint64_t now_ms);
 
 /* Call it with every ZooKeeper event. ZK_CONNECTED makes the watch read again. */
 enum znode_watch_update znode_watch_handle(struct znode_watch *watch, const struct zk_event *event,

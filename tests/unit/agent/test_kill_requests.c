@@ -77,6 +77,7 @@ static void unconfirmed_deletion_is_repeated(void **state)
     struct zk_event lost = answer(DELETE, NULL);
     lost.outcome = ZK_UNKNOWN;
     assert_false(feed(lost));
+    kill_requests_tick(&requests, &port, kill_requests_deadline_ms(&requests));
     assert_false(feed(request_created(5)));
     assert_true(op_of(DELETE) > first);
 }
