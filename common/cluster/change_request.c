@@ -1,15 +1,12 @@
 #include "common/cluster/change_request.h"
 
 #include <assert.h>
-#include <jansson.h>
 #include <stddef.h>
 
 #include "common/base/json_codec.h"
 #include "common/base/text.h"
-#include "common/base/utf8.h"
 #include "common/cluster/row_borders.h"
-
-enum { VERSION = 1 };
+#include "common/cluster/znode_codec.h"
 
 static const char *const state_names[CHANGE_STATES + 1] = {
     [CHANGE_WANTED] = "wanted", [CHANGE_ACCEPTED] = "accepted", [CHANGE_APPLIED] = "applied",
@@ -85,37 +82,14 @@ void change_request_path(char path[static ZK_PATH_MAX], const char *cluster)
     znode_path(path, cluster, "change");
 }
 
-/* The table bounds the text, so that the only failure is to run out of memory, after which the
- * process cannot go on. */
 size_t change_request_encode(const struct change_request *request, char text[static ZNODE_JSON_MAX])
 {
-    json_t *object = json_pack("{s:i}", "version", VERSION);
-    const bool built = object != NULL && json_codec_build(&table, request, 0, object);
-    assert(built);
-    const size_t length = json_dumpb(object, text, ZNODE_JSON_MAX - 1, JSON_COMPACT);
-    assert(length > 0 && length < ZNODE_JSON_MAX);
-    text[length] = '\0';
-    json_decref(object);
-    return length;
+    return znode_encode(&table, request, text);
 }
 
 enum tn_status change_request_decode(const void *data, size_t size, struct change_request *out,
                                      struct error *error)
 {
-    json_error_t where;
-    assert(data != NULL || size == 0);
     *out = (struct change_request){0};
-    json_t *object = size > 0 ? json_loadb(data, size, JSON_REJECT_DUPLICATES, &where) : NULL;
-    if (object == NULL) { return error_set(error, TN_ECORRUPT, "/change is not JSON"); }
-    const json_t *version = json_object_get(object, "version");
-    enum tn_status status = TN_ECORRUPT;
-    if (!json_is_integer(version) || json_integer_value(version) != VERSION) {
-        (void)error_set(error, TN_ECORRUPT, "version is not %d", VERSION);
-    } else {
-        status = json_codec_read(&table, object, "", out, error);
-    }
-    json_decref(object);
-    if (status == TN_OK) { return TN_OK; }
-    if (error != NULL) { utf8_plain(error->text); /* It may quote the znode. */ }
-    return error_context(error, "/change");
+    return znode_decode(&table, "/change", data, size, out, error);
 }

@@ -2,17 +2,16 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/json_codec.h"
-#include "common/base/utf8.h"
+#include "common/cluster/znode_codec.h"
 
 #define REQUEST "request-"
 
 /* A report has 64 bytes for a place; a character may be cut at the end. */
-enum { PLACE_COMPARED = 60, ID_DIGITS = 16, VERSION = 1 };
+enum { PLACE_COMPARED = 60, ID_DIGITS = 16 };
 
 /* ------------------------------------------------------------------- names */
 
@@ -95,9 +94,8 @@ static const struct json_table table = {
 char *verification_encode(const struct verification *verification)
 {
     assert(verification->count <= MANIFEST_SHARDS_MAX);
-    json_t *object = json_pack("{s:i}", "version", VERSION);
-    const bool built = object != NULL && json_codec_build(&table, verification, 0, object);
-    char *text = built ? json_dumps(object, JSON_COMPACT) : NULL;
+    json_t *object = znode_build(&table, verification);
+    char *text = object != NULL ? json_dumps(object, JSON_COMPACT) : NULL;
     json_decref(object);
     return text;
 }
@@ -105,22 +103,8 @@ char *verification_encode(const struct verification *verification)
 enum tn_status verification_decode(const void *data, size_t size, struct verification *out,
                                    struct error *error)
 {
-    json_error_t where;
-    assert(data != NULL || size == 0);
     *out = (struct verification){0};
-    json_t *object = size > 0 ? json_loadb(data, size, JSON_REJECT_DUPLICATES, &where) : NULL;
-    if (object == NULL) { return error_set(error, TN_ECORRUPT, "a verification is not JSON"); }
-    const json_t *version = json_object_get(object, "version");
-    enum tn_status status = TN_ECORRUPT;
-    if (!json_is_integer(version) || json_integer_value(version) != VERSION) {
-        error_set(error, TN_ECORRUPT, "version is not %d", VERSION);
-    } else {
-        status = json_codec_read(&table, object, "", out, error);
-    }
-    json_decref(object);
-    if (status == TN_OK) { return TN_OK; }
-    if (error != NULL) { utf8_plain(error->text); /* It may quote the znode. */ }
-    return error_context(error, "a verification");
+    return znode_decode(&table, "a verification", data, size, out, error);
 }
 
 /* -------------------------------------------------------------- conclusion */

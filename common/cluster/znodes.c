@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/base/json_codec.h"
-#include "common/base/utf8.h"
 #include "common/cluster/row_borders.h"
+#include "common/cluster/znode_codec.h"
 
 /* ------------------------------------------------------------------- paths */
 
@@ -343,79 +343,16 @@ TABLE(assignment);
 
 /* ------------------------------------------------------ encode and decode */
 
-enum { TREE_VERSION = 1 };
-
-static bool put_version(json_t *object)
-{
-    return json_object_set_new(object, "version", json_integer(TREE_VERSION)) == 0;
-}
-
-/* The tables bound the text, so that the only failure is to run out of memory, after which the
- * process cannot go on. */
-static size_t encode(const struct json_table *table, const void *record,
-                     char text[static ZNODE_JSON_MAX])
-{
-    json_t *object = json_object();
-    bool built =
-        object != NULL && json_codec_build(table, record, 0, object) && put_version(object);
-    assert(built);
-    size_t length = json_dumpb(object, text, ZNODE_JSON_MAX - 1, JSON_COMPACT);
-    assert(length > 0 && length < ZNODE_JSON_MAX);
-    text[length] = '\0';
-    json_decref(object);
-    return length;
-}
-
-/* A JSON object of our version; NULL: see `error`. */
-static json_t *open_object(const void *data, size_t size, struct error *error)
-{
-    json_error_t where;
-    json_t *object = size > 0 ? json_loadb(data, size, JSON_REJECT_DUPLICATES, &where) : NULL;
-    if (object == NULL) {
-        error_set(error, TN_ECORRUPT, "not JSON: %s", size > 0 ? where.text : "empty");
-        return NULL;
-    }
-    const json_t *version = json_object_get(object, "version");
-    if (json_is_integer(version) && json_integer_value(version) == TREE_VERSION) { return object; }
-    error_set(error, TN_ECORRUPT, "version is %" JSON_INTEGER_FORMAT ", this program reads %d",
-              json_integer_value(version), TREE_VERSION);
-    json_decref(object);
-    return NULL;
-}
-
-/* `*object` is the JSON, also after an error, and belongs to the caller; NULL: it is not JSON. */
-static enum tn_status read_object(const struct json_table *table, const char *what,
-                                  const void *data, size_t size, void *out, json_t **object,
-                                  struct error *error)
-{
-    assert(data != NULL || size == 0);
-    *object = open_object(data, size, error);
-    enum tn_status status =
-        *object != NULL ? json_codec_read(table, *object, "", out, error) : TN_ECORRUPT;
-    if (status != TN_OK) { error_context(error, "%s", what); }
-    if (status != TN_OK && error != NULL) { utf8_plain(error->text); /* It may quote the znode. */ }
-    return status;
-}
-
-static enum tn_status decode(const struct json_table *table, const char *what, const void *data,
-                             size_t size, void *out, struct error *error)
-{
-    json_t *object;
-    const enum tn_status status = read_object(table, what, data, size, out, &object, error);
-    json_decref(object);
-    return status;
-}
-
 #define CODEC(function, record, what)                                                              \
     size_t function##_encode(const struct record *from, char text[static ZNODE_JSON_MAX])          \
     {                                                                                              \
-        return encode(&record##_table, from, text);                                                \
+        return znode_encode(&record##_table, from, text);                                          \
     }                                                                                              \
     enum tn_status function##_decode(const void *data, size_t size, struct record *out,            \
                                      struct error *error)                                          \
     {                                                                                              \
         *out = (struct record){0};                                                                 \
-        return decode(&record##_table, what, data, size, out, error);                              \
+        return znode_decode(&record##_table, what, data, size, out, error);                        \
     }
 
 CODEC(chief_record, chief_record, "/chief")
@@ -430,9 +367,8 @@ CODEC(assignment, assignment, "/assignment")
 char *spec_encode(const struct spec *spec)
 {
     assert(spec != NULL);
-    json_t *object = json_object();
-    bool whole =
-        object != NULL && json_codec_build(&spec_table, spec, 0, object) && put_version(object);
+    json_t *object = znode_build(&spec_table, spec);
+    bool whole = object != NULL;
     row_borders_leave_out(&spec->rows, object, "buckets");
     /* The job is JSON itself: stored as an object if possible, which is easier to read. */
     if (whole && spec->job_json != NULL) {
@@ -450,7 +386,7 @@ enum tn_status spec_decode(const void *data, size_t size, struct spec *out, stru
     json_t *object;
     *out = (struct spec){0};
     const enum tn_status status =
-        read_object(&spec_table, "/spec", data, size, out, &object, error);
+        znode_decode_object(&spec_table, "/spec", data, size, out, &object, error);
     const json_t *job = json_object_get(object, "job");
     if (status == TN_OK && job != NULL) {
         out->job_json = json_dumps(job, JSON_COMPACT | JSON_ENCODE_ANY);

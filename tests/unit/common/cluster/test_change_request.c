@@ -60,6 +60,7 @@ static void check_damaged(const char *text)
     struct error error = {0};
     assert_int_equal(change_request_decode(text, strlen(text), &out, &error), TN_ECORRUPT);
     assert_non_null(strstr(error.text, "/change"));
+    assert_int_equal(change_request_decode(text, strlen(text), &out, NULL), TN_ECORRUPT);
 }
 
 /* Another version, an unknown state, too many ps and missing fields are refused. */
