@@ -33,7 +33,7 @@ static int print_json(const struct elections *elections)
                             "task", task, "pid", (json_int_t)entry->pid, "cause", entry->cause,
                             "elected_at", time, "took_ms", (json_int_t)entry->took_ms));
     }
-    return output_json(list, JSON_INDENT(2));
+    return output_json(json_pack("{s:i, s:o}", "version", 1, "elections", list), JSON_INDENT(2));
 }
 
 static int print_table(const struct elections *elections)

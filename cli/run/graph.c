@@ -156,16 +156,17 @@ static int print_json(const struct view *view)
         json_array_append_new(nodes, node_json(view, t));
     }
     return output_json(
-        json_pack("{s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
-                  "job", view->job.name, "hash", hash, "parameters",
-                  (json_int_t)tn_program_parameters(view->program), "examples",
-                  (json_int_t)view->program->options.examples, "flops", facts->flops, "arena_bytes",
-                  (json_int_t)facts->arena_bytes, "lower_bound_bytes",
-                  (json_int_t)facts->lower_bound_bytes, "without_reuse_bytes",
-                  (json_int_t)facts->without_reuse_bytes, "instructions",
-                  (json_int_t)facts->instructions, "folded", (json_int_t)facts->folded, "shared",
-                  (json_int_t)facts->shared, "fused", (json_int_t)facts->fused, "pruned",
-                  (json_int_t)facts->pruned, "variables", variables_json(view), "nodes", nodes),
+        json_pack(
+            "{s:i, s:s, s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+            "version", 1, "job", view->job.name, "hash", hash, "parameters",
+            (json_int_t)tn_program_parameters(view->program), "examples",
+            (json_int_t)view->program->options.examples, "flops", facts->flops, "arena_bytes",
+            (json_int_t)facts->arena_bytes, "lower_bound_bytes",
+            (json_int_t)facts->lower_bound_bytes, "without_reuse_bytes",
+            (json_int_t)facts->without_reuse_bytes, "instructions", (json_int_t)facts->instructions,
+            "folded", (json_int_t)facts->folded, "shared", (json_int_t)facts->shared, "fused",
+            (json_int_t)facts->fused, "pruned", (json_int_t)facts->pruned, "variables",
+            variables_json(view), "nodes", nodes),
         JSON_INDENT(2));
 }
 

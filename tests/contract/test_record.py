@@ -36,7 +36,7 @@ class Record(Cli):
         self.assertTrue(status["recorded_at"].startswith("20"))
         text = self.tanist("status", "--dir", "run").stdout
         self.assertTrue(text.startswith("record of 20"), text)
-        self.assertEqual([entry["epoch"] for entry in self.json_of("elections")], [1])
+        self.assertEqual([entry["epoch"] for entry in self.json_of("elections")["elections"]], [1])
         names = [event["event"] for event in self.events()]
         for name in ("elected", "running", "checkpoint", "done"):
             self.assertIn(name, names)
@@ -65,7 +65,7 @@ class Record(Cli):
             self.kill_run(run)
             status = self.json_of("status")
             self.assertEqual((status["phase"], status["epoch"]), ("running", epoch))
-        epochs = [entry["epoch"] for entry in self.json_of("elections")]
+        epochs = [entry["epoch"] for entry in self.json_of("elections")["elections"]]
         self.assertEqual(epochs, list(range(1, epoch + 1)))
         lines = [json.dumps(event) for event in self.events()]
         self.assertEqual(len(lines), len(set(lines)))

@@ -188,8 +188,9 @@ class Runs(Cli):
         server = status["zookeeper"]["servers"][0]
         self.assertEqual(set(server), {"address", "pid", "mode"})
         elections = json.loads(self.tanist("elections", "--dir", "run", "-o", "json").stdout)
-        self.assertEqual(set(elections[0]), {"epoch", "task", "pid", "cause", "elected_at",
-                                             "took_ms"})
+        self.assertEqual((list(elections), elections["version"]), (["version", "elections"], 1))
+        self.assertEqual(set(elections["elections"][0]), {"epoch", "task", "pid", "cause",
+                                                          "elected_at", "took_ms"})
 
     def operator(self, process):
         """resign, pause, resume and stop take effect, and watch reports it."""
