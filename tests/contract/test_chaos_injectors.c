@@ -24,6 +24,7 @@
 #include "chaos/inject/inject_disk_full.h"
 #include "chaos/inject/injector.h"
 #include "common/base/clock.h"
+#include "tests/support/patience.h"
 
 enum { TICK_MS = 20, WAIT_MS = 60000, SMALL_MS = 400, ENVIRONMENT_MAX = 512 };
 
@@ -113,7 +114,7 @@ static void expect_progress(uint64_t more)
     while (!all_up() || newest_checkpoint() < from + more) {
         refresh();
         if (run.ended) { fail_msg("the run ended with exit code %d", run.exit_code); }
-        if (clock_monotonic_ms() > begin_ms + WAIT_MS) {
+        if (clock_monotonic_ms() > begin_ms + patience_ms(WAIT_MS)) {
             print_log();
             fail_msg("it did not recover in time: %s, newest checkpoint %" PRIu64 " of %" PRIu64,
                      all_up() ? "all processes run" : "a process is missing", newest_checkpoint(),
@@ -222,7 +223,9 @@ static void inject(enum fault kind, const char *selector, uint64_t for_ms, doubl
     enum tn_status status;
     while ((status = injector_begin(injector, &cluster, &fault, &error)) == TN_EAGAIN) {
         refresh();
-        if (clock_monotonic_ms() > begin_ms + WAIT_MS) { fail_msg("not injected: %s", error.text); }
+        if (clock_monotonic_ms() > begin_ms + patience_ms(WAIT_MS)) {
+            fail_msg("not injected: %s", error.text);
+        }
     }
     if (status != TN_OK) { fail_msg("not injected: %s", error.text); }
     print_message("  %s\n", fault.text);

@@ -19,6 +19,7 @@
 #include "common/node/runtime.h"
 #include "coordinator/coordinator.h"
 #include "tanist/status.h"
+#include "tests/support/patience.h"
 #include "tests/support/servers.h"
 
 enum { SESSION_MS = 60000, STEPS = 300, STEP_MS = 5, NODES_MAX = 5 };
@@ -201,7 +202,7 @@ static struct run read_run(void)
 
 static void wait_for_phase(enum run_phase phase)
 {
-    uint64_t deadline_ms = clock_monotonic_ms() + 120000;
+    uint64_t deadline_ms = clock_monotonic_ms() + patience_ms(120000);
     while (read_run().phase != phase) { assert_true(clock_monotonic_ms() < deadline_ms); }
 }
 

@@ -20,6 +20,7 @@
 #include "agent/ensemble/zoo_server.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "tests/support/patience.h"
 #include "tests/support/servers.h"
 
 static struct error error;
@@ -119,7 +120,7 @@ static void lost_majority_is_unhealthy(void **state)
     struct ensemble_health health;
     test_ensemble_kill_server(&servers, 1);
     test_ensemble_kill_server(&servers, 2);
-    uint64_t until_ms = clock_monotonic_ms() + 20000;
+    uint64_t until_ms = clock_monotonic_ms() + patience_ms(20000);
     enum tn_status status = TN_OK;
     while (status != TN_EUNHEALTHY && clock_monotonic_ms() < until_ms) {
         status = ensemble_probe(servers.ensemble.servers[0].address, 1000, &health);

@@ -21,6 +21,7 @@
 #include "tests/contract/cut_proxy.h"
 #include "tests/sim/zk_model.h"
 #include "tests/support/ensemble.h"
+#include "tests/support/patience.h"
 
 enum {
     TRIAL_USERS = 3,
@@ -203,7 +204,7 @@ static void trial_wait(struct trial_user *user, trial_condition is_met, uint64_t
         uint64_t until_us = trial->world.now_us + TRIAL_PATIENCE_MS * UINT64_C(1000);
         while (!is_met(user, op) && in_time) { in_time = world_step(&trial->world, until_us); }
     } else {
-        uint64_t until_ms = clock_monotonic_ms() + TRIAL_PATIENCE_MS;
+        uint64_t until_ms = clock_monotonic_ms() + patience_ms(TRIAL_PATIENCE_MS);
         pthread_mutex_lock(&trial->lock);
         while (!is_met(user, op) && in_time) { in_time = trial_wait_real(trial, until_ms); }
         in_time = is_met(user, op);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 #include <cmocka.h>
 
 #include "common/base/clock.h"
+#include "tests/support/patience.h"
 
 enum { START_MS = 60000, PROBE_MS = 500, POLL_MS = 20 };
 
@@ -70,7 +72,7 @@ void test_ensemble_signal_all(struct test_ensemble *test, int signal)
 void test_ensemble_wait(struct test_ensemble *test)
 {
     struct ensemble_health health;
-    uint64_t until_ms = clock_monotonic_ms() + START_MS;
+    const uint64_t start_ms = patience_ms(START_MS), until_ms = clock_monotonic_ms() + start_ms;
     for (size_t i = 0; i < test->ensemble.count; i++) {
         if (test->pids[i] == 0) { continue; }
         while (ensemble_probe(test->ensemble.servers[i].address, PROBE_MS, &health) != TN_OK) {
@@ -79,7 +81,7 @@ void test_ensemble_wait(struct test_ensemble *test)
                 fail_msg("server %zu exited, see %s", i, test->ensemble.servers[i].log_path);
             }
             if (clock_monotonic_ms() > until_ms) {
-                fail_msg("server %zu does not serve after %d ms", i, START_MS);
+                fail_msg("server %zu does not serve after %" PRIu64 " ms", i, start_ms);
             }
             pause_ms(POLL_MS);
         }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "common/base/clock.h"
+#include "tests/support/patience.h"
 
 enum { TIMEOUT_MS = 30000 };
 
@@ -157,7 +158,7 @@ static bool wait_change(struct test_client *client, uint64_t until_ms)
 
 struct zk_answer test_client_wait(struct test_client *client, uint64_t op)
 {
-    uint64_t until_ms = clock_monotonic_ms() + TIMEOUT_MS;
+    uint64_t until_ms = clock_monotonic_ms() + patience_ms(TIMEOUT_MS);
     bool in_time = true;
     pthread_mutex_lock(&client->lock);
     while (client->answers[op].times == 0 && in_time) { in_time = wait_change(client, until_ms); }
@@ -177,7 +178,7 @@ unsigned test_client_count(struct test_client *client, enum zk_event_type type)
 
 void test_client_wait_event(struct test_client *client, enum zk_event_type type, unsigned times)
 {
-    uint64_t until_ms = clock_monotonic_ms() + TIMEOUT_MS;
+    uint64_t until_ms = clock_monotonic_ms() + patience_ms(TIMEOUT_MS);
     bool in_time = true;
     pthread_mutex_lock(&client->lock);
     while (client->counts[type] < times && in_time) { in_time = wait_change(client, until_ms); }
