@@ -16,6 +16,7 @@ struct polled_holder {
     uint64_t incarnation;
     bool known; /* It has answered at least once. */
     bool fresh; /* It has answered since it was asked last. */
+    bool lost;  /* Its connection has ended since it was asked last. */
     uint64_t generation, step;
     uint32_t lanes; /* WIRE_LANES_SHIFT */
     /* The losses of the steps [first_loss, first_loss + loss_count). */
@@ -138,6 +139,7 @@ static void on_event(void *ctx, const struct transport_event *event)
         keep_buckets(holder, event);
     } else if (holder != NULL && event->type == TRANSPORT_CLOSED) {
         holder->conn.v = 0;
+        holder->lost = true;
     }
     pthread_mutex_unlock(&poller->lock);
     if (again) { send_ask(poller, event->conn, from); }
@@ -202,7 +204,7 @@ void step_poller_ask(struct step_poller *poller, uint32_t index, const char *add
     }
     holder->conn = conn;
     holder->incarnation = incarnation;
-    holder->fresh = false;
+    holder->fresh = holder->lost = false;
     if (conn.v == 0) {
         /* Under the lock, because the answer may arrive before the id is stored. */
         conn = holder->conn = port.dial(port.ctx, address);
@@ -287,14 +289,16 @@ void step_poller_lanes(struct step_poller *poller, uint32_t index, uint32_t *shm
     *tcp = lanes >> WIRE_LANES_SHIFT;
 }
 
-uint32_t step_poller_answered(struct step_poller *poller, uint32_t count)
+uint32_t step_poller_settled(struct step_poller *poller, uint32_t count)
 {
-    uint32_t answered = 0;
+    uint32_t settled = 0;
     assert(count <= HOLDERS_MAX);
     pthread_mutex_lock(&poller->lock);
-    for (uint32_t i = 0; i < count; i++) { answered += poller->holders[i].fresh; }
+    for (uint32_t i = 0; i < count; i++) {
+        settled += poller->holders[i].fresh || poller->holders[i].lost;
+    }
     pthread_mutex_unlock(&poller->lock);
-    return answered;
+    return settled;
 }
 
 void step_poller_ask_losses(struct step_poller *poller, uint64_t from, bool all)
@@ -414,12 +418,14 @@ bool step_poller_get_tables(struct step_poller *poller, uint32_t index, uint64_t
     return known;
 }
 
-uint32_t step_poller_answered_tables(struct step_poller *poller, uint32_t count)
+uint32_t step_poller_settled_tables(struct step_poller *poller, uint32_t count)
 {
-    uint32_t answered = 0;
+    uint32_t settled = 0;
     assert(count <= HOLDERS_MAX);
     pthread_mutex_lock(&poller->lock);
-    for (uint32_t i = 0; i < count; i++) { answered += poller->holders[i].tables_fresh; }
+    for (uint32_t i = 0; i < count; i++) {
+        settled += poller->holders[i].tables_fresh || poller->holders[i].lost;
+    }
     pthread_mutex_unlock(&poller->lock);
-    return answered;
+    return settled;
 }

@@ -48,8 +48,9 @@ bool step_poller_get(struct step_poller *poller, uint32_t index, uint64_t *gener
  * over TCP. */
 void step_poller_lanes(struct step_poller *poller, uint32_t index, uint32_t *shm, uint32_t *tcp);
 
-/* The number of holders below `count` that have answered since they were asked last. */
-uint32_t step_poller_answered(struct step_poller *poller, uint32_t count);
+/* The number of holders below `count` that have answered since they were asked last, or whose
+ * connection has ended since then, so that they will not answer. */
+uint32_t step_poller_settled(struct step_poller *poller, uint32_t count);
 
 /* Ask every ps to which there is a connection for the statistics of its tables. */
 void step_poller_ask_tables(struct step_poller *poller);
@@ -60,8 +61,8 @@ bool step_poller_get_tables(struct step_poller *poller, uint32_t index, uint64_t
                             struct table_stats out[static ROW_TABLES_MAX],
                             struct table_source *source);
 
-/* The number of ps below `count` that have answered since they were asked for tables last. */
-uint32_t step_poller_answered_tables(struct step_poller *poller, uint32_t count);
+/* The same of ps that were asked for their tables. */
+uint32_t step_poller_settled_tables(struct step_poller *poller, uint32_t count);
 
 /* Ask every ps to which there is a connection for the loads of its buckets of rows. */
 void step_poller_ask_buckets(struct step_poller *poller);

@@ -65,7 +65,7 @@ static void read_slices(struct zk_sync *sync, struct status_view *view)
     }
 }
 
-static bool all_answered(struct step_poller *steps, const struct status_view *view)
+static bool all_settled(struct step_poller *steps, const struct status_view *view)
 {
     uint32_t present = 0;
     const enum role holders = role_of_holders(view->spec.ps);
@@ -74,12 +74,12 @@ static bool all_answered(struct step_poller *steps, const struct status_view *vi
         present += view->tasks[i].task.role == holders && view->tasks[i].present;
     }
     const uint32_t count = view->spec.ps > 0 ? view->spec.ps : view->spec.workers;
-    return step_poller_answered(steps, count) >= present &&
-           (view->spec.ps == 0 || step_poller_answered_tables(steps, count) >= present);
+    return step_poller_settled(steps, count) >= present &&
+           (view->spec.ps == 0 || step_poller_settled_tables(steps, count) >= present);
 }
 
-/* Ask each ps for its step and its tables. The step of the cluster is the least of them; if no ps
- * answers, it does not change. */
+/* Ask all ps at once for their steps and tables, and wait STEPS_MS at most for all answers. The
+ * step of the cluster is the least of them; if no ps answers, it does not change. */
 static void ask_steps(struct status_view *view)
 {
     struct step_poller *steps = NULL;
@@ -93,7 +93,7 @@ static void ask_steps(struct status_view *view)
     }
     if (view->spec.ps > 0) { step_poller_ask_tables(steps); }
     uint64_t until_ms = clock_monotonic_ms() + STEPS_MS;
-    while (!all_answered(steps, view) && clock_monotonic_ms() < until_ms) {
+    while (!all_settled(steps, view) && clock_monotonic_ms() < until_ms) {
         (void)poll(NULL, 0, POLL_MS);
     }
     uint64_t least = UINT64_MAX, generation = 0;

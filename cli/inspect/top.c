@@ -127,12 +127,12 @@ static void ask(struct top *top)
     if (top->live.job.cluster.ps > 0) { step_poller_ask_tables(top->steps); }
 }
 
-static bool all_answered(const struct top *top, uint32_t present)
+static bool all_settled(const struct top *top, uint32_t present)
 {
     const uint32_t count = top_holder_count(&top->live.job);
-    if (step_poller_answered(top->steps, count) < present) { return false; }
+    if (step_poller_settled(top->steps, count) < present) { return false; }
     return top->live.job.cluster.ps == 0 ||
-           step_poller_answered_tables(top->steps, count) >= present;
+           step_poller_settled_tables(top->steps, count) >= present;
 }
 
 static void sample(struct top *top, uint64_t now_ms)
@@ -302,7 +302,7 @@ static enum tn_status show_once(struct top *top, struct error *error)
         if (observer->settled && !asked) { ask(top); }
         asked = observer->settled;
         complete =
-            asked && prober_is_complete(top->prober) && all_answered(top, ps_present(observer));
+            asked && prober_is_complete(top->prober) && all_settled(top, ps_present(observer));
         if (!complete) { status = turn(top, error); }
     }
     if (status != TN_OK) { return status; }
