@@ -185,8 +185,18 @@ static void run_softmax(void)
 
 static void run_layer_norm(void)
 {
-    library->kernels->layer_norm(count / 1024, 1024, 1e-5F, arrays[0], arrays[2], arrays[3],
-                                 arrays[1], arrays[4], arrays[5]);
+    const struct cuda_norm task = {
+        .rows = count / 1024,
+        .columns = 1024,
+        .epsilon = 1e-5,
+        .x = arrays[0],
+        .gain = arrays[2],
+        .bias = arrays[3],
+        .y = arrays[1],
+        .mean = arrays[4],
+        .second = arrays[5],
+    };
+    library->kernels->layer_norm(&task);
 }
 
 static void run_gather(void)

@@ -32,8 +32,18 @@ OPERATION(attention)
 OPERATION(attention_gradient)
 {
     const struct cuda_attention task = attention_of(call, bytes_of_slopes(call));
-    kernels_of(call)->attention_gradient(&task, IN(0), IN(1), IN(2), IN(3), IN(4), call->workspace,
-                                         OUT(0), OUT(1), OUT(2));
+    const struct cuda_attention_gradient arrays = {
+        .q = IN(0),
+        .k = IN(1),
+        .v = IN(2),
+        .p = IN(3),
+        .dout = IN(4),
+        .ds = call->workspace,
+        .dq = OUT(0),
+        .dk = OUT(1),
+        .dv = OUT(2),
+    };
+    kernels_of(call)->attention_gradient(&task, &arrays);
 }
 
 /* One operand is as large as the scores or as one of the inputs, the other one as an input. */

@@ -1,34 +1,62 @@
 /* graph/cuda/normalize.c: layer norm and batch norm. */
 #include "graph/cuda/table.h"
 
-OPERATION(layer_norm)
+static struct cuda_norm norm_of(const struct kernel_call *call)
 {
     const size_t columns = dim_of(&call->in[0], 1);
-    kernels_of(call)->layer_norm(elements_of(&call->in[0]) / columns, columns, NUMBER, IN(0), IN(1),
-                                 IN(2), OUT(0), OUT(1), OUT(2));
+    return (struct cuda_norm){
+        .rows = elements_of(&call->in[0]) / columns,
+        .columns = columns,
+        .epsilon = call->node->attributes.numbers[0],
+        .x = IN(0),
+        .gain = IN(1),
+        .bias = IN(2),
+        .y = OUT(0),
+        .mean = OUT(1),
+        .second = OUT(2),
+    };
+}
+
+static struct cuda_norm_gradient gradient_of(const struct kernel_call *call)
+{
+    const size_t columns = dim_of(&call->in[0], 1);
+    return (struct cuda_norm_gradient){
+        .rows = elements_of(&call->in[0]) / columns,
+        .columns = columns,
+        .epsilon = call->node->attributes.numbers[0],
+        .x = IN(0),
+        .gain = IN(1),
+        .mean = IN(2),
+        .second = IN(3),
+        .dy = IN(4),
+        .dx = OUT(0),
+        .dgain = OUT(1),
+        .dbias = OUT(2),
+    };
+}
+
+OPERATION(layer_norm)
+{
+    const struct cuda_norm task = norm_of(call);
+    kernels_of(call)->layer_norm(&task);
 }
 
 OPERATION(layer_norm_gradient)
 {
-    const size_t columns = dim_of(&call->in[0], 1);
-    kernels_of(call)->layer_norm_gradient(elements_of(&call->in[0]) / columns, columns, IN(0),
-                                          IN(1), IN(2), IN(3), IN(4), OUT(0), OUT(1), OUT(2));
+    const struct cuda_norm_gradient task = gradient_of(call);
+    kernels_of(call)->layer_norm_gradient(&task);
 }
 
 OPERATION(batch_norm)
 {
-    const size_t columns = dim_of(&call->in[0], 1);
-    kernels_of(call)->batch_norm(elements_of(&call->in[0]) / columns, columns,
-                                 call->node->attributes.numbers[0], IN(0), IN(1), IN(2), OUT(0),
-                                 OUT(1), OUT(2));
+    const struct cuda_norm task = norm_of(call);
+    kernels_of(call)->batch_norm(&task);
 }
 
 OPERATION(batch_norm_gradient)
 {
-    const size_t columns = dim_of(&call->in[0], 1);
-    kernels_of(call)->batch_norm_gradient(elements_of(&call->in[0]) / columns, columns,
-                                          call->node->attributes.numbers[0], IN(0), IN(1), IN(2),
-                                          IN(3), IN(4), OUT(0), OUT(1), OUT(2));
+    const struct cuda_norm_gradient task = gradient_of(call);
+    kernels_of(call)->batch_norm_gradient(&task);
 }
 
 const struct cuda_row cuda_normalize[] = {

@@ -45,23 +45,23 @@ CUDA_EXPORT void attention_run(const struct cuda_attention *task, product_functi
 
 /* dp = dout v', then ds in its place; dq = ds k, dk = ds' q, dv = p' dout. */
 CUDA_EXPORT void attention_run_gradient(const struct cuda_attention *task,
-                                        product_function *multiply, const float *q, const float *k,
-                                        const float *v, const float *p, const float *dout,
-                                        float *ds, float *dq, float *dk, float *dv)
+                                        product_function *multiply,
+                                        const struct cuda_attention_gradient *arrays)
 {
+    const struct cuda_attention_gradient a = *arrays;
     const size_t queries = task->queries, keys = task->keys;
     const struct cuda_softmax softmax = softmax_of(task);
     multiply_heads(task, multiply, queries, keys, task->value_width,
-                   product_rows(dout, queries, task->value_width),
-                   product_columns(v, keys, task->value_width), PRODUCT_ALL, ds);
-    softmax_run_gradient(&softmax, p, ds, ds);
-    multiply_heads(task, multiply, queries, task->width, keys, product_rows(ds, queries, keys),
-                   product_rows(k, keys, task->width), PRODUCT_TO_ROW, dq);
-    multiply_heads(task, multiply, keys, task->width, queries, product_columns(ds, queries, keys),
-                   product_rows(q, queries, task->width), PRODUCT_FROM_ROW, dk);
+                   product_rows(a.dout, queries, task->value_width),
+                   product_columns(a.v, keys, task->value_width), PRODUCT_ALL, a.ds);
+    softmax_run_gradient(&softmax, a.p, a.ds, a.ds);
+    multiply_heads(task, multiply, queries, task->width, keys, product_rows(a.ds, queries, keys),
+                   product_rows(a.k, keys, task->width), PRODUCT_TO_ROW, a.dq);
+    multiply_heads(task, multiply, keys, task->width, queries, product_columns(a.ds, queries, keys),
+                   product_rows(a.q, queries, task->width), PRODUCT_FROM_ROW, a.dk);
     multiply_heads(task, multiply, keys, task->value_width, queries,
-                   product_columns(p, queries, keys),
-                   product_rows(dout, queries, task->value_width), PRODUCT_FROM_ROW, dv);
+                   product_columns(a.p, queries, keys),
+                   product_rows(a.dout, queries, task->value_width), PRODUCT_FROM_ROW, a.dv);
 }
 
 static void run_attention(const struct cuda_attention *task, const float *q, const float *k,
@@ -70,11 +70,10 @@ static void run_attention(const struct cuda_attention *task, const float *q, con
     attention_run(task, product_run, q, k, v, p, out);
 }
 
-static void run_attention_gradient(const struct cuda_attention *task, const float *q,
-                                   const float *k, const float *v, const float *p,
-                                   const float *dout, float *ds, float *dq, float *dk, float *dv)
+static void run_attention_gradient(const struct cuda_attention *task,
+                                   const struct cuda_attention_gradient *arrays)
 {
-    attention_run_gradient(task, product_run, q, k, v, p, dout, ds, dq, dk, dv);
+    attention_run_gradient(task, product_run, arrays);
 }
 
 CUDA_EXPORT void CUDA_FILL(attention)(struct cuda_kernels *table)

@@ -129,6 +129,31 @@ struct cuda_attention {
     struct cuda_rounding rounding;
 };
 
+/* The arrays of its gradient. `ds` is a workspace as large as p, the probabilities
+ * [batch][heads][queries][keys]. */
+struct cuda_attention_gradient {
+    const float *q, *k, *v, *p, *dout;
+    float *ds, *dq, *dk, *dv;
+};
+
+/* Layer norm over the columns of each row, and batch norm over the rows of each column; rows
+ * without gaps. Both keep two moments of each row or column: the mean, and layer norm 1 / standard
+ * deviation, batch norm the variance. */
+struct cuda_norm {
+    size_t rows, columns;
+    double epsilon; /* Layer norm rounds it to float. */
+    const float *x, *gain, *bias;
+    float *y, *mean, *second;
+};
+/* `epsilon` and the moments are those of the norm. The gradients of gain and bias are set, not
+ * added to. `dx` may be `dy`. */
+struct cuda_norm_gradient {
+    size_t rows, columns;
+    double epsilon;
+    const float *x, *gain, *mean, *second, *dy;
+    float *dx, *dgain, *dbias;
+};
+
 /* As struct dropout_stream of kernels/portable/dropout.h, for `examples` from `example`. */
 struct cuda_dropout {
     uint64_t key, step;
@@ -257,31 +282,21 @@ struct cuda_kernels {
     void (*mean_pool)(const struct cuda_pool *pool, const float *x, float *y);
     void (*mean_pool_gradient)(const struct cuda_pool *pool, const float *dy, float *dx);
 
-    /* kernels/portable/normalize.h; rows without gaps. Gradients of gain and bias are set; dx may
-     * be `dy`. */
-    void (*layer_norm)(size_t rows, size_t columns, float epsilon, const float *x,
-                       const float *gain, const float *bias, float *y, float *mean, float *rstd);
-    void (*layer_norm_gradient)(size_t rows, size_t columns, const float *x, const float *gain,
-                                const float *mean, const float *rstd, const float *dy, float *dx,
-                                float *dgain, float *dbias);
+    /* kernels/portable/normalize.h. */
+    void (*layer_norm)(const struct cuda_norm *task);
+    void (*layer_norm_gradient)(const struct cuda_norm_gradient *task);
     /* Batch norm as graph/portable/ has it: sums in double, over rows in ascending order. */
-    void (*batch_norm)(size_t rows, size_t columns, double epsilon, const float *x,
-                       const float *gain, const float *bias, float *y, float *mean,
-                       float *variance);
-    void (*batch_norm_gradient)(size_t rows, size_t columns, double epsilon, const float *x,
-                                const float *gain, const float *mean, const float *variance,
-                                const float *dy, float *dx, float *dgain, float *dbias);
+    void (*batch_norm)(const struct cuda_norm *task);
+    void (*batch_norm_gradient)(const struct cuda_norm_gradient *task);
 
     /* kernels/portable/dropout.h; the gradient is the same function of the gradient. */
     void (*dropout)(const struct cuda_dropout *task, const float *x, float *y);
 
-    /* kernels/portable/attention.h. `ds` is a workspace as large as p, the probabilities
-     * [batch][heads][queries][keys]. No output overlaps an input. */
+    /* kernels/portable/attention.h. `p`: the probabilities. No output overlaps an input. */
     void (*attention)(const struct cuda_attention *task, const float *q, const float *k,
                       const float *v, float *p, float *out);
-    void (*attention_gradient)(const struct cuda_attention *task, const float *q, const float *k,
-                               const float *v, const float *p, const float *dout, float *ds,
-                               float *dq, float *dk, float *dv);
+    void (*attention_gradient)(const struct cuda_attention *task,
+                               const struct cuda_attention_gradient *arrays);
 
     /* Rows of a table of `rows` rows: out[i] = table[ids[i]], NaN where the id is out of range; and
      * the sums of such rows of dy, in the order of positions. Ids have `id_bytes` bytes, as labels

@@ -194,11 +194,10 @@ static void run_attention(const struct cuda_attention *task, const float *q, con
     attention_run(task, multiply_all, q, k, v, p, out);
 }
 
-static void run_attention_gradient(const struct cuda_attention *task, const float *q,
-                                   const float *k, const float *v, const float *p,
-                                   const float *dout, float *ds, float *dq, float *dk, float *dv)
+static void run_attention_gradient(const struct cuda_attention *task,
+                                   const struct cuda_attention_gradient *arrays)
 {
-    attention_run_gradient(task, multiply_all, q, k, v, p, dout, ds, dq, dk, dv);
+    attention_run_gradient(task, multiply_all, arrays);
 }
 
 /* ------------------------------------------------------ convolutions */

@@ -5,15 +5,6 @@
  */
 #include "kernels/cuda/row.h"
 
-struct layer_task {
-    size_t rows, columns;
-    float epsilon;
-    const float *x, *gain, *bias;
-    float *y, *mean_out, *rstd_out;
-    const float *mean, *rstd, *dy;
-    float *dx, *dgain, *dbias;
-};
-
 /* The sum of squares of x - mean. In the last vector, lanes behind the end of the row are zeros. */
 DEVICE_INLINE float squares_of(size_t count, const float *x, float mean)
 {
@@ -25,27 +16,27 @@ DEVICE_INLINE float squares_of(size_t count, const float *x, float mean)
     return lanes_sum(sum);
 }
 
-KERNEL(layer_norm, struct layer_task)
+KERNEL(layer_norm, struct cuda_norm)
 {
     const size_t count = ROW < a.rows ? a.columns : 0, first = ROW * a.columns;
     const float share = 1.0F / (float)a.columns;
     const float mean = sum_of(count, a.x + first) * share;
     const float squares = squares_of(count, a.x + first, mean);
-    const float rstd = 1.0F / sqrtf(squares * share + a.epsilon);
+    const float rstd = 1.0F / sqrtf(squares * share + (float)a.epsilon);
     for (size_t i = LANE; i < count; i += LANES) {
         a.y[first + i] = FMA((a.x[first + i] - mean) * rstd, a.gain[i], a.bias[i]);
     }
     if (count > 0 && LANE == 0) {
-        a.mean_out[ROW] = mean;
-        a.rstd_out[ROW] = rstd;
+        a.mean[ROW] = mean;
+        a.second[ROW] = rstd;
     }
 }
 
-KERNEL(layer_norm_gradient, struct layer_task)
+KERNEL(layer_norm_gradient, struct cuda_norm_gradient)
 {
     const size_t count = ROW < a.rows ? a.columns : 0, first = ROW * a.columns;
     const float share = 1.0F / (float)a.columns;
-    const float mean = count > 0 ? a.mean[ROW] : 0.0F, rstd = count > 0 ? a.rstd[ROW] : 0.0F;
+    const float mean = count > 0 ? a.mean[ROW] : 0.0F, rstd = count > 0 ? a.second[ROW] : 0.0F;
     float sum = 0.0F, product = 0.0F;
     for (size_t i = LANE; i - LANE < count; i += LANES) {
         const bool is_inside = i < count;
@@ -62,14 +53,14 @@ KERNEL(layer_norm_gradient, struct layer_task)
     }
 }
 
-KERNEL(layer_norm_sums, struct layer_task)
+KERNEL(layer_norm_sums, struct cuda_norm_gradient)
 {
     EACH_ELEMENT(c, a.columns)
     {
         float gain = 0.0F, bias = 0.0F;
         for (size_t r = 0; r < a.rows; r++) {
             const size_t i = r * a.columns + c;
-            gain = FMA(a.dy[i], (a.x[i] - a.mean[r]) * a.rstd[r], gain);
+            gain = FMA(a.dy[i], (a.x[i] - a.mean[r]) * a.second[r], gain);
             bias = a.dy[i] + bias;
         }
         a.dgain[c] = gain;
@@ -77,36 +68,21 @@ KERNEL(layer_norm_sums, struct layer_task)
     }
 }
 
-static void run_layer_norm(size_t rows, size_t columns, float epsilon, const float *x,
-                           const float *gain, const float *bias, float *y, float *mean, float *rstd)
+static void run_layer_norm(const struct cuda_norm *task)
 {
-    struct layer_task task = {rows, columns, epsilon, x,    gain, bias, y,   mean,
-                              rstd, NULL,    NULL,    NULL, NULL, NULL, NULL};
-    if (rows > 0) { LAUNCH(layer_norm, row_blocks(rows), ROW_THREADS, task); }
+    if (task->rows > 0) { LAUNCH(layer_norm, row_blocks(task->rows), ROW_THREADS, *task); }
 }
 
-static void run_layer_norm_gradient(size_t rows, size_t columns, const float *x, const float *gain,
-                                    const float *mean, const float *rstd, const float *dy,
-                                    float *dx, float *dgain, float *dbias)
+static void run_layer_norm_gradient(const struct cuda_norm_gradient *task)
 {
-    struct layer_task task = {rows, columns, 0,    x,  gain, NULL,  NULL, NULL,
-                              NULL, mean,    rstd, dy, dx,   dgain, dbias};
-    if (columns > 0) { LAUNCH(layer_norm_sums, blocks_for(columns), ELEMENT_THREADS, task); }
-    if (rows > 0) { LAUNCH(layer_norm_gradient, row_blocks(rows), ROW_THREADS, task); }
+    const size_t rows = task->rows, columns = task->columns;
+    if (columns > 0) { LAUNCH(layer_norm_sums, blocks_for(columns), ELEMENT_THREADS, *task); }
+    if (rows > 0) { LAUNCH(layer_norm_gradient, row_blocks(rows), ROW_THREADS, *task); }
 }
 
 /* ------------------------------------------------------ batch norm */
 
-struct norm_task {
-    size_t rows, columns;
-    double epsilon;
-    const float *x, *gain, *bias;
-    float *y, *mean_out, *variance_out;
-    const float *mean, *variance, *dy;
-    float *dx, *dgain, *dbias;
-};
-
-KERNEL(batch_norm, struct norm_task)
+KERNEL(batch_norm, struct cuda_norm)
 {
     EACH_ELEMENT(c, a.columns)
     {
@@ -123,17 +99,17 @@ KERNEL(batch_norm, struct norm_task)
             const double unit = ((double)a.x[r * a.columns + c] - mean) * inverse;
             a.y[r * a.columns + c] = (float)(unit * (double)a.gain[c] + (double)a.bias[c]);
         }
-        a.mean_out[c] = (float)mean;
-        a.variance_out[c] = (float)variance;
+        a.mean[c] = (float)mean;
+        a.second[c] = (float)variance;
     }
 }
 
-KERNEL(batch_norm_gradient, struct norm_task)
+KERNEL(batch_norm_gradient, struct cuda_norm_gradient)
 {
     EACH_ELEMENT(c, a.columns)
     {
         const double mean = (double)a.mean[c], gain = (double)a.gain[c];
-        const double inverse = 1 / sqrt((double)a.variance[c] + a.epsilon);
+        const double inverse = 1 / sqrt((double)a.second[c] + a.epsilon);
         double sum = 0, product = 0;
         for (size_t r = 0; r < a.rows; r++) {
             const size_t i = r * a.columns + c;
@@ -153,22 +129,18 @@ KERNEL(batch_norm_gradient, struct norm_task)
     }
 }
 
-static void run_batch_norm(size_t rows, size_t columns, double epsilon, const float *x,
-                           const float *gain, const float *bias, float *y, float *mean,
-                           float *variance)
+static void run_batch_norm(const struct cuda_norm *task)
 {
-    struct norm_task task = {rows,     columns, epsilon, x,    gain, bias, y,   mean,
-                             variance, NULL,    NULL,    NULL, NULL, NULL, NULL};
-    if (columns > 0) { LAUNCH(batch_norm, blocks_for(columns), ELEMENT_THREADS, task); }
+    if (task->columns > 0) {
+        LAUNCH(batch_norm, blocks_for(task->columns), ELEMENT_THREADS, *task);
+    }
 }
 
-static void run_batch_norm_gradient(size_t rows, size_t columns, double epsilon, const float *x,
-                                    const float *gain, const float *mean, const float *variance,
-                                    const float *dy, float *dx, float *dgain, float *dbias)
+static void run_batch_norm_gradient(const struct cuda_norm_gradient *task)
 {
-    struct norm_task task = {rows, columns, epsilon,  x,  gain, NULL,  NULL, NULL,
-                             NULL, mean,    variance, dy, dx,   dgain, dbias};
-    if (columns > 0) { LAUNCH(batch_norm_gradient, blocks_for(columns), ELEMENT_THREADS, task); }
+    if (task->columns > 0) {
+        LAUNCH(batch_norm_gradient, blocks_for(task->columns), ELEMENT_THREADS, *task);
+    }
 }
 
 CUDA_EXPORT void CUDA_FILL(normalize)(struct cuda_kernels *table)

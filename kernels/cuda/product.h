@@ -37,8 +37,7 @@ CUDA_EXPORT void attention_run(const struct cuda_attention *task, product_functi
                                const float *q, const float *k, const float *v, float *p,
                                float *out);
 CUDA_EXPORT void attention_run_gradient(const struct cuda_attention *task,
-                                        product_function *multiply, const float *q, const float *k,
-                                        const float *v, const float *p, const float *dout,
-                                        float *ds, float *dq, float *dk, float *dv);
+                                        product_function *multiply,
+                                        const struct cuda_attention_gradient *arrays);
 
 #endif

@@ -93,8 +93,18 @@ static void compare_attention(const struct cuda_attention *c, bool has_special)
     }
     float *ds = device_memory(p * sizeof *ds);
     library->kernels->attention(c, copies[Q], copies[K], copies[V], out[0], out[1]);
-    library->kernels->attention_gradient(c, copies[Q], copies[K], copies[V], out[0], copies[DOUT],
-                                         ds, out[2], out[3], out[4]);
+    const struct cuda_attention_gradient arrays = {
+        .q = copies[Q],
+        .k = copies[K],
+        .v = copies[V],
+        .p = out[0],
+        .dout = copies[DOUT],
+        .ds = ds,
+        .dq = out[2],
+        .dk = out[3],
+        .dv = out[4],
+    };
+    library->kernels->attention_gradient(c, &arrays);
     run_cpu(c, in, expected);
     library->release(ds);
     for (size_t i = 0; i < RESULTS; i++) {

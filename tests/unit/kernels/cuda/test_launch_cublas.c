@@ -307,8 +307,18 @@ static void compute_attention(const struct cuda_library *with, const struct cuda
                               float *const *in, float *const *out)
 {
     with->kernels->attention(task, in[Q], in[K], in[V], out[P], out[OUT]);
-    with->kernels->attention_gradient(task, in[Q], in[K], in[V], out[P], in[DOUT], out[DS], out[DQ],
-                                      out[DK], out[DV]);
+    const struct cuda_attention_gradient arrays = {
+        .q = in[Q],
+        .k = in[K],
+        .v = in[V],
+        .p = out[P],
+        .dout = in[DOUT],
+        .ds = out[DS],
+        .dq = out[DQ],
+        .dk = out[DK],
+        .dv = out[DV],
+    };
+    with->kernels->attention_gradient(task, &arrays);
 }
 
 /* Memory for two operands of at most this many floats, if it is needed. */

@@ -4,6 +4,9 @@
 
 static const size_t lengths[] = {1, 2, 7, 15, 16, 17, 32, 33, 48, 65, 130};
 
+/* Rounded to float in layer norm. */
+static const double epsilon = 1e-3;
+
 enum { LENGTHS = sizeof lengths / sizeof lengths[0], KINDS = 2, CASES = LENGTHS * KINDS };
 
 /* The arrays of a case, and copies in the device's memory. */
@@ -71,6 +74,38 @@ static void expect_results(const struct arrays *a, size_t moments, const struct 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) { free(all[i]); }
 }
 
+static struct cuda_norm norm_of(const struct arrays *a, const struct results *out)
+{
+    return (struct cuda_norm){
+        .rows = a->rows,
+        .columns = a->columns,
+        .epsilon = epsilon,
+        .x = a->x_copy,
+        .gain = a->gain_copy,
+        .bias = a->bias_copy,
+        .y = out->y,
+        .mean = out->first,
+        .second = out->second,
+    };
+}
+
+static struct cuda_norm_gradient gradient_of(const struct arrays *a, const struct results *out)
+{
+    return (struct cuda_norm_gradient){
+        .rows = a->rows,
+        .columns = a->columns,
+        .epsilon = epsilon,
+        .x = a->x_copy,
+        .gain = a->gain_copy,
+        .mean = out->first,
+        .second = out->second,
+        .dy = a->dy_copy,
+        .dx = out->dx,
+        .dgain = out->dgain,
+        .dbias = out->dbias,
+    };
+}
+
 static void layer_norm_has_the_bits_of_the_cpu(void **state)
 {
     (void)state;
@@ -78,15 +113,14 @@ static void layer_norm_has_the_bits_of_the_cpu(void **state)
         struct arrays a = arrays_of(i);
         struct results device = results_of(&a, a.rows, device_floats);
         struct results cpu = results_of(&a, a.rows, allocate_floats);
-        library->kernels->layer_norm(a.rows, a.columns, 1e-5F, a.x_copy, a.gain_copy, a.bias_copy,
-                                     device.y, device.first, device.second);
-        library->kernels->layer_norm_gradient(a.rows, a.columns, a.x_copy, a.gain_copy,
-                                              device.first, device.second, a.dy_copy, device.dx,
-                                              device.dgain, device.dbias);
+        const struct cuda_norm forward = norm_of(&a, &device);
+        const struct cuda_norm_gradient backward = gradient_of(&a, &device);
+        library->kernels->layer_norm(&forward);
+        library->kernels->layer_norm_gradient(&backward);
         const struct layer_norm task = {a.rows, a.columns, a.x, a.gain, cpu.first, cpu.second};
         memset(cpu.dgain, 0, a.columns * sizeof(float));
         memset(cpu.dbias, 0, a.columns * sizeof(float));
-        portable_fastest()->normalize->layer_forward(&task, a.bias, 1e-5F, cpu.y);
+        portable_fastest()->normalize->layer_forward(&task, a.bias, (float)epsilon, cpu.y);
         portable_fastest()->normalize->layer_backward(&task, a.dy, cpu.dx, cpu.dgain, cpu.dbias);
         expect_results(&a, a.rows, &device, &cpu);
         release_arrays(&a);
@@ -108,8 +142,8 @@ static void batch_norm_of_cpu(const struct arrays *a, const struct results *out)
         .out = {floats_view(out->dx, a->rows, a->columns), floats_view(out->dgain, a->columns, 0),
                 floats_view(out->dbias, a->columns, 0)},
     };
-    run_portable(&op_batch_norm, 1e-3, forward);
-    run_portable(&op_batch_norm_gradient, 1e-3, backward);
+    run_portable(&op_batch_norm, epsilon, forward);
+    run_portable(&op_batch_norm_gradient, epsilon, backward);
 }
 
 static void batch_norm_has_the_bits_of_the_cpu(void **state)
@@ -119,11 +153,10 @@ static void batch_norm_has_the_bits_of_the_cpu(void **state)
         struct arrays a = arrays_of(i);
         struct results device = results_of(&a, a.columns, device_floats);
         struct results cpu = results_of(&a, a.columns, allocate_floats);
-        library->kernels->batch_norm(a.rows, a.columns, 1e-3, a.x_copy, a.gain_copy, a.bias_copy,
-                                     device.y, device.first, device.second);
-        library->kernels->batch_norm_gradient(a.rows, a.columns, 1e-3, a.x_copy, a.gain_copy,
-                                              device.first, device.second, a.dy_copy, device.dx,
-                                              device.dgain, device.dbias);
+        const struct cuda_norm forward = norm_of(&a, &device);
+        const struct cuda_norm_gradient backward = gradient_of(&a, &device);
+        library->kernels->batch_norm(&forward);
+        library->kernels->batch_norm_gradient(&backward);
         batch_norm_of_cpu(&a, &cpu);
         expect_results(&a, a.columns, &device, &cpu);
         release_arrays(&a);
