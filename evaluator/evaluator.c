@@ -34,11 +34,12 @@ static void finish(struct evaluator *evaluator, int exit_code)
 static void follow_run(struct evaluator *evaluator)
 {
     const struct run *run = &evaluator->membership.run;
+    const struct worker_config *own = &evaluator->config.worker;
     if (run->phase == RUN_DONE) {
         finish(evaluator, TN_EXIT_OK);
     } else if (run->phase == RUN_FAILED) {
         finish(evaluator, TN_EXIT_ERROR);
-    } else if (refusal_log(evaluator->config.job, &run->inputs, &evaluator->config.inputs)) {
+    } else if (refusal_log(own->job, &run->inputs, &own->inputs)) {
         finish(evaluator, TN_EXIT_INVALID_INPUT);
     }
 }
@@ -128,7 +129,7 @@ static void handle(void *self, const struct node_event *event)
         .ready = 1,
         .evaluation = evaluator->evaluation,
         .evaluated_checkpoint = evaluator->checkpoint,
-        .inputs = evaluator->config.inputs,
+        .inputs = evaluator->config.worker.inputs,
     };
     membership_report(&evaluator->membership, &report);
 }
@@ -154,7 +155,8 @@ struct node evaluator_node(struct evaluator *evaluator)
 enum tn_status evaluator_create(const struct evaluator_config *config, struct evaluator **out,
                                 struct error *error)
 {
-    assert(config->identity.task.role == ROLE_EVALUATOR);
+    const struct worker_config *own = &config->worker;
+    assert(own->identity.task.role == ROLE_EVALUATOR);
     assert(config->source.read != NULL);
     *out = NULL;
     struct evaluator *evaluator = calloc(1, sizeof *evaluator);
@@ -163,16 +165,16 @@ enum tn_status evaluator_create(const struct evaluator_config *config, struct ev
     }
     evaluator->config = *config;
     evaluator->evaluation.step = STEP_NONE;
-    membership_init(&evaluator->membership, &config->identity, config->ports);
+    membership_init(&evaluator->membership, &own->identity, own->ports);
     const struct compute_config compute = {
-        .job = config->job,
-        .model = config->model,
-        .programs = config->programs,
-        .kernels = config->kernels,
-        .train = config->train,
-        .test = config->test,
-        .pool = config->ports->buffers,
-        .details = config->details,
+        .job = own->job,
+        .model = own->model,
+        .programs = own->programs,
+        .kernels = own->kernels,
+        .train = own->train,
+        .test = own->test,
+        .pool = own->ports->buffers,
+        .details = own->details,
     };
     const enum tn_status status = compute_open(&evaluator->compute, &compute, error);
     if (status == TN_OK) {

@@ -13,11 +13,8 @@
 #define EVALUATOR_EVALUATOR_H
 
 #include "common/base/error.h"
-#include "common/job/job.h"
 #include "common/node/node.h"
-#include "data/dataset.h"
-#include "kernels/kernels.h"
-#include "model/model.h"
+#include "worker/worker.h"
 
 enum {
     EVALUATOR_RETRY_MS = 50, /* Between two attempts to read a checkpoint. */
@@ -42,17 +39,8 @@ struct evaluator_source {
 };
 
 struct evaluator_config {
-    struct node_identity identity;
-    const struct node_ports *ports; /* All pointers outlive the evaluator. */
+    struct worker_config worker; /* All pointers outlive the evaluator. `member` is not used. */
     struct evaluator_source source;
-    const struct job *job;
-    const struct model *model;
-    const char *programs; /* As in struct compute_config. */
-    const struct kernels *kernels;
-    const struct dataset *train;
-    const struct dataset *test; /* May be NULL: evaluations then have a digest only. */
-    struct inputs inputs;       /* The arithmetic and the data. */
-    const char *details;        /* As in struct compute_config. */
 };
 
 struct evaluator;

@@ -55,17 +55,8 @@ static enum tn_status run_evaluator(struct node_setup *setup, void *role, int *e
     struct evaluator *evaluator = NULL;
     assert(setup->runtime != NULL);
     const struct evaluator_config config = {
-        .identity = setup->identity,
-        .ports = runtime_ports(setup->runtime),
+        .worker = training_parts_config(&parts->training, setup, runtime_ports(setup->runtime)),
         .source = {parts, read_values},
-        .job = &setup->job,
-        .model = parts->training.model,
-        .programs = parts->training.programs,
-        .kernels = parts->training.kernels,
-        .train = parts->training.train,
-        .test = parts->training.evaluated,
-        .inputs = parts->training.inputs,
-        .details = setup->session_file != NULL ? setup->dir : NULL,
     };
     const enum tn_status status = evaluator_create(&config, &evaluator, error);
     if (status != TN_OK) { return status; }

@@ -46,6 +46,24 @@ enum tn_status training_parts_open(struct training_parts *parts, const struct jo
     return status;
 }
 
+struct worker_config training_parts_config(const struct training_parts *parts,
+                                           const struct node_setup *setup,
+                                           const struct node_ports *ports)
+{
+    return (struct worker_config){
+        .identity = setup->identity,
+        .ports = ports,
+        .job = &setup->job,
+        .model = parts->model,
+        .programs = parts->programs,
+        .kernels = parts->kernels,
+        .train = parts->train,
+        .test = parts->evaluated,
+        .inputs = parts->inputs,
+        .details = setup->session_file != NULL ? setup->dir : NULL,
+    };
+}
+
 void training_parts_close(struct training_parts *parts)
 {
     dataset_close(parts->evaluated);

@@ -8,12 +8,14 @@
 #ifndef CLI_RUN_TRAINING_PARTS_H
 #define CLI_RUN_TRAINING_PARTS_H
 
+#include "cli/run/node.h"
 #include "common/base/error.h"
 #include "common/cluster/inputs.h"
 #include "common/job/job.h"
 #include "data/dataset.h"
 #include "kernels/kernels.h"
 #include "model/model.h"
+#include "worker/worker.h"
 
 struct training_parts {
     const struct kernels *kernels; /* For sums and updates. */
@@ -28,6 +30,12 @@ struct training_parts {
  * and, with the kernels "cublas", cublas_identity(). */
 MUST_CHECK enum tn_status training_parts_open(struct training_parts *parts, const struct job *job,
                                               uint32_t worker, struct error *error);
+
+/* The configuration of a worker, or of the evaluator, that computes with these parts, which outlive
+ * it. `ports` may be NULL, for the caller to set. */
+struct worker_config training_parts_config(const struct training_parts *parts,
+                                           const struct node_setup *setup,
+                                           const struct node_ports *ports);
 void training_parts_close(struct training_parts *parts); /* A zeroed one is allowed. */
 
 #endif

@@ -81,17 +81,8 @@ static enum tn_status run_worker(struct node_setup *setup, void *role, int *exit
 {
     struct worker_parts *parts = role;
     const bool alone = setup->runtime != NULL;
-    const struct worker_config config = {.identity = setup->identity,
-                                         .ports = alone ? runtime_ports(setup->runtime) : NULL,
-                                         .job = &setup->job,
-                                         .model = parts->training.model,
-                                         .programs = parts->training.programs,
-                                         .kernels = parts->training.kernels,
-                                         .train = parts->training.train,
-                                         .test = parts->training.evaluated,
-                                         .inputs = parts->training.inputs,
-                                         .details =
-                                             setup->session_file != NULL ? setup->dir : NULL};
+    const struct worker_config config = training_parts_config(
+        &parts->training, setup, alone ? runtime_ports(setup->runtime) : NULL);
     if (!alone) { return hosted_workers_run(setup, &config, exit_code, error); }
     const bool in_group = strategy_members(&setup->job) > 1;
     if (!strategy_of_job(&setup->job)->has_ps) {

@@ -93,16 +93,16 @@ void sim_make_evaluator(struct sim_cluster *cluster, struct process *process,
     evaluator->values = buffer_acquire(process->ports.buffers, bytes);
     assert(evaluator->values != NULL);
     const struct evaluator_config config = {
-        .identity = *identity,
-        .ports = &process->ports,
+        .worker = {.identity = *identity,
+                   .ports = &process->ports,
+                   .job = &cluster->setup.job,
+                   .model = cluster->model,
+                   .programs = "reference",
+                   .kernels = cluster->kernels,
+                   .train = cluster->train,
+                   .test = cluster->test,
+                   .inputs = {.fingerprint = "sim", .data = {1, 2}}},
         .source = {evaluator, read_values},
-        .job = &cluster->setup.job,
-        .model = cluster->model,
-        .programs = "reference",
-        .kernels = cluster->kernels,
-        .train = cluster->train,
-        .test = cluster->test,
-        .inputs = {.fingerprint = "sim", .data = {1, 2}},
     };
     struct error error;
     const enum tn_status status = evaluator_create(&config, &evaluator->node, &error);
