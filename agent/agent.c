@@ -150,7 +150,7 @@ static void abandon_sessions(struct agent *agent)
         log_warn("ZooKeeper did not close all sessions within %d ms: leaving without it",
                  SUPERVISOR_SESSIONS_MS);
     }
-    agent_leave_zk(agent, false);
+    agent_abandon_zk(agent);
 }
 
 /* When the coordinators leave, /run has its last state; the agent's result names it. */
@@ -365,7 +365,7 @@ static int poll_timeout(const struct agent *agent)
 static void sessions_closed(struct agent *agent)
 {
     if (agent->supervisor.sessions != SESSIONS_CLOSING) { return; }
-    agent_leave_zk(agent, true);
+    agent_close_zk(agent);
     agent_feed(agent, SUPERVISOR_SESSIONS_CLOSED, 0, 0, 0);
 }
 
@@ -451,7 +451,7 @@ static enum tn_status open_agent(struct agent *agent, struct error *error)
 static void close_agent(struct agent *agent)
 {
     verifiers_stop(&agent->verifiers);
-    agent_leave_zk(agent, false);
+    agent_abandon_zk(agent);
     zk_inbox_destroy(agent->inbox);
     children_free(&agent->children);
     if (agent->signals >= 0) { close(agent->signals); }

@@ -29,11 +29,11 @@ static void check(struct agent *agent)
     struct error error = {0};
     const struct agent_config *config = agent->config;
     if (agent->supervisor.phase != SUPERVISOR_WORKING || !agent->observer->has_run) {
-        job_change_refuse(&agent->change, false,
+        job_change_refuse(&agent->change, TN_EUNHEALTHY,
                           "the agent is starting or leaving: try again later", &agent->port);
     } else if (config->check_change(config->ctx, &agent->change.request, &agent->observer->run,
                                     text, &error) != TN_OK) {
-        job_change_refuse(&agent->change, error.status == TN_EINVAL, error.text, &agent->port);
+        job_change_refuse(&agent->change, error.status, error.text, &agent->port);
     } else {
         job_change_accept(&agent->change, text, &agent->port);
     }
@@ -129,7 +129,7 @@ static void adopt(struct agent *agent)
 
 static void give_up(struct agent *agent, const char *text)
 {
-    job_change_refuse(&agent->change, false, text, &agent->port);
+    job_change_refuse(&agent->change, TN_EUNHEALTHY, text, &agent->port);
     agent_notify(agent, AGENT_CHANGING, text);
 }
 

@@ -127,8 +127,9 @@ void agent_restore(struct agent *agent);
  * that is done. */
 void agent_close_sessions(struct agent *agent);
 
-/* Close the agent's own session, or leave it and those of dead nodes to their timeouts. May be
- * called twice. */
-void agent_leave_zk(struct agent *agent, bool closed);
+/* Leave ZooKeeper: close the agent's own session, or leave it and those of dead nodes to their
+ * timeouts. Both may be called when the agent has left. */
+void agent_close_zk(struct agent *agent);
+void agent_abandon_zk(struct agent *agent);
 
 #endif

@@ -351,14 +351,22 @@ void agent_close_sessions(struct agent *agent)
     session_reaper_finish(agent->session_reaper);
 }
 
-void agent_leave_zk(struct agent *agent, bool closed)
+static void stop_reaper(struct agent *agent)
 {
     session_reaper_stop(agent->session_reaper);
     agent->session_reaper = NULL;
-    if (closed) {
-        zk_close(agent->zk);
-    } else {
-        zk_abandon(agent->zk);
-    }
+}
+
+void agent_close_zk(struct agent *agent)
+{
+    stop_reaper(agent);
+    zk_close(agent->zk);
+    forget_zk(agent);
+}
+
+void agent_abandon_zk(struct agent *agent)
+{
+    stop_reaper(agent);
+    zk_abandon(agent->zk);
     forget_zk(agent);
 }

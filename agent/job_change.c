@@ -134,10 +134,11 @@ void job_change_accept(struct job_change *change, const char *text, const struct
     publish(change, CHANGE_ACCEPTED, text, zk);
 }
 
-void job_change_refuse(struct job_change *change, bool invalid, const char *text,
+void job_change_refuse(struct job_change *change, enum tn_status reason, const char *text,
                        const struct zk_port *zk)
 {
-    change->request.invalid = invalid;
+    assert(reason != TN_OK);
+    change->request.invalid = reason == TN_EINVAL;
     change->stage = JOB_CHANGE_IDLE;
     publish(change, CHANGE_REFUSED, text, zk);
 }

@@ -59,9 +59,10 @@ void job_change_restart(struct job_change *change, const struct zk_port *zk, uin
 enum job_change_order job_change_handle(struct job_change *change, const struct zk_event *event,
                                         const struct zk_port *zk, uint64_t now_ms);
 
-/* Answers to JOB_CHANGE_CHECK, and the later reports. `text` is cut to fit. */
+/* Answers to JOB_CHANGE_CHECK, and the later reports. `text` is cut to fit. The reason of a refusal
+ * is TN_EINVAL, the job can never be changed so, or TN_EUNHEALTHY, it cannot now. */
 void job_change_accept(struct job_change *change, const char *text, const struct zk_port *zk);
-void job_change_refuse(struct job_change *change, bool invalid, const char *text,
+void job_change_refuse(struct job_change *change, enum tn_status reason, const char *text,
                        const struct zk_port *zk);
 /* STOPPING -> APPLYING. A node that was killed and whose session was not closed is registered for
  * `session_timeout_ms`, that of the job, after it died. `give_up_ms` is JOB_CHANGE_MARGIN_MS

@@ -137,14 +137,30 @@ void event_text_history(const struct history_entry *entry, char text[static EVEN
     }
 }
 
-void event_text_member(const struct member *member, bool present, bool chief,
+void event_text_member(const struct member *member, enum member_event event,
                        char text[static EVENT_TEXT_MAX])
 {
+    static const char *const states[] = {
+        [MEMBER_UP] = "up",
+        [MEMBER_LOST] = "lost",
+        [MEMBER_CHIEF_LOST] = "lost: it was the chief",
+    };
     assert(member != NULL);
+    assert(event <= MEMBER_CHIEF_LOST);
     char task[TASK_NAME_MAX];
     task_format(member->task, ':', task, sizeof task);
-    snprintf(text, EVENT_TEXT_MAX, "%s (pid %" PRIu64 ") is %s%s", task, member->pid,
-             present ? "up" : "lost", chief && !present ? ": it was the chief" : "");
+    snprintf(text, EVENT_TEXT_MAX, "%s (pid %" PRIu64 ") is %s", task, member->pid, states[event]);
+}
+
+const char *event_text_member_event(enum member_event event)
+{
+    static const char *const names[] = {
+        [MEMBER_UP] = "task-up",
+        [MEMBER_LOST] = "task-lost",
+        [MEMBER_CHIEF_LOST] = "chief-lost",
+    };
+    assert(event <= MEMBER_CHIEF_LOST);
+    return names[event];
 }
 
 static bool concerns_a_task(const struct history_entry *entry)

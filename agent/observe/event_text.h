@@ -21,9 +21,14 @@ void event_text_duration(uint64_t ms, char *text, size_t size);
  * redone; paused 818 ms". */
 void event_text_history(const struct history_entry *entry, char text[static EVENT_TEXT_MAX]);
 
+/* The changes of the registration of a node. */
+enum member_event { MEMBER_UP, MEMBER_LOST, MEMBER_CHIEF_LOST };
+
 /* "ps:1 (pid 123) is up", "... is lost", "... is lost: it was the chief" */
-void event_text_member(const struct member *member, bool present, bool chief,
+void event_text_member(const struct member *member, enum member_event event,
                        char text[static EVENT_TEXT_MAX]);
+/* Its name in JSON: "task-up", "task-lost", "chief-lost". Static storage. */
+const char *event_text_member_event(enum member_event event);
 
 /* The object that `tanist watch -o jsonl` prints: a new reference; NULL: out of memory. */
 json_t *event_text_history_json(const struct history_entry *entry);

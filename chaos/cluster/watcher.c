@@ -212,9 +212,11 @@ static void on_member(struct watcher *watcher)
                          (pid_t)observed->member.pid);
     }
     if (observed->task.role != ROLE_COORDINATOR) { return; }
-    event_text_member(&observed->member, observed->present, chief, text);
-    const char *event = observed->present ? "task-up" : chief ? "chief-lost" : "task-lost";
-    record_event(watcher, event_json(watcher, event, task), text);
+    const enum member_event event = observed->present ? MEMBER_UP
+                                    : chief           ? MEMBER_CHIEF_LOST
+                                                      : MEMBER_LOST;
+    event_text_member(&observed->member, event, text);
+    record_event(watcher, event_json(watcher, event_text_member_event(event), task), text);
 }
 
 static void record_step(struct watcher *watcher)

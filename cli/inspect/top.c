@@ -96,7 +96,11 @@ static void add_member(struct top *top)
     assert(top->live.observer->changed < top->live.observer->task_count);
     if (changed->task.role != ROLE_COORDINATOR) { return; }
     bool chief = observer->has_chief && observer->chief.incarnation == changed->member.incarnation;
-    event_text_member(&changed->member, changed->present, chief, text);
+    event_text_member(&changed->member,
+                      changed->present ? MEMBER_UP
+                      : chief          ? MEMBER_CHIEF_LOST
+                                       : MEMBER_LOST,
+                      text);
     add_event(top, clock_wall_ms(), HISTORY_KINDS, text);
 }
 

@@ -130,9 +130,11 @@ static void print_member(struct watch *watch)
     uint64_t incarnation = changed->member.incarnation;
     bool chief = incarnation == watch->chief || incarnation == watch->previous_chief;
     task_format(changed->task, ':', task, sizeof task);
-    const char *event = changed->present ? "task-up" : chief ? "chief-lost" : "task-lost";
-    event_text_member(&changed->member, changed->present, chief, text);
-    json_t *object = event_json(watch, event, task, NULL);
+    const enum member_event event = changed->present ? MEMBER_UP
+                                    : chief          ? MEMBER_CHIEF_LOST
+                                                     : MEMBER_LOST;
+    event_text_member(&changed->member, event, text);
+    json_t *object = event_json(watch, event_text_member_event(event), task, NULL);
     json_object_set_new(object, "pid", json_integer((json_int_t)changed->member.pid));
     print_event(watch, object, text);
 }

@@ -153,7 +153,7 @@ static enum tn_status load_mapped(const struct rows_file *file, const uint8_t *b
             return error_set(error, TN_ECORRUPT, "%s has no rows of table %" PRIu32 " of %" PRIu32,
                              file->path, t + 1, count);
         }
-        status = table_file_decode(bytes + at, extent, file->path, tables[t], true, info, error);
+        status = table_file_decode(bytes + at, extent, file->path, tables[t], info, error);
         if (status == TN_OK) { status = table_file_check_chain(last, info, file->path, error); }
         if (t == 0) { step = info->step; }
         if (status == TN_OK) { status = check_step(file, step, tables[t], info->step, error); }

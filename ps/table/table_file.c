@@ -277,10 +277,11 @@ static bool are_past(const uint64_t *steps, uint64_t rows, uint64_t step)
     return true;
 }
 
-/* A chunk at `at`, which has all its bytes. `least`: no key is smaller. */
+/* A chunk at `at`, which has all its bytes. `into` gets its rows; NULL: they are only checked.
+ * `least`: no key is smaller. */
 static enum tn_status decode_chunk(const uint8_t *at, uint64_t rows, const struct header *header,
-                                   const char *path, struct row_table *table, bool load,
-                                   uint64_t *least, struct error *error)
+                                   const char *path, struct row_table *into, uint64_t *least,
+                                   struct error *error)
 {
     const uint64_t bytes = content_bytes(header, rows);
     const uint64_t *keys = (const uint64_t *)(const void *)at;
@@ -293,14 +294,15 @@ static enum tn_status decode_chunk(const uint8_t *at, uint64_t rows, const struc
     if (steps != NULL && !are_past(steps, rows, header->step)) {
         return damaged(path, "a row is of a later step", error);
     }
-    if (!load) { return TN_OK; }
+    if (into == NULL) { return TN_OK; }
     const struct sparse_rows loaded = {.count = rows, .keys = keys, .values = values};
-    return row_table_load(table, loaded, steps, error);
+    return row_table_load(into, loaded, steps, error);
 }
 
-enum tn_status table_file_decode(const void *bytes, size_t size, const char *path,
-                                 struct row_table *table, bool load, struct table_file_info *info,
-                                 struct error *error)
+/* A file for `table`. `into` gets its rows; NULL: they are only checked. */
+static enum tn_status decode(const void *bytes, size_t size, const char *path,
+                             const struct row_table *table, struct row_table *into,
+                             struct table_file_info *info, struct error *error)
 {
     const struct header *header = bytes;
     uint64_t least = 0;
@@ -315,11 +317,25 @@ enum tn_status table_file_decode(const void *bytes, size_t size, const char *pat
     const uint8_t *at = (const uint8_t *)bytes + sizeof *header;
     for (uint64_t first = 0; first < header->rows && status == TN_OK; first += most) {
         const uint64_t rows = u64_min(most, header->rows - first);
-        status = decode_chunk(at, rows, header, path, table, load, &least, error);
+        status = decode_chunk(at, rows, header, path, into, &least, error);
         at += content_bytes(header, rows) + DIGEST_BYTES;
     }
     *info = info_of(header);
     return status;
+}
+
+enum tn_status table_file_check(const void *bytes, size_t size, const char *path,
+                                const struct row_table *table, struct table_file_info *info,
+                                struct error *error)
+{
+    return decode(bytes, size, path, table, NULL, info, error);
+}
+
+enum tn_status table_file_decode(const void *bytes, size_t size, const char *path,
+                                 struct row_table *table, struct table_file_info *info,
+                                 struct error *error)
+{
+    return decode(bytes, size, path, table, table, info, error);
 }
 
 struct mapped {
@@ -374,7 +390,7 @@ enum tn_status table_file_load(const char *const *paths, uint32_t count, struct 
         struct mapped mapped = {0};
         status = map(paths[f], &mapped, error);
         if (status != TN_OK) { return status; }
-        status = table_file_decode(mapped.bytes, mapped.size, paths[f], table, true, &info, error);
+        status = table_file_decode(mapped.bytes, mapped.size, paths[f], table, &info, error);
         (void)munmap(mapped.bytes, mapped.size);
         if (status == TN_OK) {
             status = table_file_check_chain(f > 0 ? &last : NULL, &info, paths[f], error);

@@ -52,11 +52,15 @@ MUST_CHECK enum tn_status table_file_write(const char *path, const struct row_ta
 MUST_CHECK enum tn_status table_file_load(const char *const *paths, uint32_t count,
                                           struct row_table *table, struct error *error);
 
-/* Check the bytes of a file for `table`, and put its rows there if `load`. `bytes` is aligned for
- * uint64_t. `path` is for errors. */
+/* Check the bytes of a file for `table`; the table does not change. `bytes` is aligned for
+ * uint64_t. `path` is for errors, which are those of table_file_load(). */
+MUST_CHECK enum tn_status table_file_check(const void *bytes, size_t size, const char *path,
+                                           const struct row_table *table,
+                                           struct table_file_info *info, struct error *error);
+/* The same, and put the rows of the file into `table`. */
 MUST_CHECK enum tn_status table_file_decode(const void *bytes, size_t size, const char *path,
-                                            struct row_table *table, bool load,
-                                            struct table_file_info *info, struct error *error);
+                                            struct row_table *table, struct table_file_info *info,
+                                            struct error *error);
 
 /* ------------------------------------------------ for files of several tables */
 

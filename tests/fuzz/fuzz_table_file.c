@@ -43,8 +43,8 @@ static void decode(const struct row_table_spec *spec, const uint8_t *bytes, size
     struct table_file_info info = {0}, again;
     assert(table_file_extent(bytes, size) <= size);
     if (row_table_open(spec, &table, NULL) != TN_OK) { return; }
-    const enum tn_status checked = table_file_decode(bytes, size, "x", table, false, &info, NULL);
-    const enum tn_status loaded = table_file_decode(bytes, size, "x", table, true, &again, NULL);
+    const enum tn_status checked = table_file_check(bytes, size, "x", table, &info, NULL);
+    const enum tn_status loaded = table_file_decode(bytes, size, "x", table, &again, NULL);
     assert(checked == loaded);
     if (loaded == TN_OK) {
         assert(row_table_stats(table).rows == info.rows);

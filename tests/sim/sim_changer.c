@@ -47,7 +47,7 @@ static void give_up(struct sim_cluster *cluster, const char *text)
 {
     struct sim_changer *changer = &cluster->live.changer;
     world_log(&cluster->world, "agent: %s", text);
-    job_change_refuse(&changer->core, false, text, &changer->port);
+    job_change_refuse(&changer->core, TN_EUNHEALTHY, text, &changer->port);
 }
 
 /* ------------------------------------------------------------ request, drain */

@@ -175,7 +175,7 @@ static void refusal_is_reported_once(void **state)
 {
     (void)state;
     assert_int_equal(read_as(CHANGE_WANTED, 0, 5, 0), JOB_CHANGE_CHECK);
-    job_change_refuse(&change, true, "cluster.ps is 2 already", &port);
+    job_change_refuse(&change, TN_EINVAL, "cluster.ps is 2 already", &port);
     assert_int_equal(read_again_as(CHANGE_REFUSED, AGENT, 5, 1), JOB_CHANGE_NOTHING);
     assert_int_equal(count_sets(), 1);
     assert_true(change.request.invalid);

@@ -214,17 +214,15 @@ static void check_damage(const struct row_table_spec *of)
     train(table, SMALL);
     save(table, paths[0], true, 0);
     assert_int_equal(files_read(paths[0], 1 << 20, &bytes, &size, &error), TN_OK);
-    assert_int_equal(table_file_decode(bytes, size, "x", loaded, false, &info, &error), TN_OK);
+    assert_int_equal(table_file_check(bytes, size, "x", loaded, &info, &error), TN_OK);
     assert_int_equal(row_table_stats(loaded).rows, 0);
     for (size_t i = 0; i < size; i++) {
         bytes[i] = (char)(bytes[i] ^ 1 << i % 8);
-        assert_int_equal(table_file_decode(bytes, size, "x", loaded, false, &info, &error),
-                         TN_ECORRUPT);
+        assert_int_equal(table_file_check(bytes, size, "x", loaded, &info, &error), TN_ECORRUPT);
         bytes[i] = (char)(bytes[i] ^ 1 << i % 8);
     }
     for (size_t shorter = 0; shorter < size; shorter++) {
-        assert_int_equal(table_file_decode(bytes, shorter, "x", loaded, false, &info, &error),
-                         TN_ECORRUPT);
+        assert_int_equal(table_file_check(bytes, shorter, "x", loaded, &info, &error), TN_ECORRUPT);
     }
     free(bytes);
     row_table_close(table);
