@@ -6,8 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/plan/validate.h"
 #include "cli/run/local_options.h"
-#include "cli/run/validate.h"
 #include "common/base/minmax.h"
 #include "common/job/cluster_spec.h"
 #include "common/job/strategy.h"

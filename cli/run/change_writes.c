@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/run/cluster_create.h"
+#include "cli/node/cluster_create.h"
 #include "common/base/clock.h"
 #include "common/base/text.h"
 #include "common/job/job_resume.h"

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "cli/cluster_read.h"
-#include "cli/run/cluster_create.h"
+#include "cli/node/cluster_create.h"
+#include "cli/plan/memory_check.h"
+#include "cli/plan/validate.h"
 #include "cli/run/live_plan.h"
-#include "cli/run/memory_check.h"
-#include "cli/run/validate.h"
 #include "common/base/clock.h"
 #include "common/cluster/bootstrap.h"
 #include "common/job/job_resume.h"

@@ -11,7 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "cli/run/validate.h"
+#include "cli/plan/validate.h"
 #include "common/base/files.h"
 #include "common/base/log_file.h"
 #include "common/base/stop_signals.h"

@@ -8,7 +8,7 @@
 #define CLI_RUN_LOCAL_RUN_H
 
 #include "agent/agent.h"
-#include "cli/run/memory_plan_data.h"
+#include "cli/plan/memory_plan_data.h"
 #include "cli/run/progress.h"
 #include "cli/run/recorder.h"
 #include "cli/run/result.h"

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "agent/observe/event_text.h"
-#include "cli/run/memory_check.h"
+#include "cli/node/training_parts.h"
+#include "cli/plan/memory_check.h"
 #include "cli/run/resume_change.h"
-#include "cli/run/training_parts.h"
 #include "cli/run/unused_folder.h"
 #include "cli/stop_signal.h"
 #include "common/base/clock.h"

@@ -8,8 +8,8 @@
 
 #include "agent/observe/run_record.h"
 #include "cli/cluster_read.h"
+#include "cli/node/cluster_create.h"
 #include "cli/run/change_writes.h"
-#include "cli/run/cluster_create.h"
 #include "common/base/clock.h"
 #include "common/base/minmax.h"
 #include "common/cluster/bootstrap.h"
