@@ -280,8 +280,11 @@ static int print_json(const struct view *view)
         json_array_append_new(shards, shard_json(view, p));
     }
     const bool has_rows = view->variables->row_table_count > 0 && view->job.cluster.ps > 0;
-    json_t *rows =
-        has_rows ? json_pack("{s:f}", "imbalance", plan_tables_imbalance(&view->job)) : json_null();
+    const uint32_t together = plan_tables_shared_workers(&view->job, view->variables);
+    json_t *rows = has_rows ? json_pack("{s:f, s:o}", "imbalance",
+                                        plan_tables_imbalance(&view->job), "workers_per_process",
+                                        together > 0 ? json_integer(together) : json_null())
+                            : json_null();
     json_t *gpus =
         job_has_gpus(&view->job) ? json_integer((json_int_t)view->job.train.gpus) : json_null();
     return output_json(

@@ -5,6 +5,8 @@
 
 #include "cli/table.h"
 #include "common/cluster/row_balance.h"
+#include "common/job/job_strategy.h"
+#include "common/job/strategy.h"
 #include "ps/table/row_set.h"
 
 /* All rows and counts; 0: the number of rows is not limited. */
@@ -83,6 +85,28 @@ static int print_share(const struct job *job, const struct memory_plan *plan)
     return written >= 0 ? printf("\n") : written;
 }
 
+/* In async mode workers do not look up the rows of the same step. */
+uint32_t plan_tables_shared_workers(const struct job *job, const struct variable_table *variables)
+{
+    struct job together = *job;
+    together.cluster.workers_per_process = job->cluster.workers;
+    const bool shares = variables->row_table_count > 0 && job->cluster.ps > 0 &&
+                        strategy_of_job(job)->on_cluster && strategy_of_job(job)->exact_steps;
+    if (!shares || job->cluster.workers == 1 || job->cluster.workers_per_process > 1) { return 0; }
+    return job_check_workers_per_process(&together, NULL) == TN_OK ? job->cluster.workers : 0;
+}
+
+static bool print_advice(const struct job *job, const struct variable_table *variables)
+{
+    const uint32_t workers = plan_tables_shared_workers(job, variables);
+    if (workers == 0) { return true; }
+    return printf("each of the %" PRIu32
+                  " worker processes asks for the rows of its slices; workers in "
+                  "one process fetch each row of a step once: give --set "
+                  "cluster.workers_per_process=%" PRIu32 ", or the number of workers of a host\n",
+                  workers, workers) >= 0;
+}
+
 bool plan_tables_print(const struct job *job, const struct variable_table *variables,
                        const struct memory_plan *plan)
 {
@@ -90,7 +114,8 @@ bool plan_tables_print(const struct job *job, const struct variable_table *varia
     if (printf("\n") < 0 || !print_list(job, variables, plan)) { return false; }
     const int written = print_share(job, plan);
     if (written < 0 || job->cluster.ps == 0) { return written >= 0; }
-    return printf(
+    return print_advice(job, variables) &&
+           printf(
                "placement.buckets: the largest part has %.2f times the mean of the 4096 buckets, "
                "and so of the keys; how often keys are used is measured (`tanist status`)\n",
                plan_tables_imbalance(job)) >= 0;

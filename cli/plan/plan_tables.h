@@ -23,6 +23,11 @@ bool plan_tables_print(const struct job *job, const struct variable_table *varia
  * one. How often each key is used is in the data alone. */
 double plan_tables_imbalance(const struct job *job);
 
+/* The workers of one machine that could share a process (cluster.workers_per_process), and with it
+ * their lookups of rows; 0: there is no such number, or they do already. With several hosts, the
+ * workers of each can. */
+uint32_t plan_tables_shared_workers(const struct job *job, const struct variable_table *variables);
+
 /* A list of objects with name, width, rows (null: each key has its own), row_bytes, count_bytes and
  * counts (null: keys are not counted), and bytes of all rows and counts together, which all ps
  * share (null: unlimited); then expected_rows (null: the data are unknown) and most_rows, an upper

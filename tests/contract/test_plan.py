@@ -220,6 +220,11 @@ class Plan(Cli):
         text = self.succeeds("plan", "job.json", "--set", "cluster.table_mib=512")
         self.assertIn("TABLE", text)
         self.assertIn("the 2 ps share them, each at most 512 MiB (cluster.table_mib)", text)
+        self.assertIn("give --set cluster.workers_per_process=2", text)
+        self.assertEqual(self.plan()["rows"]["workers_per_process"], 2)
+        together = ["--set", "cluster.workers_per_process=2"]
+        self.assertIsNone(self.plan(*together)["rows"]["workers_per_process"])
+        self.assertNotIn("workers_per_process", self.succeeds("plan", "job.json", *together))
 
     def test_plan_lists_counts(self):
         """With admission of keys, the bytes of a count, and the keys that the batches of admit_within_steps can have."""
