@@ -8,8 +8,8 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from figures import tables
-from figures.processes import Cluster, OneProcess, Server, print_progress, steps_per_second
+from figures import deltas, tables, traffic
+from figures.processes import Cluster, OneProcess, Server, print_progress, read_files_ms, steps_per_second
 from figures.ratios import Missing, figure
 from figures.start import start_many, threads
 from figures.turns import (OVER_TCP, QUIET, Scaled, Turn, counted, in_turns, lines_of_rounds, over_tcp, programs_in_turns, size_text,
@@ -198,18 +198,6 @@ def checkpoint_load(context):
     return dict(found, cached_ratio=statistics.median(line[2] / line[3] for line in lines))
 
 
-def read_files_ms(folder):
-    """The time that read() takes for all files of a folder."""
-    memory = bytearray(1 << 20)
-    start = time.monotonic()
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            with open(path, "rb", buffering=0) as file:
-                while file.readinto(memory):
-                    pass
-    return 1000 * (time.monotonic() - start)
-
-
 def seconds_after(moment, points):
     """From `moment` to each later point of the curves. Points of steps that ended before may be written after it."""
     return [when - moment for _, when in points if when >= moment]
@@ -292,6 +280,24 @@ def memory_of_worker(context):
     return memory(context, "worker", "resident bytes per byte of the model", 2.2, "values, gradient, a tenth of both")
 
 
+def memory_of_replica(context):
+    """A worker without ps, with frames over TCP: lanes have memory of their own. A worker that has received the values of another one
+    keeps the memory of its former values for later."""
+    context.model_bytes = min(max(context.model_bytes, 128 << 20), 256 << 20)
+    require_memory(context)
+    job = dict(large_job(context, 0), strategy={"type": "mirror"}, transport={"lane": "tcp"}, cluster={"coordinators": 1, "workers": 2})
+    cluster = Cluster(context.workspace, "replicas", job)
+    cluster.wait("step 40", lambda status: status["step"] >= 40)
+    count = context.model_bytes // 4
+    logs = [path.read_text(encoding="utf-8") for path in (cluster.folder / "logs").glob("worker-*.log")]
+    sent = sum(text.count("sending the values of step") for text in logs)
+    rows = [(resident(pid) / count, 32) for pid in cluster.pids("worker")]
+    plan = json.loads(cluster.workspace.output_of(cluster.tanist, "plan", cluster.job, "-o", "json"))
+    found = figure("resident bytes per parameter", "lower", f"{size_text(context.model_bytes)} of parameters, Adam, 2 workers without ps, over TCP; "
+                   f"one has sent its values to the other {sent} times", rows, "values, state, gradient, sum, a kept sum, pushes of two steps")
+    return dict(found, predicted=plan["memory"]["worker"]["total"] / count)
+
+
 def failover(context):
     job = {"model": {"type": "linear", "inputs": 8, "outputs": 1, "hidden": []}, "data": {"type": "synthetic"},
            "train": {"batch": 32, "slices": 4, "learning_rate": 0.001}, "cluster": {"coordinators": 2, "ps": 1, "workers": 1},
@@ -329,6 +335,11 @@ FIGURES = {
     "cnn_b512": cnn,
     "mirror_b64": lambda context: mirror(context, 64),
     "mirror_b512": lambda context: mirror(context, 512),
+    "mirror_bytes_w2": lambda context: traffic.mirror_bytes(context, 2),
+    "mirror_bytes_w3": lambda context: traffic.mirror_bytes(context, 3),
+    "mirror_bytes_w5": lambda context: traffic.mirror_bytes(context, 5),
+    "mirror_bytes_w8": lambda context: traffic.mirror_bytes(context, 8),
+    "mirror_memory": memory_of_replica,
     "table_lookup": lambda context: tables.table_rates(context, "lookup"),
     "table_apply": lambda context: tables.table_rates(context, "apply"),
     "table_row_bytes": lambda context: tables.table_rates(context, "bytes"),
@@ -337,7 +348,12 @@ FIGURES = {
     "table_clicks": tables.clicks_against_torch,
     "table_admission": tables.admission,
     "table_expiry": tables.expiry,
-    "ctr_wide_deep": tables.clicks_against_tensorflow,
+    "table_shared_rows": lambda context: traffic.shared_rows(context, 30),
+    "table_shared_rows_1e5": lambda context: traffic.shared_rows(context, 100_000),
+    "table_delta_bytes": deltas.delta_bytes,
+    "table_delta_pause_ms": deltas.pause,
+    "table_resize_rate": deltas.resize_rate,
+    "ctr_wide_deep": tables.wide_deep_against_peers,
     "checkpoint_1GiB_slowdown": checkpoint_slowdown,
     "checkpoint_1GiB_load": checkpoint_load,
     "ps_restart_warm_1GiB_ms": restart_warm,

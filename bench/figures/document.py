@@ -23,6 +23,12 @@ MEANINGS = (
     ("mirror_b", "Steps/s of the same network without ps (`strategy.type` mirror) with 2 workers, over the plain C program with two threads. "
      "Beside it are the same job with 2 ps and, where they are installed, two processes of TensorFlow and of PyTorch that add their "
      "gradients, with the same model, batch and optimizer."),
+    ("mirror_bytes_", "Bytes that a worker without ps sends to the others in a step, as the kernel counts them, over the bytes of the gradient, with N "
+     "workers (`wN`) that have a slice each. A worker sends parts of its gradient to the owners of the other ranges, and the sum of its own range to "
+     "each other worker: 2(N - 1)/N. The rest is headers, and questions that were repeated."),
+    ("mirror_memory", "Resident memory of a worker without ps over its parameters, with Adam. The limit of 32 bytes: values and two arrays of "
+     "state, the gradient, the sum of a step and a kept one, and the pushes of two steps. A worker that has received the values of another one keeps the "
+     "memory of its former ones."),
     ("table_lookup", "Lookups of trained rows of a table, over copies of rows of 64 bytes from random places of one array. No table by key reaches 1: a lookup reads a line of the index, and only then two or three of the row, which has its key, its step and the cell before it beside its values; the copies read one or two, whose addresses are known from the start."),
     ("table_apply", "Updates of rows with row-wise Adagrad, over the same copies. An update reads as much as a lookup, and writes another cell of the row and the line of the index, since the values of the step before stay readable: two to three times the memory of a lookup, beside the arithmetic."),
     ("table_row_bytes", "Memory of a trained row of 16 values, over its values, state and key alone."),
@@ -38,10 +44,18 @@ MEANINGS = (
      "updated: the ratio contains both."),
     ("table_expiry", "The same with rows that expire after 100 steps (`expire_after_steps`), so that rows are removed and created in each step, over "
      "the same job without this rule, whose tables only grow."),
+    ("table_shared_rows", "Bytes of the rows of `examples/ctr/wide-deep.json` that ps send in a step to four workers in one process, over those of the rows that "
+     "the step updates, each once. Beside it are four workers in processes of their own, and one worker with four threads. `_1e5`: with 10^5 values of the largest category."),
+    ("table_delta_bytes", "Bytes of the delta files of a checkpoint, over the bytes of keys, values and state of the rows that differ from the "
+     "checkpoint before."),
+    ("table_delta_pause_ms", "The longest step in a window with checkpoints of tables, over the longest in a window without. The file also has the "
+     "median, the percentiles 99 and 99.9 and the longest step of both (`step_ms`, `step_ms_limit`), as a client sees them that asks a ps for its step."),
+    ("table_resize_rate", "Bytes per second of a checkpoint of tables of 3 ps that 2 ps load, then that of 2 ps that 5 load, over read() of the same files. "
+     "The run then ends with the digests of one process."),
     ("ctr_wide_deep", "Examples/s of `examples/ctr/wide-deep.json` on 2 ps and 2 workers, synchronous and with the bits of one process, over 2 ps and 2 "
-     "workers of TensorFlow (ParameterServerStrategy), which are asynchronous. Beside it are one process of TensorFlow and one of Tanist. Tanist "
-     "computes the rows of the data while it trains, and finds the rows of 56 tables by their keys; TensorFlow reads the same data from a file "
-     "in which keys are replaced by consecutive numbers, and has two tables. The file also has the areas under the ROC curve after the "
+     "workers of TensorFlow (ParameterServerStrategy), which are asynchronous. Beside it are one process of TensorFlow, one of PyTorch and one of Tanist. Tanist "
+     "computes the rows of the data while it trains, and finds the rows of 56 tables by their keys; the others read the same data from a file "
+     "in which keys are replaced by consecutive numbers, and have two tables. The file also has the areas under the ROC curve after the "
      "training of the example, and the best possible one."),
     ("checkpoint_1GiB_load", "Loading a shard of a checkpoint, which checks all its digests, over read() of the same file to the same memory "
      "on one thread. Both read from the disk: before each, the file is dropped from the page cache. `cached_ratio` is the same with the "

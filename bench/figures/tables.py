@@ -9,7 +9,8 @@ from figures.ratios import Missing, figure, quartiles
 from figures.turns import OVER_TCP, QUIET, Scaled, Turn, in_turns, lines_of_rounds, over_tcp, start_peers
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-CLICKS_PEERS = (("tensorflow_ps.py", "TensorFlow, parameter servers"), ("tensorflow_one.py", "TensorFlow, one process"))
+CLICKS_PEERS = (("tensorflow_ps.py", "TensorFlow, parameter servers"), ("tensorflow_one.py", "TensorFlow, one process"),
+                ("torch_wide_deep.py", "PyTorch, sparse EmbeddingBag, one process"))
 WARM_STEPS = 300  # More than those after which a row expires.
 
 
@@ -178,8 +179,8 @@ def area_of_tanist(context, job):
     return json.loads(text)["auc"]
 
 
-def clicks_against_tensorflow(context):
-    """The example and the same model in TensorFlow: the areas under the ROC curve after the training of the example, then the
+def wide_deep_against_peers(context):
+    """The example and the same model in TensorFlow and PyTorch: the areas under the ROC curve after the training of the example, then the
     speeds in turns."""
     job = wide_deep_job(metrics={"every_steps": 4})
     if context.quick:

@@ -4,6 +4,8 @@ import numpy
 
 NAME = "clicks.rows"
 NUMBERS, CATEGORIES = 13, 26
+CROSSES = ((0, 1), (2, 3), (4, 5), (6, 7))  # The pairs of columns of the wide & deep model.
+SCALE = 0.0346  # The bound of its initial values, whose deviation is 0.02, as in Tanist.
 ROW = numpy.dtype([("click", "<f4"), ("numbers", "<f4", NUMBERS), ("keys", "<u8", CATEGORIES)])
 
 

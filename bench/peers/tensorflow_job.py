@@ -17,8 +17,6 @@ from tensorflow_model import NAME, Classifier, tensorflow
 
 __all__ = ["NAME", "of_folder", "tensorflow"]
 
-CROSSES = ((0, 1), (2, 3), (4, 5), (6, 7))
-SCALE = 0.0346  # The deviation of the initial values is 0.02, as in Tanist.
 PART, BLOCK = "clicks.part", 10000
 
 
@@ -51,7 +49,7 @@ class Clicks:
     def __init__(self, parts):
         spec = json.loads((job.FOLDER / "job.json").read_text(encoding="utf-8"))
         self.train, self.examples = spec["train"], spec["data"]["examples"]
-        self.labels, self.numbers, self.ids, self.rows = clicks.load(job.FOLDER / clicks.NAME, CROSSES)
+        self.labels, self.numbers, self.ids, self.rows = clicks.load(job.FOLDER / clicks.NAME, clicks.CROSSES)
         self.folders = [self.write_part(part, parts) for part in range(parts)]
 
     def write_part(self, part, parts):
@@ -65,7 +63,7 @@ class Clicks:
         return folder
 
     def build(self):
-        layers, near = tensorflow.keras.layers, tensorflow.keras.initializers.RandomUniform(-SCALE, SCALE)
+        layers, near = tensorflow.keras.layers, tensorflow.keras.initializers.RandomUniform(-clicks.SCALE, clicks.SCALE)
         numbers, ids = layers.Input((clicks.NUMBERS,)), layers.Input((len(self.rows),), dtype="int32")
         deep_rows = sum(self.rows[:clicks.CATEGORIES])
         wide = layers.Flatten()(layers.Embedding(sum(self.rows), 1, near)(ids))

@@ -49,7 +49,7 @@ static void test_no_advice_without_tables_on_ps(void **state)
     assert_int_equal(plan_tables_shared_workers(&job, &variables), 0);
 }
 
-/* Those of a range come and go, so the job would be refused. */
+/* The workers of a range come and go, so the job would be refused. */
 static void test_no_advice_that_would_be_refused(void **state)
 {
     (void)state;
