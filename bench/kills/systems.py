@@ -141,6 +141,21 @@ class Torchft(Peer):
                        environment={"TORCHFT_LIGHTHOUSE": f"http://127.0.0.1:{port}"}.items())
 
 
+class Horovod(Peer):
+    """Horovod Elastic over Gloo. Each worker is on a host of its own, two names of this one: horovodrun excludes a host whose
+    worker was lost, here for about a second."""
+
+    def __init__(self, folder, python):
+        super().__init__(folder)
+        self.name = f"Horovod {needs(python, 'horovod')}, elastic"
+        script = folder / "hosts"
+        script.write_text("#!/bin/sh\necho localhost:1\necho 127.0.0.1:1\n")
+        script.chmod(0o755)
+        self.begin("horovodrun", str(Path(python).parent / "horovodrun"), "--gloo", "-np", "2", "--min-np", "1", "--max-np", "2",
+                   "--host-discovery-script", str(script), "--blacklist-cooldown-range", "1", "1", "--network-interfaces", "lo",
+                   python, str(HERE / "horovod_worker.py"), str(folder))
+
+
 class Tanist(Peer):
     """A run without ps, whose agent starts lost workers again. Its steps are those of metrics.jsonl."""
 
