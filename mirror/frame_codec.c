@@ -103,6 +103,7 @@ struct frame_header frame_codec_write(const struct frame_codec_shape *shape,
         .generation = action->generation, .step = action->step, .sequence = action->range};
     switch (action->type) {
     case REPLICA_DO_PUSH:
+    case REPLICA_DO_FORWARD:
         header.type = FRAME_PUSH;
         header.first = node.first;
         header.count = node.count;

@@ -39,7 +39,8 @@ const char *frame_codec_read_answer(const struct frame_codec_shape *shape,
                                     const struct frame_header *header, struct replica_event *out,
                                     uint64_t *bytes);
 
-/* The header of a PUSH (`node`), PULL, PULL_VALUES, ANSWER, REFUSE or SEND_VALUES (`array`). */
+/* The header of a PUSH or FORWARD (`node`), PULL, PULL_VALUES, ANSWER, REFUSE or SEND_VALUES
+ * (`array`). */
 struct frame_header frame_codec_write(const struct frame_codec_shape *shape,
                                       const struct replica_action *action, struct slice_node node,
                                       uint32_t array);

@@ -175,6 +175,23 @@ static void push(struct mirror_worker *worker, const struct replica_action *acti
     }
 }
 
+static void forward(struct mirror_worker *worker, const struct replica_action *action)
+{
+    struct slice_node nodes[SLICES_MAX];
+    const uint32_t count =
+        tensors_join(&worker->tensors, action->range, action->step,
+                     &worker->actions.parts[action->first_part], action->part_count, nodes);
+    if (count == 0) { mirror_out_of_memory(worker); }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct range_sum *held =
+            tensors_held(&worker->tensors, action->range, action->step, nodes[i]);
+        struct frame_header header = frame_codec_write(&worker->shape, action, nodes[i], 0);
+        header.loss = held->loss;
+        mirror_send(worker, worker->links.items[action->peer].conn, header,
+                    buffer_retain(held->body));
+    }
+}
+
 static void ask(struct mirror_worker *worker, const struct replica_action *action)
 {
     const struct slice_node none = {0, 0};
@@ -346,6 +363,7 @@ void mirror_carry_out(struct mirror_worker *worker, const struct replica_action 
     case REPLICA_DO_REFUSE: answer(worker, action); break;
     case REPLICA_DO_COMPUTE: compute(worker, action); break;
     case REPLICA_DO_PUSH: push(worker, action); break;
+    case REPLICA_DO_FORWARD: forward(worker, action); break;
     case REPLICA_DO_PULL:
     case REPLICA_DO_PULL_VALUES: ask(worker, action); break;
     case REPLICA_DO_SEND_VALUES: send_values(worker, action); break;

@@ -249,7 +249,10 @@ static void on_link(struct mirror_worker *worker, uint32_t peer,
         links_opened(&worker->links, peer);
         assembly_reset(&worker->answers[peer]);
         mirror_drop_fetched(worker, peer);
-        mirror_feed(worker, (struct replica_event){.type = REPLICA_EV_LINK_UP, .peer = peer},
+        mirror_feed(worker,
+                    (struct replica_event){.type = REPLICA_EV_LINK_UP,
+                                           .peer = peer,
+                                           .is_near = worker_watch_is_near(&worker->watch, peer)},
                     nothing);
         break;
     case TRANSPORT_FRAME: answer(worker, peer, event); break;

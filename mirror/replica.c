@@ -116,6 +116,13 @@ static void loaded(struct replica *r, const struct replica_event *event,
     action->step = r->step;
 }
 
+static void find_relays(struct replica *r)
+{
+    assert(r->is_near[r->config.index]);
+    ranges_relays(&r->assignment, r->config.workers, r->config.ranges, r->owners, r->is_near,
+                  r->relays);
+}
+
 static void assign(struct replica *r, const struct assignment *assignment)
 {
     assert(assignment != NULL);
@@ -125,21 +132,27 @@ static void assign(struct replica *r, const struct assignment *assignment)
         if (assignment->worker[v] != r->config.index) { continue; }
         slice_set_add(&r->owned, (struct slice_node){v, 1});
     }
-    memcpy(r->assigned, assignment->worker, r->config.slices * sizeof r->assigned[0]);
+    r->assignment = *assignment;
     ranges_owners(assignment, r->config.workers, r->config.ranges, r->owners);
+    find_relays(r);
 }
 
 /* --------------------------------------------------------------- connections */
 
-static void link_changed(struct replica *r, uint32_t peer, bool up)
+static void link_changed(struct replica *r, const struct replica_event *event)
 {
+    const uint32_t peer = event->peer;
+    const bool up = event->type == REPLICA_EV_LINK_UP;
     assert(peer < r->config.workers && peer != r->config.index);
     r->link_up[peer] = up;
     r->is_probed[peer] = false;
     for (uint32_t range = 0; range < r->config.ranges; range++) {
         struct replica_ask *ask = &r->asks[range];
-        if (ask->to != peer) { continue; }
-        *ask = (struct replica_ask){.to = REPLICA_NONE, .held = ask->held};
+        if (ask->to == peer) { replica_turn_to(ask, REPLICA_NONE); }
+    }
+    if (up && r->is_near[peer] != event->is_near) {
+        r->is_near[peer] = event->is_near;
+        find_relays(r);
     }
     if (!up && r->ahead == peer) { r->ahead = REPLICA_NONE; }
     if (r->donor != peer) { return; }
@@ -271,12 +284,13 @@ void replica_init(struct replica *r, const struct replica_config *config)
     assert(config->keep_sums <= REPLICA_KEEP_MAX);
     memset(r, 0, sizeof *r);
     r->config = *config;
+    r->is_near[config->index] = true;
     r->is_able = !config->begins_unable;
     r->run.evaluate_step = r->evaluated_step = STEP_NONE;
     r->ahead = REPLICA_NONE;
     r->donor = r->probed = (uint16_t)config->index;
     for (uint32_t range = 0; range < config->ranges; range++) {
-        r->owners[range] = REPLICA_NONE;
+        r->owners[range] = r->relays[range] = REPLICA_NONE;
         r->asks[range].to = REPLICA_NONE;
     }
 }
@@ -290,8 +304,8 @@ void replica_handle(struct replica *r, const struct replica_event *event,
     switch (event->type) {
     case REPLICA_EV_RUN: follow_run(r, event, actions); break;
     case REPLICA_EV_ASSIGNMENT: assign(r, event->assignment); break;
-    case REPLICA_EV_LINK_UP: link_changed(r, event->peer, true); break;
-    case REPLICA_EV_LINK_DOWN: link_changed(r, event->peer, false); break;
+    case REPLICA_EV_LINK_UP:
+    case REPLICA_EV_LINK_DOWN: link_changed(r, event); break;
     case REPLICA_EV_CONN_CLOSED: conn_closed(r, event->conn); break;
     case REPLICA_EV_PUSH:
     case REPLICA_EV_PULL: replica_on_question(r, event, actions); break;
@@ -331,6 +345,7 @@ uint64_t replica_deadline_ms(const struct replica *r)
     for (uint32_t range = 0; range < r->config.ranges; range++) {
         if (r->have[range]) { continue; }
         first_ms = later(r, r->asks[range].again_ms, first_ms);
+        first_ms = later(r, replica_relay_due_ms(r, range), first_ms);
         if (r->owners[range] == r->config.index) { first_ms = later(r, r->probe_at_ms, first_ms); }
     }
     if (replica_awaits(r)) {

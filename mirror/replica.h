@@ -9,11 +9,12 @@
  * values, so all values have the same bits. Gradients, sums and values are functions of the job
  * (M1, A2 to A6): two owners, a former owner or a late frame can only repeat the same bits. So a
  * range moves by one /assignment, without a handshake, and its new owner has nothing to take over.
+ * Workers of one host push to a relay instead, which adds for the owner (M14).
  *
  *   EMPTY   no values. Loads the ordered checkpoint, or asks a peer for its values.
  *   WHOLE   the values of `step`. Below the limit of the orders it computes its slices, pushes them
- *           to the owner of each range (a push is also the question for the sum), collects the
- *           sums of all ranges and applies them: step + 1.
+ *           to the owner of each range, or to the relay of its host (a push is also the question
+ *           for the sum), collects the sums of all ranges and applies them: step + 1.
  *
  *   EMPTY -> WHOLE   the ordered checkpoint is loaded; the values of a peer have arrived
  *   WHOLE -> WHOLE   all sums of the step, or the values of a peer that is further, have arrived
@@ -55,7 +56,8 @@ enum replica_refusal {
 enum replica_event_type {
     REPLICA_EV_RUN,
     REPLICA_EV_ASSIGNMENT,
-    REPLICA_EV_LINK_UP,     /* A new connection to `peer`, on which nothing was sent yet. */
+    REPLICA_EV_LINK_UP,     /* A new connection to `peer`, on which nothing was sent yet, with
+                               `is_near`. */
     REPLICA_EV_LINK_DOWN,   /* Frames sent on it may be lost. */
     REPLICA_EV_CONN_CLOSED, /* Connection `conn`, on which a peer asked, is over. */
     /* Questions of worker `peer`, on `conn`. */
@@ -84,6 +86,7 @@ struct replica_event {
     uint32_t conn, peer;
     uint64_t generation, step;
     uint32_t range;
+    bool is_near;           /* LINK_UP: the peer is on the host of this worker. */
     uint64_t evaluation_ms; /* COMPUTED: about as long as an evaluation takes here; 0: unknown. */
     struct slice_node node;
     enum replica_refusal refusal;
@@ -105,6 +108,8 @@ enum replica_action_type {
     REPLICA_DO_REFUSE, /* On `conn`, with the own generation and step. */
     REPLICA_DO_COMPUTE,     /* The gradients of nodes[first_node ...], from the values of `step`. */
     REPLICA_DO_PUSH,        /* The gradients of nodes[first_node ...], `range`, to `peer`. */
+    REPLICA_DO_FORWARD,     /* Add `part_count` parts up to the fewest nodes of (range, step), hold
+                               these in place of the parts, and push them to `peer`. */
     REPLICA_DO_PULL,        /* The sum of (range, step), from `peer`. */
     REPLICA_DO_PULL_VALUES, /* From `peer`. */
     REPLICA_DO_SEND_VALUES, /* The values of `step`, on `conn`, all of one step. */
@@ -122,7 +127,7 @@ struct replica_action {
     uint64_t generation, step, checkpoint;
     struct slice_node node;
     uint32_t first_node, node_count; /* COMPUTE, PUSH. */
-    uint32_t first_part, part_count; /* REDUCE: of parts[]. */
+    uint32_t first_part, part_count; /* REDUCE, FORWARD: of parts[]. */
 };
 
 /* A term of a sum: an own gradient, or one that is held in the slot of its first slice. */
@@ -132,8 +137,8 @@ struct replica_part {
 };
 
 enum {
-    REPLICA_ACTIONS_MAX = REPLICA_WAITERS_MAX + 12 * RANGES_MAX + 16,
-    REPLICA_PARTS_MAX = 2 * RANGES_MAX * SLICES_MAX,
+    REPLICA_ACTIONS_MAX = REPLICA_WAITERS_MAX + 13 * RANGES_MAX + 16,
+    REPLICA_PARTS_MAX = 3 * RANGES_MAX * SLICES_MAX,
 };
 
 /* To be carried out in this order. COMPUTE, EVALUATE and LOAD are answered by events, and nothing
@@ -152,11 +157,15 @@ struct replica_config {
 
 /* The question for the sum of a range at the current step. */
 struct replica_ask {
-    uint16_t to;       /* REPLICA_NONE: not asked. */
-    uint16_t sent;     /* Nodes pushed there. */
-    uint16_t held;     /* Own nodes that were considered for the own sum. */
-    bool pulled;       /* Asked by a pull, without a push. */
-    uint64_t again_ms; /* The question is not repeated before this time. */
+    uint16_t to;                /* REPLICA_NONE: not asked. */
+    uint16_t sent;              /* Nodes pushed there. */
+    uint16_t held;              /* Own nodes that were considered for the own sum. */
+    bool pulled;                /* Asked by a pull, without a push. */
+    uint64_t again_ms;          /* The question is not repeated before this time. */
+    struct slice_set forwarded; /* Held gradients that were pushed there. */
+    /* M14: */
+    bool is_direct;    /* The owner is asked for the rest of the step, not the relay. */
+    uint64_t since_ms; /* The own gradients are complete since then; 0: not yet. */
 };
 
 /* The gradients held for one range and step. */
@@ -188,8 +197,10 @@ struct replica {
     struct run run;
     uint16_t writers[RANGES_MAX];
     struct slice_set owned;
-    uint16_t assigned[SLICES_MAX]; /* The owners of the slices. */
-    uint16_t owners[RANGES_MAX];   /* The owner of each range, or REPLICA_NONE. */
+    uint16_t owners[RANGES_MAX]; /* The owner of each range, or REPLICA_NONE. */
+    uint16_t relays[RANGES_MAX]; /* The relays of this host, or REPLICA_NONE. */
+    bool is_near[WORKERS_MAX];   /* On this host, when it was connected last. */
+    struct assignment assignment;
     bool link_up[WORKERS_MAX];
     struct slice_set done; /* Slices of `step` that are in nodes[]. */
     bool have[RANGES_MAX]; /* The sums of `step`. */

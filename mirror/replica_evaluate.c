@@ -15,7 +15,7 @@ static bool may_evaluate(const struct replica *r)
 {
     if (owns_slices(r)) { return true; }
     for (uint32_t v = 0; v < r->config.slices; v++) {
-        const uint16_t worker = r->assigned[v];
+        const uint16_t worker = r->assignment.worker[v];
         if (worker < r->config.workers && r->link_up[worker]) { return false; }
     }
     return true;
@@ -46,8 +46,9 @@ static uint32_t place_of(const struct replica *r)
     uint32_t place = 0;
     assert(r->config.slices >= 1 && r->config.slices <= SLICES_MAX);
     if (!owns_slices(r)) { return place_without_slices(r); }
-    for (uint32_t v = 0; v < r->config.slices && r->assigned[v] != r->config.index; v++) {
-        const uint16_t worker = r->assigned[v];
+    for (uint32_t v = 0; v < r->config.slices; v++) {
+        const uint16_t worker = r->assignment.worker[v];
+        if (worker == r->config.index) { break; }
         if (worker < r->config.workers && counted[worker]) { continue; }
         if (worker < r->config.workers) { counted[worker] = true; }
         place++;

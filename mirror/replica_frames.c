@@ -53,7 +53,7 @@ void replica_on_question(struct replica *r, const struct replica_event *event,
         replica_answer(r, event->conn, range, step, out);
     } else if (step > r->step + 1) {
         replica_refuse(r, event->conn, range, REPLICA_NOT_HERE, out);
-    } else if (r->owners[range] != r->config.index) {
+    } else if (r->owners[range] != r->config.index && !replica_is_relay(r, range)) {
         replica_refuse(r, event->conn, range, REPLICA_NOT_OWNER, out);
     } else {
         wait_for_sum(r, event, out);
@@ -165,8 +165,7 @@ void replica_on_refused(struct replica *r, const struct replica_event *event)
     if (event->range >= r->config.ranges) { return; }
     struct replica_ask *ask = &r->asks[event->range];
     if (ask->to != event->peer) { return; }
-    ask->to = REPLICA_NONE;
-    ask->sent = 0;
-    ask->pulled = false;
+    replica_turn_to(ask, REPLICA_NONE);
+    ask->is_direct = true;
     ask->again_ms = r->now_ms + REPLICA_RETRY_MS;
 }

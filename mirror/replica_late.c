@@ -9,9 +9,7 @@ enum { SUM_LIMITS = 2 };
 static bool has_computed(const struct replica *r)
 {
     assert(r->node_count <= r->config.slices);
-    for (uint32_t i = 0; i < SLICES_WORDS; i++) {
-        if ((r->owned.words[i] & ~r->done.words[i]) != 0) { return false; }
-    }
+    if (!slice_set_is_within(&r->owned, &r->done)) { return false; }
     return !replica_is_busy(r) && slice_set_count(&r->owned) > 0;
 }
 
@@ -65,7 +63,8 @@ static struct slice_set slices_of_owners(const struct replica *r)
     }
     owes[r->config.index] = false;
     for (uint32_t v = 0; v < r->config.slices; v++) {
-        if (r->assigned[v] >= r->config.workers || !owes[r->assigned[v]]) { continue; }
+        const uint16_t worker = r->assignment.worker[v];
+        if (worker >= r->config.workers || !owes[worker]) { continue; }
         slice_set_add(&set, (struct slice_node){v, 1});
     }
     return set;

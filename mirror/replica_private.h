@@ -48,10 +48,23 @@ void replica_on_refused(struct replica *r, const struct replica_event *event);
 /* The gradients of the current step that the owner of the range lacks, or the question for its
  * sum. */
 void replica_ask(struct replica *r, uint32_t range, struct replica_actions *out);
+/* Nothing was asked of `peer`, which may be REPLICA_NONE, on its present connection. */
+void replica_turn_to(struct replica_ask *ask, uint32_t peer);
 /* M6. */
 void replica_ask_around(struct replica *r, struct replica_actions *out);
 /* Ask a peer for its values, if they are needed. */
 void replica_fetch(struct replica *r, struct replica_actions *out);
+
+/* replica_relay.c: M14. */
+bool replica_is_relay(const struct replica *r, uint32_t range);
+/* Note since when the own gradients of the step are complete. Before each question. */
+void replica_note_ready(struct replica *r, uint32_t range);
+/* When a relay no longer waits for other workers, nor they for the relay; UINT64_MAX: the range has
+ * no relay, or the own gradients are not complete. */
+uint64_t replica_relay_due_ms(const struct replica *r, uint32_t range);
+/* At the relay: push the gradients that the owner lacks, in the fewest nodes, once it has those
+ * of its host. */
+void replica_forward(struct replica *r, uint32_t range, struct replica_actions *out);
 
 /* replica_evaluate.c: M9, M12. After each event. */
 void replica_evaluate(struct replica *r, struct replica_actions *out);

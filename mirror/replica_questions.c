@@ -34,7 +34,7 @@ static void push(struct replica *r, uint32_t range, struct replica_actions *out)
     ask->sent = (uint16_t)r->node_count;
 }
 
-/* The owner's own gradients are terms of its sum as they are. */
+/* The own gradients of an owner or a relay are terms of the sum as they are. */
 static void hold_own(struct replica *r, uint32_t range, struct replica_actions *out)
 {
     struct replica_ask *ask = &r->asks[range];
@@ -46,30 +46,51 @@ static void hold_own(struct replica *r, uint32_t range, struct replica_actions *
     replica_reduce(r, range, out);
 }
 
-static void turn_to(struct replica_ask *ask, uint32_t peer)
+void replica_turn_to(struct replica_ask *ask, uint32_t peer)
 {
-    assert(peer < WORKERS_MAX);
-    if (ask->to == peer) { return; }
-    *ask = (struct replica_ask){.to = (uint16_t)peer, .held = ask->held};
+    assert(peer < WORKERS_MAX || peer == REPLICA_NONE);
+    *ask = (struct replica_ask){.to = (uint16_t)peer,
+                                .held = ask->held,
+                                .is_direct = ask->is_direct,
+                                .since_ms = ask->since_ms};
+}
+
+/* The worker to ask for the sum, or REPLICA_NONE; `*pushes`: by a push. */
+static uint32_t choose_peer(struct replica *r, uint32_t range, bool *pushes)
+{
+    struct replica_ask *ask = &r->asks[range];
+    const uint32_t owner = r->owners[range], relay = r->relays[range];
+    *pushes = r->node_count > 0 || (r->is_able && slice_set_count(&r->owned) > 0);
+    if (*pushes && relay != REPLICA_NONE && relay != r->config.index) {
+        const bool is_late = r->now_ms >= replica_relay_due_ms(r, range);
+        ask->is_direct = ask->is_direct || is_late || !is_reachable(r, relay);
+        if (!ask->is_direct) { return relay; }
+    }
+    if (is_reachable(r, owner)) { return owner; }
+    *pushes = false;
+    return is_reachable(r, r->ahead) ? r->ahead : REPLICA_NONE;
 }
 
 void replica_ask(struct replica *r, uint32_t range, struct replica_actions *out)
 {
     struct replica_ask *ask = &r->asks[range];
-    const uint32_t owner = r->owners[range];
+    const bool is_relay = replica_is_relay(r, range);
+    bool pushes;
     assert(range < r->config.ranges);
     if (r->have[range]) { return; }
-    if (owner == r->config.index && !r->computing) { hold_own(r, range, out); }
+    const bool collects = is_relay || r->owners[range] == r->config.index;
+    if (collects && !r->computing) { hold_own(r, range, out); }
+    replica_note_ready(r, range);
     if (r->have[range] || r->now_ms < ask->again_ms) { return; }
-    const bool by_owner = is_reachable(r, owner);
-    if (!by_owner && !is_reachable(r, r->ahead)) { return; }
-    turn_to(ask, by_owner ? owner : r->ahead);
-    const bool pushes = r->node_count > 0 || (r->is_able && slice_set_count(&r->owned) > 0);
-    if (by_owner && pushes) {
-        if (ask->sent < r->node_count && !r->computing) { push(r, range, out); }
-    } else if (!ask->pulled) {
+    const uint32_t peer = choose_peer(r, range, &pushes);
+    if (peer == REPLICA_NONE) { return; }
+    if (ask->to != peer) { replica_turn_to(ask, peer); }
+    if (is_relay && peer == r->owners[range]) { replica_forward(r, range, out); }
+    if (!pushes && !ask->pulled) {
         ask->pulled = true;
-        pull(r, range, ask->to, out);
+        pull(r, range, peer, out);
+    } else if (pushes && !is_relay && ask->sent < r->node_count && !r->computing) {
+        push(r, range, out);
     }
 }
 

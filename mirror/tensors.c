@@ -140,18 +140,17 @@ static struct buffer *add_two(const struct tensors *tensors, struct buffer *left
     return buffer_retain(into);
 }
 
-/* Add up the bodies in their slots, in the order of the tree; the loss is in the slot of the root.
- * NULL: out of memory. */
-static struct buffer *add(const struct tensors *tensors, struct buffer *const slots[],
-                          double losses[], const struct slice_node *nodes, uint32_t count,
-                          size_t bytes)
+/* Add up the bodies of `nodes` in their slots, which make up `root`, in the order of the tree; the
+ * loss is in the slot of the root. NULL: out of memory. */
+static struct buffer *add(const struct tensors *tensors, struct slice_node root,
+                          struct buffer *const slots[], double losses[],
+                          const struct slice_node *nodes, uint32_t count, size_t bytes)
 {
     struct slice_sum sums[SLICES_MAX];
     struct sum_term terms[SLICES_MAX];
     bool begun[SLICES_MAX] = {false};
-    const struct slice_node root = {0, tensors->slices};
     const uint32_t sum_count = slices_plan(tensors->slices, root, nodes, count, sums);
-    if (sum_count == 0) { return buffer_retain(slots[0]); }
+    if (sum_count == 0) { return buffer_retain(slots[root.first]); }
     for (uint32_t i = 0; i < sum_count; i++) {
         const uint32_t left = sums[i].into, right = sums[i].from;
         terms[i].left = begun[left] ? NULL : slots[left]->data;
@@ -169,28 +168,75 @@ static struct buffer *add(const struct tensors *tensors, struct buffer *const sl
     return out;
 }
 
-bool tensors_reduce(struct tensors *tensors, uint32_t range, uint64_t step,
-                    const struct replica_part *parts, uint32_t part_count)
+/* The sum of the parts, which make up `root`, with one reference. NULL: out of memory. */
+static struct buffer *add_parts(struct tensors *tensors, uint32_t range, uint64_t step,
+                                struct slice_node root, const struct replica_part *parts,
+                                uint32_t count, double *loss)
 {
     struct buffer *slots[SLICES_MAX] = {NULL};
     double losses[SLICES_MAX];
     struct slice_node nodes[SLICES_MAX];
     bool here = true;
-    assert(part_count >= 1 && part_count <= tensors->slices);
-    for (uint32_t i = 0; i < part_count; i++) {
+    assert(count >= 1 && count <= tensors->slices);
+    for (uint32_t i = 0; i < count; i++) {
         nodes[i] = (struct slice_node){parts[i].first, parts[i].count};
         slots[parts[i].first] = take_term(tensors, range, step, &parts[i], &losses[parts[i].first]);
         here = here && slots[parts[i].first] != NULL;
     }
     const size_t bytes = tensors->places[range].count * sizeof(float);
-    struct buffer *out = here ? add(tensors, slots, losses, nodes, part_count, bytes) : NULL;
+    struct buffer *out = here ? add(tensors, root, slots, losses, nodes, count, bytes) : NULL;
     for (uint32_t v = 0; v < tensors->slices; v++) { buffer_release(slots[v]); }
+    if (out != NULL) { *loss = losses[root.first]; }
+    return out;
+}
+
+bool tensors_reduce(struct tensors *tensors, uint32_t range, uint64_t step,
+                    const struct replica_part *parts, uint32_t part_count)
+{
+    const struct slice_node root = {0, tensors->slices};
+    double loss = 0;
+    struct buffer *out = add_parts(tensors, range, step, root, parts, part_count, &loss);
     if (out == NULL) { return false; }
-    tensors_take(tensors, range, step, out, losses[0]);
+    tensors_take(tensors, range, step, out, loss);
     buffer_release(out);
     struct range_pushes *pushes = &tensors->pushes[range][step % 2];
     if (pushes->step == step) { clear_pushes(pushes); }
     return true;
+}
+
+/* ------------------------------------------------------------------- relays */
+
+uint32_t tensors_join(struct tensors *tensors, uint32_t range, uint64_t step,
+                      const struct replica_part *parts, uint32_t part_count,
+                      struct slice_node out[static SLICES_MAX])
+{
+    struct slice_set set = {0};
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < part_count; i++) {
+        slice_set_add(&set, (struct slice_node){parts[i].first, parts[i].count});
+    }
+    const uint32_t count = slices_cover(tensors->slices, &set, out);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t end = first;
+        double loss = 0;
+        while (end < part_count && parts[end].first < out[i].first + out[i].count) { end++; }
+        struct buffer *sum =
+            add_parts(tensors, range, step, out[i], &parts[first], end - first, &loss);
+        if (sum == NULL) { return 0; }
+        tensors_hold(tensors, range, step, out[i], sum, loss);
+        buffer_release(sum);
+        first = end;
+    }
+    return count;
+}
+
+const struct range_sum *tensors_held(const struct tensors *tensors, uint32_t range, uint64_t step,
+                                     struct slice_node node)
+{
+    const struct range_pushes *pushes = &tensors->pushes[range][step % 2];
+    assert(range < tensors->ranges && pushes->step == step);
+    assert(pushes->slots[node.first].body != NULL);
+    return &pushes->slots[node.first];
 }
 
 void tensors_applied(struct tensors *tensors, uint64_t step, uint64_t keep_from)

@@ -61,6 +61,15 @@ void tensors_drop(struct tensors *tensors, uint64_t step);
  * one may become that of the sum. False: out of memory. */
 bool tensors_reduce(struct tensors *tensors, uint32_t range, uint64_t step,
                     const struct replica_part *parts, uint32_t part_count);
+/* The addition of REPLICA_DO_FORWARD. `parts` become the fewest nodes, which are held instead and
+ * written to out[]. The own gradients do not change. Returns the number of nodes; 0: out of
+ * memory. */
+MUST_CHECK uint32_t tensors_join(struct tensors *tensors, uint32_t range, uint64_t step,
+                                 const struct replica_part *parts, uint32_t part_count,
+                                 struct slice_node out[static SLICES_MAX]);
+/* The gradient that is held for a node. */
+const struct range_sum *tensors_held(const struct tensors *tensors, uint32_t range, uint64_t step,
+                                     struct slice_node node);
 /* REPLICA_DO_TAKE. Takes a reference of its own. */
 void tensors_take(struct tensors *tensors, uint32_t range, uint64_t step, struct buffer *body,
                   double loss);

@@ -51,6 +51,14 @@ bool slice_set_has_all(const struct slice_set *set, struct slice_node node)
     return true;
 }
 
+bool slice_set_is_within(const struct slice_set *set, const struct slice_set *other)
+{
+    for (uint32_t w = 0; w < SLICES_WORDS; w++) {
+        if ((set->words[w] & ~other->words[w]) != 0) { return false; }
+    }
+    return true;
+}
+
 bool slice_set_has_any(const struct slice_set *set, struct slice_node node)
 {
     assert(node_fits(node));

@@ -32,6 +32,8 @@ void slice_set_remove(struct slice_set *set, struct slice_node node);
 bool slice_set_has_all(const struct slice_set *set, struct slice_node node);
 bool slice_set_has_any(const struct slice_set *set, struct slice_node node);
 uint32_t slice_set_count(const struct slice_set *set);
+/* Whether each slice of `set` is in `other`. */
+bool slice_set_is_within(const struct slice_set *set, const struct slice_set *other);
 
 /* Whether [first, first+count) is a node of the tree over `slices`. Accepts any numbers, also from
  * peers. */

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/minmax.h"
@@ -28,6 +29,14 @@ const struct member *worker_watch_worker(const struct worker_watch *watch, uint3
     const struct roster_entry *entry = &watch->roster.entries[watch->links->count + index];
     assert(entry->task.role == ROLE_WORKER && entry->task.index == index);
     return entry->present ? &entry->member : NULL;
+}
+
+bool worker_watch_is_near(const struct worker_watch *watch, uint32_t index)
+{
+    assert(index < watch->links->count);
+    if (!watch->is_following) { return false; }
+    const char *machine = watch->membership->identity.machine;
+    return *machine != '\0' && strcmp(machine, watch->roster.entries[index].member.machine) == 0;
 }
 
 static void start(struct worker_watch *watch, uint64_t now_ms)

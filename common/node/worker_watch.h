@@ -43,6 +43,10 @@ void worker_watch_follow_workers(struct worker_watch *watch, uint32_t workers);
 /* Worker `index` as it is registered; NULL: it is not. Of those that are followed beside the ps. */
 const struct member *worker_watch_worker(const struct worker_watch *watch, uint32_t index);
 
+/* Whether node `index`, of those that `links` has, was registered last on the machine of the worker
+ * itself (common/base/machine.h). False if it is not known. */
+bool worker_watch_is_near(const struct worker_watch *watch, uint32_t index);
+
 /* Pass every ZooKeeper event. An assignment that is not one of this job is logged and ignored. */
 enum worker_watch_change worker_watch_handle(struct worker_watch *watch,
                                              const struct zk_event *event, uint64_t now_ms);

@@ -13,6 +13,7 @@ EVALUATE = (["test_mirror_replica_evaluate"], "unit.mirror_replica_evaluate")
 LATE_CHIEF = (["test_coordinator_chief_mirror_late"], "unit.coordinator_chief_mirror_late")
 SHARD = (["test_ps_shard"], "unit.ps_shard")
 TURNS = (["test_mirror_turns"], "unit.mirror_turns")
+RELAY = (["test_mirror_replica_relay"], "unit.mirror_replica_relay")
 TENSORS = (["test_mirror_tensors"], "unit.mirror_tensors")
 ABLE = (["test_mirror_replica_able"], "unit.mirror_replica_able")
 MEMBER = (["test_mirror_member_state"], "unit.mirror_member_state")
@@ -35,7 +36,7 @@ PLANTED = [
           "    if (!r->is_able || r->step >= replica_limit(r)) { return; }",
           "    if (!r->is_able || r->step >= replica_limit(r) || r->ahead != REPLICA_NONE) { return; }"),
     plant("a new owner is not asked", "mirror/replica_questions.c",
-          "    if (ask->to == peer) { return; }", "    if (ask->to != REPLICA_NONE) { return; }"),
+          "    if (ask->to != peer) { replica_turn_to", "    if (ask->to == REPLICA_NONE) { replica_turn_to"),
     plant("held gradients are dropped when the range moves away", "mirror/replica.c",
           "    ranges_owners(assignment, r->config.workers, r->config.ranges, r->owners);",
           "    uint16_t before[RANGES_MAX];\n    memcpy(before, r->owners, sizeof before);\n"
@@ -73,7 +74,7 @@ PLANTED = [
           "    const bool is_ordered = r->run.phase == RUN_LOADING || replica_is_active(r);",
           "    const bool is_ordered = r->run.phase != RUN_FORMING;", UNIT),
     plant("a question counts as sent on a new connection", "mirror/replica.c",
-          "        if (ask->to != peer) { continue; }", "        if (ask->to != peer || peer < WORKERS_MAX) { continue; }"),
+          "        if (ask->to == peer) { replica_turn_to", "        if (ask->to == peer && peer >= WORKERS_MAX) { replica_turn_to"),
     plant("the writers of a checkpoint are the owners in each view", "mirror/replica.c",
           "        if (r->writers[range] != r->config.index) { continue; }", "        if (r->owners[range] != r->config.index) { continue; }"),
     plant("those that wait for a step that was jumped over hear nothing", "mirror/replica_frames.c",
@@ -89,7 +90,7 @@ PLANTED = [
     plant("gradients held for a step that was jumped over stay", "mirror/replica_frames.c",
           "    const bool is_next = r->whole && step == r->step + 1;", "    const bool is_next = r->whole;"),
     plant("gradients are pushed before they are computed", "mirror/replica_questions.c",
-          "        if (ask->sent < r->node_count && !r->computing)", "        if (ask->sent < r->node_count)"),
+          "ask->sent < r->node_count && !r->computing)", "ask->sent < r->node_count)"),
     plant("held gradients outlive their generation", "mirror/replica.c",
           "    memset(r->sums, 0, sizeof r->sums);\n", ""),
     plant("a replica acts in the generation of its values", "mirror/replica.c",
@@ -235,6 +236,48 @@ PLANTED = [
     plant("one that is unable does not ask for sums", "mirror/replica_questions.c",
           "r->node_count > 0 || (r->is_able && slice_set_count(&r->owned) > 0);",
           "r->node_count > 0 || slice_set_count(&r->owned) > 0;", ABLE),
+    plant("a relay takes the gradients of its host for the sum", "mirror/replica_sums.c",
+          "    if (slice_set_count(&sum->covered) < r->config.slices) { return; }",
+          "    if (slice_set_count(&sum->covered) < r->config.slices && !replica_is_relay(r, range)) { return; }"),
+    plant("a relay answers a push with its own part", "mirror/replica_relay.c",
+          "    const struct slice_set set = take_parts(r, sum, action, out);",
+          "    const struct slice_set set = take_parts(r, sum, action, out);\n"
+          "    for (uint32_t i = 0; i < r->waiter_count; i++) {\n"
+          "        if (r->waiters[i].range == range && r->waiters[i].step == r->step) {\n"
+          "            replica_answer(r, r->waiters[i].conn, range, r->step, out);\n        }\n    }"),
+    plant("a relay does not wait for its host", "mirror/replica_relay.c",
+          "    if (!is_due && awaits_neighbours", "    if (!is_due && r->config.ranges == 0 && awaits_neighbours", RELAY),
+    plant("a relay drops gradients that come after its push", "mirror/replica_relay.c",
+          "    if (slice_set_is_within(&sum->covered, &ask->forwarded)) { return; }",
+          "    if (slice_set_count(&ask->forwarded) > 0) { return; }", RELAY),
+    plant("a new owner gets nothing from a relay", "mirror/replica_questions.c",
+          "                                .held = ask->held,\n", "                                .held = ask->held,\n"
+          "                                .forwarded = ask->forwarded,\n"),
+    plant("a relay adds gradients to something else than a node", "mirror/replica_relay.c",
+          "    const uint32_t count = slices_cover(r->config.slices, set, nodes);",
+          "    uint32_t count = slices_cover(r->config.slices, set, nodes);\n"
+          "    for (; count > 1; count--) { nodes[count - 2].count += nodes[count - 1].count; }"),
+    plant("a node that a relay has added counts as its own gradient", "mirror/replica_relay.c",
+          "        sum->own[node.first] = REPLICA_NOT_OWN;\n", ""),
+    plant("a relay waits for gradients that its group cannot compute", "mirror/replica_relay.c",
+          "? r->is_able : r->link_up[worker]", "? true : r->link_up[worker]", RELAY),
+    plant("a relay waits for the dead", "mirror/replica_relay.c",
+          "? r->is_able : r->link_up[worker]", "? r->is_able : true", RELAY),
+    plant("a frozen relay is waited for", "mirror/replica_questions.c",
+          "ask->is_direct || is_late || ", "ask->is_direct || (is_late && false) || ", RELAY),
+    plant("a relay that cannot be reached is waited for", "mirror/replica_questions.c",
+          " || is_late || !is_reachable(r, relay);\n        if (!ask->is_direct) { return relay; }",
+          " || is_late;\n        if (!ask->is_direct) { return is_reachable(r, relay) ? relay : REPLICA_NONE; }", RELAY),
+    plant("a relay that refuses is asked again", "mirror/replica_frames.c", "    ask->is_direct = true;\n", "", RELAY),
+    plant("a worker that waits for a relay does not wake", "mirror/replica.c",
+          "        first_ms = later(r, replica_relay_due_ms(r, range), first_ms);\n", "", RELAY),
+    plant("a relay waits as long as the owner", "mirror/replica_relay.c",
+          "lateness_limit_ms(&r->lateness)) / 2;", "lateness_limit_ms(&r->lateness));", RELAY),
+    plant("gradients are added from left to right", "mirror/tensors.c",
+          "    if (sum_count == 0) { return buffer_retain(slots[root.first]); }\n",
+          "    if (sum_count == 0) { return buffer_retain(slots[root.first]); }\n"
+          "    for (uint32_t i = 0; i < sum_count; i++) { sums[i] = (struct slice_sum){root.first, nodes[i + 1].first}; }\n",
+          TENSORS),
     plant("a group is a worker before its members have values", "mirror/member_state.c",
           "        if (holders->generations[m] != own->generation) { return false; }",
           "        if (holders->generations[m] > own->generation) { return false; }", MEMBER),

@@ -269,6 +269,9 @@ void sim_spawn(struct sim_cluster *cluster, uint32_t task)
                                      .session_timeout_ms = config.session_timeout_ms};
     (void)snprintf(identity.cluster, sizeof identity.cluster, "%s", cluster->setup.job.name);
     (void)snprintf(identity.host, sizeof identity.host, "host%u", config.host);
+    /* Workers have relays (M14): several agents may be on one machine. */
+    (void)snprintf(identity.machine, sizeof identity.machine, "machine%u",
+                   cluster->tasks[task].index / 2 % 2);
     net_endpoint_address(process->endpoint, identity.address, sizeof identity.address);
     world_log(world, "start %s:%u", role_name(cluster->tasks[task].role),
               cluster->tasks[task].index);

@@ -42,8 +42,8 @@ uint64_t scene_gradient(const struct scene *s, const struct value *values, uint6
     return slots[node.first];
 }
 
-uint64_t scene_add(const struct scene *s, const struct replica_part *parts, uint32_t count,
-                   const uint64_t slots[static SCENE_SLICES])
+uint64_t scene_add(const struct scene *s, struct slice_node root, const struct replica_part *parts,
+                   uint32_t count, const uint64_t slots[static SCENE_SLICES])
 {
     uint64_t sums[SCENE_SLICES];
     struct slice_node nodes[SCENE_SLICES];
@@ -53,12 +53,11 @@ uint64_t scene_add(const struct scene *s, const struct replica_part *parts, uint
     for (uint32_t i = 0; i < count; i++) {
         nodes[i] = (struct slice_node){parts[i].first, parts[i].count};
     }
-    const uint32_t sum_count =
-        slices_plan(s->slices, (struct slice_node){0, s->slices}, nodes, count, plan);
+    const uint32_t sum_count = slices_plan(s->slices, root, nodes, count, plan);
     for (uint32_t i = 0; i < sum_count; i++) {
         sums[plan[i].into] = add(sums[plan[i].into], sums[plan[i].from]);
     }
-    return sums[0];
+    return sums[root.first];
 }
 
 struct value scene_apply(struct value value, uint64_t sum, uint64_t step)

@@ -28,6 +28,7 @@ static void set_up(struct scene *s, struct world *world)
     s->ranges =
         world_chance(world, 500) ? s->workers : 1 + (uint32_t)world_below(world, SCENE_RANGES);
     s->slices = s->workers + (uint32_t)world_below(world, SCENE_SLICES - s->workers + 1);
+    s->hosts = 1 + (uint32_t)world_below(world, SCENE_HOSTS);
     s->keep_sums =
         world_chance(world, 600) ? 1 : (uint32_t)world_below(world, REPLICA_KEEP_MAX + 1);
     s->steps = 20 + world_below(world, SCENE_STEPS - 20 + 1);
@@ -80,8 +81,8 @@ static void print_counts(void)
 {
     const struct counts *c = &counts;
     printf("%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " steps, %" PRIu64 " pushes, %" PRIu64
-           " pulls, %" PRIu64 " transfers of values\n",
-           c->seeds, c->failed, c->steps, c->pushes, c->pulls, c->values_sent);
+           " pulls, %" PRIu64 " pushes of relays, %" PRIu64 " transfers of values\n",
+           c->seeds, c->failed, c->steps, c->pushes, c->pulls, c->forwards, c->values_sent);
     printf("faults: %" PRIu64 " kills, %" PRIu64 " freezes, %" PRIu64 " breaks, %" PRIu64
            " partitions, %" PRIu64 " chiefs, %" PRIu64 " requests to stop, %" PRIu64
            " to go back, %" PRIu64 " groups incomplete\n",

@@ -129,7 +129,10 @@ static void came_up(struct world *world, void *target, uint64_t conn, uint64_t b
         return;
     }
     c->open_from = c->open_to = true;
-    scene_feed(s, p, (struct replica_event){.type = REPLICA_EV_LINK_UP, .peer = to->index}, NULL);
+    scene_feed(s, p,
+               (struct replica_event){
+                   .type = REPLICA_EV_LINK_UP, .peer = to->index, .is_near = p->host == to->host},
+               NULL);
 }
 
 static void dial(struct scene *s, struct process *p, uint32_t worker)

@@ -8,8 +8,6 @@
 #include "common/base/minmax.h"
 #include "tests/sim/replicas/scene.h"
 
-#define RELEASED 0xdeadbeefdeadbeefu
-
 struct process *scene_member(struct scene *s, uint32_t worker)
 {
     assert(worker < s->workers);
@@ -210,7 +208,7 @@ static void save(struct scene *s, struct process *p, const struct replica_action
 
 static void release(uint64_t *numbers, size_t count)
 {
-    for (size_t i = 0; i < count; i++) { numbers[i] = RELEASED; }
+    for (size_t i = 0; i < count; i++) { numbers[i] = SCENE_RELEASED; }
 }
 
 static void release_held(struct scene *s, struct process *p, uint64_t step)
@@ -228,7 +226,7 @@ static void reduce(struct scene *s, struct process *p, const struct replica_acti
         slots[parts[i].first] = p->own[parts[i].own][action->range];
     }
     p->sums[action->range][action->step % SCENE_SUMS] =
-        scene_add(s, parts, action->part_count, slots);
+        scene_add(s, (struct slice_node){0, s->slices}, parts, action->part_count, slots);
     check_sum(s, p, action->range, action->step);
     release(p->held[action->range][action->step % 2], SCENE_SLICES);
 }
@@ -238,7 +236,7 @@ static void apply(struct scene *s, struct process *p, uint64_t step)
     for (uint32_t i = 0; i < s->ranges; i++) {
         p->values[i] = scene_apply(p->values[i], p->sums[i][step % SCENE_SUMS], step);
         if (step < s->keep_sums) { continue; }
-        p->sums[i][(step - s->keep_sums) % SCENE_SUMS] = RELEASED; /* No longer kept. */
+        p->sums[i][(step - s->keep_sums) % SCENE_SUMS] = SCENE_RELEASED; /* No longer kept. */
     }
     release_held(s, p, step);
     if (step + 1 > s->steps) {
@@ -324,6 +322,7 @@ static void carry_out(struct scene *s, struct process *p, const struct replica_a
     case REPLICA_DO_REFUSE: answer(s, p, a, REPLICA_EV_REFUSED); break;
     case REPLICA_DO_COMPUTE: compute(s, p, a); break;
     case REPLICA_DO_PUSH: push(s, p, a); break;
+    case REPLICA_DO_FORWARD: scene_forward(s, p, a, parts); break;
     case REPLICA_DO_PULL: ask(s, p, a, REPLICA_EV_PULL); break;
     case REPLICA_DO_PULL_VALUES: ask(s, p, a, REPLICA_EV_PULL_VALUES); break;
     case REPLICA_DO_SEND_VALUES: answer(s, p, a, REPLICA_EV_VALUES); break;
@@ -414,6 +413,8 @@ void scene_spawn(struct scene *s, uint32_t worker)
     memset(p, 0, sizeof *p);
     p->alive = true;
     p->index = worker;
+    p->host = worker * s->hosts / s->workers;
+    if (world_chance(w, 50)) { p->host = (uint32_t)world_below(w, s->hosts); }
     p->id = s->process_count++;
     p->evaluated_step = STEP_NONE;
     replica_init(&p->core, &(struct replica_config){.workers = s->workers,

@@ -8,6 +8,7 @@
  * successor), directed connections (delays, order, breaks with loss, questions that arrive after
  * the death of the asker), partitions, slow workers, ZooKeeper as orders that come late and of
  * which some are never seen, its outages, chiefs that die, slices that move at any time,
+ * hosts, whose workers have relays (M14),
  * groups that lose a member and with it a computation (M13, in one seed of four), checkpoints,
  * evaluations, requests to stop and to go back. Not modelled: disks, the chunks of a frame, the
  * protocol of ZooKeeper, the fence of the chief.
@@ -27,8 +28,11 @@
 #include "mirror/replica.h"
 #include "tests/sim/world.h"
 
+#define SCENE_RELEASED 0xdeadbeefdeadbeefu /* In the memory of a tensor that was released. */
+
 enum {
-    SCENE_WORKERS = 5,
+    SCENE_WORKERS = 6,
+    SCENE_HOSTS = 3,
     SCENE_RANGES = 6,
     SCENE_SLICES = 8,
     SCENE_STEPS = 64,
@@ -53,7 +57,7 @@ struct body {
 
 struct process {
     bool alive, expired;
-    uint32_t index, id;
+    uint32_t index, id, host;
     uint64_t frozen_until_us, slow_us;
     uint64_t ticks_at_us; /* The next tick that was asked for. */
     struct replica core;
@@ -102,13 +106,14 @@ struct counts {
     uint64_t seeds, failed, kills, freezes, breaks, cuts, chiefs, moves, loads, pauses, commits;
     uint64_t skips, evaluations, stops, restores, values_sent, pushes, pulls, steps;
     uint64_t incomplete; /* Groups that lost a member. */
+    uint64_t forwards;   /* By relays. */
     uint64_t lost[4];    /* Kills with a replica left that lost the furthest 0, 1, 2, more steps. */
 };
 
 struct scene {
     struct world *world;
     struct counts *counts;
-    uint32_t workers, ranges, slices, keep_sums;
+    uint32_t workers, ranges, slices, keep_sums, hosts;
     uint64_t job, steps;
     struct value reference[SCENE_STEPS + 1][SCENE_RANGES];
     uint64_t reference_sum[SCENE_STEPS][SCENE_RANGES];
@@ -136,10 +141,15 @@ struct scene {
 void scene_make_reference(struct scene *s);
 uint64_t scene_gradient(const struct scene *s, const struct value *values, uint64_t step,
                         struct slice_node node, uint32_t range);
-uint64_t scene_add(const struct scene *s, const struct replica_part *parts, uint32_t count,
-                   const uint64_t slots[static SCENE_SLICES]);
+/* The parts make up `root`. */
+uint64_t scene_add(const struct scene *s, struct slice_node root, const struct replica_part *parts,
+                   uint32_t count, const uint64_t slots[static SCENE_SLICES]);
 struct value scene_apply(struct value value, uint64_t sum, uint64_t step);
 uint64_t scene_digest(const struct scene *s, const struct value *values);
+
+/* relay.c: REPLICA_DO_FORWARD. */
+void scene_forward(struct scene *s, struct process *p, const struct replica_action *action,
+                   const struct replica_part *parts);
 
 /* process.c */
 void scene_spawn(struct scene *s, uint32_t worker);

@@ -62,12 +62,39 @@ static void without_slices_there_is_no_owner(void **state)
     assert_int_equal(owners[1], RANGE_WITHOUT_OWNER);
 }
 
+/* Workers 0 to 2 are on one host, worker 3 on another. */
+static void relays_of_a_host_take_turns(void **state)
+{
+    (void)state;
+    const bool near[WORKERS_MAX] = {true, true, true}, far[WORKERS_MAX] = {[3] = true};
+    uint16_t relays[RANGES_MAX];
+    struct assignment all = assign(0, 1, 2, 3), few = assign(1, 1, 2, 3), one = assign(1, 1, 3, 3);
+    struct assignment none = assign(9, 9, 9, 9);
+    ranges_owners(&all, 5, 5, owners); /* 3 owns range 3, and 0 owns range 4. */
+    ranges_relays(&all, 5, 5, owners, near, relays);
+    for (uint32_t i = 0; i < 3; i++) { assert_int_equal(relays[i], RANGE_WITHOUT_RELAY); }
+    assert_int_equal(relays[3], 0);
+    assert_int_equal(relays[4], RANGE_WITHOUT_RELAY);
+    ranges_relays(&all, 5, 5, owners, far, relays);
+    for (uint32_t i = 0; i < 5; i++) { assert_int_equal(relays[i], RANGE_WITHOUT_RELAY); }
+    ranges_owners(&few, 4, 4, owners);
+    ranges_relays(&few, 4, 4, owners, near, relays);
+    assert_int_equal(relays[3], 2); /* Worker 0 owns no slices. */
+    ranges_owners(&one, 4, 4, owners);
+    ranges_relays(&one, 4, 4, owners, near, relays);
+    assert_int_equal(relays[3], RANGE_WITHOUT_RELAY); /* Nor does worker 2. */
+    ranges_owners(&none, 4, 4, owners);
+    ranges_relays(&none, 4, 4, owners, near, relays);
+    assert_int_equal(relays[3], RANGE_WITHOUT_RELAY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_worker_has_a_range),
         cmocka_unit_test(a_death_moves_one_range),
         cmocka_unit_test(owners_take_turns),
+        cmocka_unit_test(relays_of_a_host_take_turns),
         cmocka_unit_test(without_slices_there_is_no_owner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

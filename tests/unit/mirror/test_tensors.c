@@ -217,6 +217,66 @@ static void what_is_dropped(void **state)
     assert_null(tensors.own.buffers[0]);
 }
 
+static void check_held(struct slice_node node, uint32_t range)
+{
+    const struct range_sum *held = tensors_held(&tensors, range, STEP, node);
+    const struct placement place = tensors.places[range];
+    for (uint64_t i = 0; i < place.count; i++) {
+        const float expected = gradient_at(node, place.first + i);
+        assert_memory_equal(&expected, (const float *)held->body->data + i, sizeof expected);
+    }
+    assert_true(held->loss == loss_of(node));
+}
+
+/* A relay sends the fewest nodes. They are held for another owner, and own gradients stay. */
+static void a_relay_joins_nodes(void **state)
+{
+    (void)state;
+    const struct replica_part parts[] = {
+        {0, 2, REPLICA_NOT_OWN}, {2, 1, 0}, {3, 1, REPLICA_NOT_OWN}, {5, 1, 1}};
+    const struct replica_part later[] = {{4, 1, REPLICA_NOT_OWN}, {5, 1, REPLICA_NOT_OWN}};
+    struct slice_node nodes[SLICES_MAX];
+    compute(0, (struct slice_node){2, 1});
+    compute(1, (struct slice_node){5, 1});
+    for (uint32_t r = 0; r < RANGES; r++) {
+        hold((struct slice_node){3, 1}, r, STEP);
+        hold((struct slice_node){0, 2}, r, STEP);
+        assert_int_equal(tensors_join(&tensors, r, STEP, parts, 4, nodes), 2);
+        assert_int_equal(nodes[0].count, 4);
+        assert_int_equal(nodes[1].first, 5);
+        check_held(nodes[0], r);
+        check_held(nodes[1], r);
+        assert_null(tensors.pushes[r][STEP % 2].slots[2].body);
+        hold((struct slice_node){4, 1}, r, STEP);
+        assert_int_equal(tensors_join(&tensors, r, STEP, later, 2, nodes), 1);
+        check_held((struct slice_node){4, 2}, r);
+    }
+    for (uint64_t i = 0; i < PARAMETERS; i++) {
+        const float expected = gradient_at((struct slice_node){2, 1}, i);
+        assert_memory_equal(&expected, (float *)tensors.own.buffers[0]->data + i, sizeof expected);
+    }
+}
+
+/* A node that is still being sent does not change. */
+static void a_node_that_was_sent_stays(void **state)
+{
+    (void)state;
+    const struct replica_part one = {4, 1, REPLICA_NOT_OWN};
+    const struct replica_part both[] = {{4, 1, REPLICA_NOT_OWN}, {5, 1, REPLICA_NOT_OWN}};
+    struct slice_node nodes[SLICES_MAX];
+    hold((struct slice_node){4, 1}, 0, STEP);
+    assert_int_equal(tensors_join(&tensors, 0, STEP, &one, 1, nodes), 1);
+    struct buffer *sent = buffer_retain(tensors_held(&tensors, 0, STEP, nodes[0])->body);
+    hold((struct slice_node){5, 1}, 0, STEP);
+    assert_int_equal(tensors_join(&tensors, 0, STEP, both, 2, nodes), 1);
+    check_held((struct slice_node){4, 2}, 0);
+    for (uint64_t i = 0; i < tensors.places[0].count; i++) {
+        const float expected = gradient_at((struct slice_node){4, 1}, i);
+        assert_memory_equal(&expected, (float *)sent->data + i, sizeof expected);
+    }
+    buffer_release(sent);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +285,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_push_in_use_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_root_is_the_sum, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_larger_node_replaces_smaller_ones, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_relay_joins_nodes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_node_that_was_sent_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(steps_are_held_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sums_are_kept_for_some_steps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_sum_is_taken, set_up, tear_down),

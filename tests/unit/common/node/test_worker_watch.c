@@ -37,19 +37,26 @@ static enum worker_watch_change answer(const char *tail, size_t size)
                                   .size = size});
 }
 
+static enum worker_watch_change member_on(const char *tail, uint32_t index, uint64_t incarnation,
+                                          const char *machine)
+{
+    struct member of = {.task = {ROLE_WORKER, index},
+                        .incarnation = incarnation,
+                        .host = "here",
+                        .address = "tcp://here:1"};
+    strncpy(of.machine, machine, sizeof of.machine - 1);
+    return answer(tail, member_encode(&of, text));
+}
+
 static enum worker_watch_change member(const char *tail, uint32_t index, uint64_t incarnation)
 {
-    const struct member of = {.task = {ROLE_WORKER, index},
-                              .incarnation = incarnation,
-                              .host = "here",
-                              .address = "tcp://here:1"};
-    return answer(tail, member_encode(&of, text));
+    return member_on(tail, index, incarnation, "");
 }
 
 static int setup(void **state)
 {
     static const struct node_identity identity = {
-        .task = {ROLE_WORKER, ME}, .incarnation = 42, .cluster = "c"};
+        .task = {ROLE_WORKER, ME}, .incarnation = 42, .cluster = "c", .machine = "boot/1"};
     (void)state;
     log_init(LOG_ERROR + 1, LOG_TEXT, "test");
     memset(&fake, 0, sizeof fake);
@@ -102,6 +109,21 @@ static void restarts_of_peers_are_reported(void **state)
                            .path = fake_last(&fake, 'r', "/worker-2")->writes[0].path});
     assert_int_equal(member("/worker-2", 2, 8), WORKER_WATCH_RESTARTED);
     assert_int_equal(watch.peer, 2);
+}
+
+/* Those on the same machine; nothing is known of others. */
+static void peers_on_the_machine_are_near(void **state)
+{
+    (void)state;
+    assert_false(worker_watch_is_near(&watch, 2));
+    (void)member_on("/worker-2", 2, 7, "boot/1");
+    (void)member_on("/worker-0", 0, 8, "boot/2");
+    assert_true(worker_watch_is_near(&watch, 2));
+    assert_false(worker_watch_is_near(&watch, 0));
+    show((struct zk_event){.type = ZK_CHANGED,
+                           .path = fake_last(&fake, 'r', "/worker-2")->writes[0].path});
+    (void)member("/worker-2", 2, 9);
+    assert_false(worker_watch_is_near(&watch, 2));
 }
 
 /* A worker does not connect to itself. */
@@ -174,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_begins_with_the_session, setup, teardown),
         TEST(restarts_of_peers_are_reported),
+        TEST(peers_on_the_machine_are_near),
         TEST(its_own_registration_is_ignored),
         TEST(only_assignments_of_this_job_count),
         TEST(workers_with_slices_are_awaited),
