@@ -20,12 +20,12 @@ MEANINGS = (
      "C program with the same kernels, data and optimizer, and no messages: the faster of one and two threads. `bNNN` is the batch. The nodes are bound to processors (`cluster.bind`); "
      "beside it is the same job without this."),
     ("cnn_b", "The same with two convolutions (32 and 64 filters), where arithmetic dominates."),
-    ("mirror_b", "Steps/s of the same network without ps (`strategy.type` mirror) with 2 workers, over the plain C program with two threads. "
-     "Beside it are the same job with 2 ps and, where they are installed, two processes of TensorFlow and of PyTorch that add their "
-     "gradients, with the same model, batch and optimizer."),
     ("mirror_bytes_", "Bytes that a worker without ps sends to the others in a step, as the kernel counts them, over the bytes of the gradient, with N "
      "workers (`wN`) that have a slice each. A worker sends parts of its gradient to the owners of the other ranges, and the sum of its own range to "
      "each other worker: 2(N - 1)/N. The rest is headers, and questions that were repeated."),
+    ("mirror_b", "Steps/s of the same network without ps (`strategy.type` mirror) with 2 workers, over the plain C program with two threads. "
+     "Beside it are the same job with 2 ps and, where they are installed, two processes of TensorFlow and of PyTorch that add their "
+     "gradients, with the same model, batch and optimizer."),
     ("mirror_memory", "Resident memory of a worker without ps over its parameters, with Adam. The limit of 32 bytes: values and two arrays of "
      "state, the gradient, the sum of a step and a kept one, and the pushes of two steps. A worker that has received the values of another one keeps the "
      "memory of its former ones."),
