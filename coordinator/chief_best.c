@@ -167,7 +167,7 @@ bool chief_chain_keeps(const struct chief *c, uint64_t checkpoint)
     return checkpoint == former_chain(c, &c->run);
 }
 
-bool chief_chain_kept(const struct chief *c, uint64_t checkpoint)
+bool chief_committed_chain_keeps(const struct chief *c, uint64_t checkpoint)
 {
     assert(checkpoint != 0);
     return checkpoint == former_chain(c, NULL);

@@ -120,8 +120,8 @@ bool chief_best_keeps(const struct chief *c, uint64_t checkpoint);
 /* P14: whether a checkpoint is the newest loadable one that shares no file of table rows with the
  * newest loadable one. */
 bool chief_chain_keeps(const struct chief *c, uint64_t checkpoint);
-/* The same among all checkpoints: it was kept if the newest one was loadable when committed. */
-bool chief_chain_kept(const struct chief *c, uint64_t checkpoint);
+/* The same among all committed checkpoints, whether or not they are loadable. */
+bool chief_committed_chain_keeps(const struct chief *c, uint64_t checkpoint);
 
 /* chief_inputs.c: the arithmetic and the data of the run. */
 void plan_inputs(struct plan *p);

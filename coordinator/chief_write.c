@@ -70,7 +70,7 @@ bool chief_is_superseded(const struct chief *c, uint64_t checkpoint)
         newer += c->checkpoints[i].id > checkpoint;
     }
     return newer >= c->config.checkpoint_keep && !is_needed(c, checkpoint) &&
-           !chief_chain_kept(c, checkpoint);
+           !chief_committed_chain_keeps(c, checkpoint);
 }
 
 /* Call it only after a commit. What could not be loaded stays: its files may come back; and so do

@@ -18,7 +18,7 @@ def sent_bytes(context, pids):
     """The bytes that these processes have sent to each other over TCP since they were connected, by connection: the kernel
     counts them."""
     if shutil.which("ss") is None:
-        raise Missing("there is no program ss: install the package iproute2")
+        raise Missing("the program ss is not installed: install the package iproute2")
     found = {}
     for line in context.workspace.output_of("ss", "-tinpHO", "state", "established").splitlines():
         pid, sent = re.search(r"pid=(\d+)", line), re.search(r" bytes_sent:(\d+)", line)

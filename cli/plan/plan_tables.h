@@ -24,7 +24,7 @@ bool plan_tables_print(const struct job *job, const struct variable_table *varia
 double plan_tables_imbalance(const struct job *job);
 
 /* The workers of one machine that could share a process (cluster.workers_per_process), and with it
- * their lookups of rows; 0: there is no such number, or they do already. With several hosts, the
+ * their lookups of rows; 0: they cannot, or already do. With several hosts, the
  * workers of each can. */
 uint32_t plan_tables_shared_workers(const struct job *job, const struct variable_table *variables);
 

@@ -14,8 +14,8 @@
 /* The record as a new JSON object, which the caller owns; NULL: out of memory. */
 json_t *znode_build(const struct json_table *table, const void *record);
 
-/* The record as a terminated text; returns its length. The table bounds the text. The process
- * aborts if there is no memory. */
+/* The record as a terminated text; returns its length. The table bounds the text. Aborts the
+ * process when out of memory. */
 size_t znode_encode(const struct json_table *table, const void *record,
                     char text[static ZNODE_JSON_MAX]);
 

@@ -9,7 +9,6 @@ import ctypes
 import json
 import os
 import subprocess
-import time
 import unittest
 from pathlib import Path
 
@@ -33,10 +32,10 @@ class Host:
 
     def __init__(self, number):
         self.address, self.link = f"10.78.0.{1 + number}", f"host{number}"
-        self.process = subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE)  # To the end of this process.
+        command = ["unshare", "--net", "sh", "-c", "echo in the namespace; exec cat"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # To the end of this process.
+        self.process.stdout.readline()
         self.path = f"/proc/{self.process.pid}/ns/net"
-        while os.readlink(self.path) == os.readlink("/proc/self/ns/net"):
-            time.sleep(0.01)
         call("ip", "link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", str(self.process.pid))
         call("ip", "link", "set", self.link, "master", "hub0", "up")
         for command in (("link", "set", "lo", "up"), ("addr", "add", f"{self.address}/24", "dev", "eth0"),

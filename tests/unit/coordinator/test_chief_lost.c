@@ -75,6 +75,16 @@ static void lost_manifest_is_published_again(void **state)
     assert_int_equal(actions.republish[0], 5);
 }
 
+/* /run does not exist; this process remembers `run`. */
+static void elected_without_run(const struct run *run)
+{
+    begin();
+    feed((struct chief_event){
+        .type = CHIEF_EV_ELECTED,
+        .elected = {
+            .epoch = 2, .cause = "session lost", .has_run = true, .run = run, .run_lost = true}});
+}
+
 /* The former chief may have written more than this process saw. */
 static void lost_run_that_is_remembered_leaves_a_margin(void **state)
 {
@@ -86,11 +96,7 @@ static void lost_run_that_is_remembered_leaves_a_margin(void **state)
                             .until = 100,
                             .evaluate_step = STEP_NONE,
                             .evaluation = {.step = STEP_NONE}};
-    begin();
-    feed((struct chief_event){
-        .type = CHIEF_EV_ELECTED,
-        .elected = {
-            .epoch = 2, .cause = "session lost", .has_run = true, .run = &run, .run_lost = true}});
+    elected_without_run(&run);
     assert_int_equal(actions.write->run.phase, RUN_PAUSED);
     assert_true(actions.write->run.generation > 3 + 1);
     assert_true(actions.write->run.last_checkpoint > 7 + 1);
@@ -107,11 +113,7 @@ static void lost_run_loads_the_checkpoint_of_the_disks(void **state)
                             .until = 100,
                             .evaluate_step = STEP_NONE,
                             .evaluation = {.step = STEP_NONE}};
-    begin();
-    feed((struct chief_event){
-        .type = CHIEF_EV_ELECTED,
-        .elected = {
-            .epoch = 2, .cause = "session lost", .has_run = true, .run = &run, .run_lost = true}});
+    elected_without_run(&run);
     written();
     for (uint32_t i = 0; i < 2; i++) {
         member(ROLE_PS, i, 10 + i, NULL);
